@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from accounts.models import ApiToken, AuditEntry, Delivery, Notification, OneTimeLink, Role, User, UserGroup
+from accounts.permissions import Action
+from accounts.services import root_inside
 from aiplatform.lib.admin import LookOnly
+from aiplatform.lib.errors import DomainError
 
 
 @admin.register(User)
 class UserAdmin(LookOnly):
-    list_display = ["username", "nickname", "email", "phone", "is_active", "last_login", "date_joined"]
-    list_filter = ["is_active", "roles"]
+    list_display = ["username", "nickname", "email", "phone", "is_active", "root_allowed", "last_login", "date_joined"]
+    list_filter = ["is_active", "root_allowed", "roles"]
     search_fields = ["username", "nickname", "email", "phone"]
     show_full_result_count = False
     fields = [
@@ -26,9 +30,30 @@ class UserAdmin(LookOnly):
         "time_zone",
         "theme",
         "is_active",
+        "root_allowed",
+        "root_inside",
         "roles",
         "user_groups",
     ]
+
+    actions = ["allow_root", "revoke_root"]
+
+    @admin.action(description=gettext_lazy("Allow root inside to the chosen people"), permissions=["view"])
+    def allow_root(self, request: HttpRequest, queryset: Any) -> None:
+        self._set_root(request, queryset, allowed=True)
+
+    @admin.action(description=gettext_lazy("Take root inside back from the chosen people"), permissions=["view"])
+    def revoke_root(self, request: HttpRequest, queryset: Any) -> None:
+        self._set_root(request, queryset, allowed=False)
+
+    def _set_root(self, request: HttpRequest, people: Any, *, allowed: bool) -> None:
+        by: Any = request.user
+        by.require(Action.PEOPLE_MANAGE)
+        for person in people:
+            try:
+                root_inside.allow(person, allowed=allowed, by=by)
+            except DomainError as exc:
+                self.message_user(request, f"{person.username}: {exc.message}", messages.WARNING)
 
 
 @admin.register(Role)

@@ -61,6 +61,7 @@ urlpatterns = [
     path("people/<int:pk>/", people.person_detail, name="person"),
     path("people/<int:pk>/facts/", people.person_facts, name="person-facts"),
     path("people/<int:pk>/rights/", people.person_rights, name="person-rights"),
+    path("people/<int:pk>/root/", people.person_root, name="person-root"),
     path("people/<int:pk>/active/", people.person_active, name="person-active"),
     path("people/<int:pk>/password-link/", people.person_password_link, name="person-password-link"),
     path("people/roles/", rights.role_list, name="roles"),

@@ -19,6 +19,8 @@ problems: list[tuple[str, str]] = []
 #: name → (default as text, one line of help); `manage.py doctor` and the docs print it.
 documented: dict[str, tuple[str, str]] = {}
 
+#: Programs that are VS Code in the browser, by the name of their file.
+CODE_SERVERS = ("code-server", "openvscode-server")
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
 
 
@@ -48,6 +50,16 @@ def _some_of(*words: str) -> Callable[[str], list[str]]:
         if set(_list(text)) <= set(words):
             return _list(text)
         raise ValueError(f"write some of {', '.join(words)}")
+
+    return parse
+
+
+def _program(*names: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        path = Path(text.strip())
+        if path.is_absolute() and path.name in names:
+            return str(path)
+        raise ValueError(f"write the whole path of a {' or '.join(names)}")
 
     return parse
 
@@ -213,6 +225,10 @@ ENVIRONMENT_IDLE_HOURS = _read(
     float,
     "An environment that nothing used for so many hours is warned and stopped; 0: never. Owners may choose less.",
 )
+ENVIRONMENT_GIVES_CARDS_MIN = _read(
+    "AIP_ENVIRONMENT_GIVES_CARDS_MIN", 60.0, float,
+    "Where others wait for cards, an environment that nothing used for so many minutes gives its own; 0: never.",
+)  # fmt: skip
 ENVIRONMENT_NETWORK = _read(
     "AIP_ENVIRONMENT_NETWORK", "own", _one_of("own", "machine"),
     "own: ports nobody else reaches, a way out by AIP_EGRESS_ALLOWED alone; machine: the network of the machine.",
@@ -220,6 +236,10 @@ ENVIRONMENT_NETWORK = _read(
 JUPYTER = _read(
     "AIP_JUPYTER", "", str, "A jupyter-lab on every machine that environments start instead of the built-in engine's."
 )
+CODE_SERVER = _read(
+    "AIP_CODE_SERVER", "", _program(*CODE_SERVERS),
+    "A code-server or openvscode-server on every machine, which environments then open beside JupyterLab.",
+)  # fmt: skip
 SANDBOX_TIER = _read(
     "AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 3; 0 to 4: at most that; 3 needs root, 4 an image."
 )
@@ -238,7 +258,18 @@ CONTAINER_NETWORK = _read(
     "AIP_CONTAINER_NETWORK", "none", _one_of("none", "bridge", "host"),
     "Sandbox tier 4: none, bridge or host for jobs that listen nowhere; services and jobs over nodes get host.",
 )  # fmt: skip
+KERNEL_LOG = _read("AIP_KERNEL_LOG", "/dev/kmsg", str, "Where the kernel tells of errors of NVIDIA cards.")
+NPU_LOGS = _read("AIP_NPU_LOGS", "", str, "Folder of the NPUs' own logs, device-N/*.log in it; empty: none is read.")
+REGISTRIES: list[str] = _read(
+    "AIP_REGISTRIES", ["*"], _list,
+    "Registries of container images that people may name, with * as in *.example.org; none: no registry. One whose "
+    "whole name is here may have an inner address.",
+)  # fmt: skip
 JOB_UIDS = _read("AIP_JOB_UIDS", 200_000, int, "Where the platform is root, jobs of person N get this uid plus N.")
+ROOT_UIDS = _read(
+    "AIP_ROOT_UIDS", 1_900_000_000, int,
+    "Where the platform is root, further users of jobs that are root inside: 1,024 for each person from here on.",
+)  # fmt: skip
 JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tiers 3 and 4: most processes of one job.")
 BOX_ROOT = _read(
     "AIP_BOX_ROOT", "", str, "Local disk for packages that people install in jobs; empty: boxes below AIP_DATA_ROOT."

@@ -348,6 +348,8 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
+        "ImageSourceEnum": "workers.images.models.Image.Source",
+        "DeviceKindEnum": "workers.models.Device.Kind",
         "JobStateEnum": "workers.states.JobState",
         "NoticeKindEnum": "accounts.services.notify.KINDS.names",
         "SeverityEnum": "workers.models.Severity",

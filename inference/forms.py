@@ -55,6 +55,8 @@ class ModelEditForm(forms.ModelForm):
 class EvaluationForm(ResourceForm):
     """Model, data and resources of an evaluation."""
 
+    device_kinds = ("gpu", "cpu")
+
     model_version = forms.ModelChoiceField(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
@@ -114,6 +116,7 @@ class EvaluationForm(ResourceForm):
 class ServiceForm(ResourceForm):
     """A service to make and start."""
 
+    device_kinds = ("gpu", "cpu")
     name = forms.CharField(
         label=_("Name"),
         max_length=50,

@@ -48,10 +48,14 @@ def copy_code(run: RunDir, *packages: str) -> None:
         shutil.copytree(PACKAGE / package, home / package, dirs_exist_ok=True, ignore=ignore)
 
 
+DEVICE_KINDS = ("gpu", "cpu")  # what its programs compute on
+
+
 class EvaluationKind(JobKind):
     """`python -m inference.evaluator` on a dataset version."""
 
     name = evaluations.KIND
+    device_kinds = DEVICE_KINDS
     label = gettext_lazy("Evaluation")
     plural = gettext_lazy("Evaluations")
     hint = gettext_lazy("Measure on other data")
@@ -101,6 +105,7 @@ class ServiceKind(JobKind):
     """`python -m inference.server` behind the proxy."""
 
     name = serving.KIND
+    device_kinds = DEVICE_KINDS
     label = gettext_lazy("Inference service")
     plural = gettext_lazy("Inference")
     hint = gettext_lazy("Put a model to work")

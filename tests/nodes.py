@@ -108,6 +108,7 @@ class Machine:
             "AIP_LOG_LEVEL": "WARNING",
             "NO_COLOR": "1",
             **TIMES,
+            **self.cluster.settings,
             **more,
         }
 
@@ -180,10 +181,14 @@ class Machine:
 
 
 class Cluster:
-    """A server with database and broker, and further machines that join it."""
+    """A server with database and broker, and further machines that join it.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    Args:
+        settings: variables of all machines, beside what makes them a cluster.
+    """
+
+    def __init__(self, root: Path, **settings: str) -> None:
+        self.root, self.settings = root, settings
         (root / "shared").mkdir(parents=True)
         self.tag = f"aip{random.SystemRandom().randrange(16**4):04x}"
         self.bridge = f"{self.tag}br"
@@ -374,11 +379,11 @@ class Database:
 
 
 @contextlib.contextmanager
-def cluster(root: Path) -> Iterator[Cluster]:
+def cluster(root: Path, **settings: str) -> Iterator[Cluster]:
     """A running server alone; machines are added with `join`. Everything is gone afterwards."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # namespaces outlive who made them
     leftovers.sweep()
-    made = Cluster(root)
+    made = Cluster(root, **settings)
     os.environ.update(made.environment())
     try:
         made.start_server()

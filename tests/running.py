@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from workers.supervisor import log_lines
+
 HERE = Path(__file__).resolve().parents[1]
 MANAGE = str(HERE / "manage.py")
 NODE = "node1"
@@ -33,6 +35,17 @@ def own_ports() -> dict[str, str]:
         "AIP_JOB_PORTS": f"{jobs}-{jobs + 999}",
         "AIP_MEETING_PORTS": f"{meetings}-{meetings + 99}",
     }
+
+
+def printed(log: Path) -> str:
+    """What a job's program printed: its log without the lines of the platform's own."""
+    return printed_in(log.read_text(errors="replace"))
+
+
+def printed_in(text: str) -> str:
+    """The same of a log's text, as the API gives it."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if log_lines.read(line.rstrip("\n")) is None)
 
 
 def free_port() -> int:
@@ -159,16 +172,16 @@ def platform(root: Path, *, gpus: int = 0, web_port: int | None = None) -> Itera
         here.stop()
 
 
-def wait_for(what, seconds: float = 60, otherwise: str = "nothing happened", pause_s: float = 0.05):
+def wait_for(what, seconds: float = 60, otherwise="nothing happened", pause_s: float = 0.05):
     """Look until `what()` is true, and return what it says.
 
     Raises:
-        TimeoutError: with `otherwise` as its text.
+        TimeoutError: with `otherwise` as its text, or what that says when it is called.
     """
     deadline = time.monotonic() + seconds * PATIENCE
     while not (answer := what()):
         if time.monotonic() > deadline:
-            raise TimeoutError(otherwise)
+            raise TimeoutError(otherwise() if callable(otherwise) else otherwise)
         time.sleep(pause_s)
     return answer
 

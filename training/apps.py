@@ -13,15 +13,17 @@ class TrainingConfig(AppConfig):
         from aiplatform.lib import messages
         from datasets import usage as dataset_usage
         from datasets import ways
-        from training import usage
+        from training import request_schemas, usage
         from training.catalog_texts import texts
         from training.kind import TrainingKind
         from training.messages import register as register_messages
         from training.models import CodeSnapshot, ParameterSet
+        from training.request_schema import SCHEMA
         from training.task_kinds import preset_for
         from workers import kinds
 
         kinds.register(TrainingKind())
+        request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)
         ways.register(
             ways.Way(

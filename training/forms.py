@@ -2,67 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
-from aiplatform.lib.units import Count
 from datasets.models import DatasetVersion
 from training.code_fields import CodeFields
+from training.input_fields import InputFields
 from training.models import ParameterSet
 from training.pairs import read_pairs
 from training.param_fields import ParamFields
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
-from training.task_kinds import preset_for
+from training.programs import script
+from training.programs.launchers import HELP, Launcher
+from training.version_choice import VersionChoice, VersionChoices, VersionSelect
+from workers.images.fields import ImageChoice
+from workers.jobs.forms.following import FollowingFields
 from workers.jobs.forms.resource_request import ResourceForm
 
 OWN = "own"
 
 
-class VersionLabels:
-    """Labels of a choice among versions: what each holds."""
+#: Fields of own code as they stand in a request.
+OWN_FIELDS = (
+    "start_file", "command", "worker_command", "launcher", "image", "variables", "secrets", "arguments", "output_path",
+    "writes_checkpoints", "eval_version",
+)  # fmt: skip
 
-    def label_from_instance(self, obj: Any) -> str:
-        images, classes = obj.image_count, len(obj.classes)
-        parts = (
-            str(obj),
-            ngettext("%(n)s image", "%(n)s images", images) % {"n": Count(images)},
-            ngettext("%(n)s class", "%(n)s classes", classes) % {"n": Count(classes)},
-            obj.get_task_display(),
-        )
-        return " · ".join(parts)
+#: Fields that the page shows for own code alone.
+SHOWN_FOR_OWN = (*OWN_FIELDS, "pairs", "datasets", "code_archive", "home_path", "snapshot")
 
 
-class VersionChoice(VersionLabels, forms.ModelChoiceField):
-    """A choice of one version."""
-
-
-class VersionSelect(forms.Select):
-    """Options carry the preset that suits their data, so the page can pick it."""
-
-    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        option = super().create_option(name, value, *args, **kwargs)
-        if getattr(value, "instance", None) is not None:
-            option["attrs"]["data-preset"] = preset_for(value.instance)
-        return option
-
-
-class SubmitForm(ParamFields, CodeFields, ResourceForm):
+class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, ResourceForm):
     """A training in three blocks: what, on which data, on which cards."""
 
-    required_where_shown = ("start_file",)
     keeps_files = ("code_archive",)  # as a snapshot, see `take_code`
+    offers_root = True
+    root_of = OWN  # it stands there for own code alone
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=100,
         required=False,
         validators=[TITLE],
-        help_text=gettext_lazy("Empty: made of dataset and preset."),
+        help_text=gettext_lazy("Empty: made of dataset and preset, or of what is run."),
     )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=500, required=False)
     preset = forms.ChoiceField(label=gettext_lazy("What to train"), choices=[], widget=forms.RadioSelect)
@@ -78,6 +66,29 @@ class SubmitForm(ParamFields, CodeFields, ResourceForm):
         required=False,
         help_text=gettext_lazy("Words after the start file. {data}, {output}, {params} and {resume} become paths."),
     )
+    command = forms.CharField(
+        label=gettext_lazy("or a command line"),
+        max_length=script.MOST,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
+        help_text=gettext_lazy(
+            "A line or a script for bash, for instance python -m cells.train --lr 0.1. It needs no code of its own."
+        ),
+    )
+    worker_command = forms.CharField(
+        label=gettext_lazy("Command of the other machines"),
+        max_length=script.MOST,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
+        help_text=gettext_lazy("Where they run something else than the first. Left empty: the same."),
+    )
+    launcher = forms.ChoiceField(
+        label=gettext_lazy("Way to start"),
+        choices=[("", gettext_lazy("Let the platform choose")), *Launcher.choices],
+        required=False,
+        help_text=HELP,
+    )
+    image = ImageChoice()
     pairs = forms.CharField(
         label=gettext_lazy("Parameters"),
         max_length=20_000,
@@ -98,8 +109,10 @@ class SubmitForm(ParamFields, CodeFields, ResourceForm):
     version = VersionChoice(
         DatasetVersion.objects.none(),
         label=gettext_lazy("Dataset"),
+        required=False,
         widget=VersionSelect,
         empty_label=gettext_lazy("Choose a dataset"),
+        help_text=gettext_lazy("Presets need an annotated one. Own code may take any, or none."),
     )
     eval_version = VersionChoice(
         DatasetVersion.objects.none(),
@@ -108,6 +121,13 @@ class SubmitForm(ParamFields, CodeFields, ResourceForm):
         required=False,
         widget=VersionSelect,
         empty_label=gettext_lazy("none"),
+    )
+    datasets = VersionChoices(
+        DatasetVersion.objects.none(),
+        label=gettext_lazy("Further datasets"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("All of them are in AIP_DATASETS, with their names and folders."),
     )
     nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
     processes = forms.IntegerField(
@@ -130,30 +150,45 @@ class SubmitForm(ParamFields, CodeFields, ResourceForm):
         """`given` maps a preset's name to the values its fields begin with."""
         super().__init__(*args, user=user, **kwargs)
         self.called = {**self.called, "code_upload": "code_archive"}
-        choices = [(preset.name, _(preset.title)) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
+        choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
-        usable = DatasetVersion.objects.usable_by(user).filter(
-            annotated=True, state=DatasetVersion.State.READY, dataset__deleting=False
-        )
-        usable = usable.select_related("dataset").order_by("dataset__name", "-number")
+        usable = DatasetVersion.objects.usable_by(user).select_related("dataset").order_by("dataset__name", "-number")
         self.fields["version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["datasets"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         self.offer_snapshots()
-        self.add_params(PRESETS.values(), given or {})
+        self.add_params(self.presets(), given or {})
+
+    def presets(self) -> Sequence[Preset]:
+        """What can be chosen beside own code."""
+        return list(PRESETS.values())
 
     def clean_pairs(self) -> dict[str, Any]:
         return read_pairs(self.cleaned_data["pairs"])
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
+        self._forget_hidden(data)
         if data.get("preset") == OWN:
-            if not (data.get("code_archive") or data.get("home_path") or data.get("snapshot")):
-                self.add_error("code_archive", _("Choose an archive, or name a folder in your home."))
-            if not data.get("start_file"):
-                self.add_error("start_file", _("Say which file of the code is run."))
+            brought = data.get("code_archive") or data.get("home_path") or data.get("snapshot")
+            if not brought and not data.get("command") and not self.errors.get("command"):
+                where = "code_archive" if "code_archive" in self.fields else "home_path"  # a text says no file
+                self.add_error(where, _("Choose an archive, name a folder in your home, or give a command."))
+            if not data.get("start_file") and not data.get("command") and not self.errors.get("command"):
+                self.add_error("start_file", _("Say which file of the code is run, or give a command line."))
         elif data.get("preset") in PRESETS:
             self.check_params(PRESETS[data["preset"]])
         return data
+
+    def _forget_hidden(self, data: dict[str, Any]) -> None:
+        """Drop what is left over in fields of another choice: they are hidden, so nobody could mend them."""
+        chosen = data.get("preset")
+        others = [preset for preset in PRESETS.values() if preset.name != chosen]
+        hidden = [f"{preset.name}__{param.name}" for preset in others for param in preset.parameters]
+        for name in (*hidden, *(SHOWN_FOR_OWN if chosen != OWN else ())) if chosen else ():
+            self.errors.pop(name, None)
+            data.pop(name, None)
 
     def brings_code(self) -> bool:
         return self.cleaned_data.get("preset") == OWN
@@ -162,16 +197,45 @@ class SubmitForm(ParamFields, CodeFields, ResourceForm):
         """What `jobs.submit` takes, after `take_code`."""
         data = self.cleaned_data
         preset = PRESETS.get(data["preset"])
-        names = ("name", "description", "version", "eval_version", "processes", "extra")
-        fields = {name: data[name] for name in names} | self.resources()
+        names = ("name", "description", "version", "processes", "extra")
+        fields = {name: data[name] for name in names} | {"following": self.following()} | self.resources()
         if preset:
-            return fields | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
-        own = ("start_file", "arguments", "output_path", "writes_checkpoints")
-        return (
-            fields
-            | {"preset": "", "params": data["pairs"], "code": data["snapshot"]}
-            | {name: data[name] for name in own}
-        )
+            fields.pop("root_inside", None)  # its box is for own code alone, and not shown
+            return fields | {"preset": preset.name, "params": self.params_of(preset)}
+        own = {name: data[name] for name in OWN_FIELDS} | {"datasets": list(data["datasets"])}
+        return fields | own | {"preset": "", "params": data["pairs"], "code": data["snapshot"]}
+
+    @property
+    def setting_is_wrong(self) -> bool:
+        """Whether one of the folded fields of own code has an error or something in it."""
+        names = ("variables", "secrets", "output_path", "writes_checkpoints", "pairs")
+        return any(self.errors.get(name) or self[name].value() for name in names)
+
+    @property
+    def several_is_set(self) -> bool:
+        """Whether one of the fields about several processes has an error or something in it."""
+        return any(self.errors.get(name) or self[name].value() for name in ("launcher", "worker_command"))
+
+    def total_devices(self) -> tuple[int, int]:
+        """(machines, cards in all) as the form stands, half filled or not."""
+        nodes, cards = self.cleaned_data.get("nodes") or 1, self.cleaned_data.get("gpus_per_node") or 0
+        return nodes, nodes * cards
+
+
+class OwnCodeForm(SubmitForm):
+    """A training with own code, without a choice of presets."""
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        self.fields["preset"].widget = forms.HiddenInput()
+        self.fields["preset"].required = False
+        self.fields["preset"].initial = OWN
+
+    def presets(self) -> Sequence[Preset]:
+        return ()
+
+    def clean_preset(self) -> str:
+        return OWN
 
 
 class RestoreForm(ParamFields, forms.Form):

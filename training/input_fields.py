@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from datasets.models import DatasetVersion
-from training.forms import VersionLabels
-
-
-class VersionChoices(VersionLabels, forms.ModelMultipleChoiceField):
-    """A choice of several versions."""
+from training.version_choice import VersionChoices
 
 
 class InputFields(forms.Form):
@@ -78,6 +76,11 @@ def read_variables(text: str) -> dict[str, str]:
             raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
         found[name] = value
     return found
+
+
+def lines_of(value: Any) -> str:
+    """What a form shows of variables that a request gives, also where they are none."""
+    return written_variables(value) if isinstance(value, dict) else str(value)
 
 
 def written_variables(variables: dict[str, str]) -> str:

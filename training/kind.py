@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from datasets.models import DatasetVersion
-from training import publishers, workdir
+from training import publishers, run_inputs, variables, workdir
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import drafts, results, snippets
+from training.programs import layout, program, script
+from training.services import data_use, results, snippets
 from training.starting import CannotRun, meeting_place
+from workers.images.services import launching, uses
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, JobKind, Launch, Way
 from workers.models import Attempt, Job
@@ -30,11 +33,12 @@ from workers.runs import RunDir
 from workers.states import COMPLETED
 
 HERE = Path(__file__).parent
+NO_DATA = "without-data"  # in place of a version, in the name of the cache of own code
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class TrainingKind(JobKind):
-    """`TrainingJob`: a preset or own code on an annotated dataset version."""
+    """`TrainingJob`: a preset on an annotated dataset version, or own code on any data or none."""
 
     name = "training"
     label = gettext_lazy("Training")
@@ -47,7 +51,9 @@ class TrainingKind(JobKind):
     view_action = Action.TRAINING_VIEW
     submit_action = Action.TRAINING_SUBMIT
     exec_server = True
+    root_inside = True  # of own code; `drafts` refuses it of presets
     related = ("training",)
+    own_tabs = True
 
     def startable(self, user: User) -> bool:
         """Whether anything annotated is there to learn from."""
@@ -60,35 +66,45 @@ class TrainingKind(JobKind):
             CannotRun: data, owner or membership are gone since the submission.
         """
         training = TrainingJob.objects.select_related("version", "eval_version", "code", "job__owner").get(job=job)
-        _still_allowed(training, attempt)
+        versions = _still_allowed(training, attempt)
         launcher = _copy_code(training, run)
-        data = _link_data(training, run)
+        told = run_inputs.linked_as(run, versions)
         params = _params(training)
         run.params.parent.mkdir(parents=True, exist_ok=True)
         run.params.write_text(json.dumps(params, ensure_ascii=False, indent=1), encoding="utf-8")
-        cache = settings.DATA_ROOT / "cache" / str(job.owner_id) / str(training.version_id)
+        cache = settings.DATA_ROOT / "cache" / str(job.owner_id) / str(training.version_id or NO_DATA)
         cache.mkdir(parents=True, exist_ok=True)
-        env = {
-            "AIP_DATASET_DIR": data[0]["dir"],
-            "AIP_DATASETS": json.dumps(data, ensure_ascii=False),
+        secrets = variables.opened(job, run).get("secrets", {})
+        env = training.variables | secrets | told | _meeting_variables(training, attempt)
+        env |= {
             "AIP_PARAMS": str(run.params),
             "AIP_CACHE_DIR": str(cache),
         }
         processes = _processes(training)
         if processes > 1:  # each process its part of the cores, else they stand in each other's way
-            env |= dict.fromkeys(THREADS, str(max(1, int(job.cpus) // processes)))
+            env = dict.fromkeys(THREADS, str(max(1, int(job.cpus) // processes))) | env
         if "hint" in training.extra:
             env["AIP_HINT"] = training.extra["hint"]
         if "close_delay_s" in training.extra:
             env["AIP_CLOSE_DELAY_S"] = str(training.extra["close_delay_s"])
-        return Launch(
-            argv=_argv(training, attempt, run, launcher=launcher),
+        launch = Launch(
+            argv=[],
+            command=_shown_command(training),
             env=env,
-            read_only=[folder for version, _role in _versions(training) for folder in version.folders],
+            read_only=[folder for version, _role in versions for folder in version.folders],
             read_write=[cache],
-            secrets=snippets.secrets_of(training),
+            secrets=[*secrets.values(), *snippets.secrets_of(training)],
             finish_grace_s=900.0 if training.preset else 30.0,  # own code may not listen: it hears TERM soon
         )
+        launch = launching.with_image(launch, job)  # before the words: it says which Python there is
+        argv, machines = _argv(training, attempt, run, launcher=launcher)
+        return replace(launch, argv=argv, env=machines | launch.env)
+
+    def further(self, job: Job, launch: Launch) -> Launch:
+        return launching.further(launch, job)
+
+    def sealed(self, job: Job) -> Mapping[str, str]:
+        return {"secrets": TrainingJob.objects.filter(job=job).values_list("secrets", flat=True).first() or ""}
 
     def capabilities(self, job: Job) -> Capabilities:
         training = job.training
@@ -112,10 +128,8 @@ class TrainingKind(JobKind):
         training.save(update_fields=["published_attempt"])
 
     def check_restore(self, job: Job) -> None:
-        training = TrainingJob.objects.select_related("version", "eval_version").get(job=job)
-        for version in (training.version, training.eval_version):
-            if version is not None:
-                drafts.check_version(job.owner, version, field="checkpoint")
+        data_use.check_restore(TrainingJob.objects.select_related("version", "eval_version").get(job=job))
+        uses.check_restore(job)
         resource_request.cluster_for(job.owner, job.cluster)
 
     def again(self, job: Job, user: User) -> list[Way]:
@@ -137,24 +151,30 @@ class TrainingKind(JobKind):
         return reverse("training:job-detail", args=[job.training.pk])
 
 
-def _still_allowed(training: TrainingJob, attempt: Attempt) -> None:
-    """Check again what may have changed while the training waited."""
+def _still_allowed(training: TrainingJob, attempt: Attempt) -> list[tuple[DatasetVersion, str]]:
+    """Check again what may have changed while the training waited; returns its data, and what each is for."""
     owner = training.job.owner
-    version = training.version
-    if version is None or not version.is_ready or not version.path.is_dir():
-        raise CannotRun(wording.message("training.version_gone", version=training.version_label))
+    versions = data_use.still_there(training)
     if not owner.is_active or not owner.can(Action.TRAINING_SUBMIT):
         raise CannotRun(wording.message("training.owner_not_allowed"))
     if attempt.number == 1:  # what once ran keeps its data, even when a public dataset was made private
-        drafts.check_version(owner, version)
+        data_use.check_readable(training, versions)
         resource_request.cluster_for(owner, training.job.cluster)
+    return versions
+
+
+def _shown_command(training: TrainingJob) -> str:
+    """What is run, in the words of the request; "" for a preset, whose words are its argv."""
+    if training.script or training.preset:
+        return script.shown(training.script)
+    return script.shown(f"{training.start_file} {training.arguments}".strip())
 
 
 def _copy_code(training: TrainingJob, run: RunDir) -> bool:
     """Fill code/; True when the launcher lies there as well."""
     if training.preset:
         shutil.copytree(HERE / "presets", run.code / "presets", ignore=workdir.LITTER, dirs_exist_ok=True)
-    elif training.code:
+    else:
         workdir.fill(run, training.code, output_path=training.output_path)
     if "hint" in training.extra or "close_delay_s" in training.extra:
         shutil.copy(HERE / "launcher" / "aip_start.py", run.code / "aip_start.py")
@@ -162,54 +182,73 @@ def _copy_code(training: TrainingJob, run: RunDir) -> bool:
     return False
 
 
-def _versions(training: TrainingJob) -> list[tuple[DatasetVersion, str]]:
-    """The versions a run reads, and what for."""
-    versions = ((training.version, "train"), (training.eval_version, "eval"))
-    return [(version, role) for version, role in versions if version is not None]
-
-
-def _link_data(training: TrainingJob, run: RunDir) -> list[dict[str, str]]:
-    """Links under inputs/ for people who look; jobs are given the real folders."""
-    run.inputs.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for version, role in _versions(training):
-        rows.append({"name": str(version), "role": role, "dir": str(version.path)})
-        link = run.inputs / role
-        if not link.is_symlink():
-            link.symlink_to(version.path)
-    return rows
-
-
 def _params(training: TrainingJob) -> dict[str, Any]:
     if training.preset:
         return dict(training.params)
     switches = {key: training.extra[key] for key in ("keep_ms", "show_step", "no_step") if key in training.extra}
-    return {"dataset": training.version_label, **switches, **training.params}
+    data = {"dataset": training.version_label} if training.version_label else {}
+    return {**data, **switches, **training.params}
 
 
-def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool) -> list[str]:
-    program = ["-m", PRESETS[training.preset].module] if training.preset else [training.start_file]
+def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool) -> tuple[list[str], dict[str, str]]:
+    """Return what to start, and the variables that tell of the machines."""
+    if training.script or training.launcher:
+        return _started_as_requested(training, attempt, run, launcher=launcher)
+    python = launching.python(training.job)
+    words = ["-m", PRESETS[training.preset].module] if training.preset else [training.start_file]
     if launcher:
-        program = ["aip_start.py", *program]
+        words = ["aip_start.py", *words]
     if not training.preset:
-        places = {
-            "resume": attempt.checkpoint_in,
-            "data": str(training.version.path) if training.version else "",
-            "output": str(run.outputs),
-            "params": str(run.params),
-        }
-        program += [_filled(word, places) for word in shlex.split(training.arguments)]
+        words += _arguments(training, attempt, run)
     job = training.job
     processes = _processes(training)
     if processes == 1 and job.nodes == 1:
-        return [sys.executable, "-u", *program]
+        return [python, "-u", *words], {}
     rendezvous = ["--standalone"] if job.nodes == 1 else _meeting(attempt)
-    return [sys.executable, "-m", "torch.distributed.run", *rendezvous, f"--nproc-per-node={processes}", *program]
+    return [python, "-m", "torch.distributed.run", *rendezvous, f"--nproc-per-node={processes}", *words], {}
+
+
+def _started_as_requested(
+    training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool
+) -> tuple[list[str], dict[str, str]]:
+    """`_argv` of a command line, or of a start file with a way to start that was chosen."""
+    if training.script:
+        argv = program.written(run, program.SCRIPT, training.script)
+    else:
+        first = ["aip_start.py"] if launcher else []
+        words = _arguments(training, attempt, run)
+        argv = [launching.python(training.job), "-u", *first, training.start_file, *words]
+    if not layout.is_needed(training):
+        return argv, {}
+    text = training.worker_script
+    worker = program.written(run, program.WORKER_SCRIPT, text) if text else []
+    return layout.write(training, attempt, run, argv, worker)
+
+
+def _arguments(training: TrainingJob, attempt: Attempt, run: RunDir) -> list[str]:
+    """Return the words after the start file, with paths in place of `{data}` and the like."""
+    places = {
+        "resume": attempt.checkpoint_in,
+        "data": str(training.version.path) if training.version else "",
+        "output": str(run.outputs),
+        "params": str(run.params),
+    }
+    return [_filled(word, places) for word in shlex.split(training.arguments)]
 
 
 def _processes(training: TrainingJob) -> int:
     """Return how many processes a node starts: as requested, else one per card, else one (own code always requests)."""
+    if training.launcher:
+        return layout.processes_of(training)
     return training.processes or max(training.job.gpus_per_node, 1)
+
+
+def _meeting_variables(training: TrainingJob, attempt: Attempt) -> dict[str, str]:
+    """Return where the machines of a command line meet, for what does not go through the launcher."""
+    if attempt.job.nodes == 1 or not training.script:
+        return {}
+    address, port = meeting_place(attempt)
+    return {"MASTER_ADDR": address, "MASTER_PORT": str(port)}
 
 
 def _meeting(attempt: Attempt) -> list[str]:

@@ -19,6 +19,12 @@ TRAINING = {
 }
 
 COMMAND = {
+    "needs_exec_server": Wording(
+        _(
+            "In containers (isolation tier 4) machines cannot start programs on each other. "
+            "Choose torchrun or processes as the way to start, or another cluster."
+        )
+    ),
     "owner_not_allowed": Wording(_("Its owner may no longer run commands.")),
     "secrets_unreadable": Wording(
         _("Its secrets were kept under another secret key of the platform. Clone it and give them again.")

@@ -53,6 +53,14 @@ class TrainingJob(models.Model):
     code = models.ForeignKey(CodeSnapshot, models.PROTECT, null=True, blank=True, related_name="trainings")
     start_file = models.CharField(_("start file"), max_length=255, blank=True)  # relative to the code
     arguments = models.CharField(_("run parameters"), max_length=2000, blank=True)  # argv of own code, as typed
+    script = models.TextField(_("command"), blank=True)  # own code's command line, in place of a start file
+    worker_script = models.TextField(_("command of the other machines"), blank=True)  # "": the same
+    launcher = models.CharField(
+        _("way to start"), max_length=12, blank=True
+    )  # see programs.layout; "": a start file once, or by torchrun where it has several processes or machines
+    variables = models.JSONField(_("environment variables"), default=dict)  # {"NAME": "value"}
+    secrets = models.TextField(blank=True, editable=False)  # more of them, see aiplatform.lib.sealed
+    secret_names = models.JSONField(default=list, editable=False)
     writes_checkpoints = models.BooleanField(_("writes checkpoints"), default=False)  # own code that says so
     params = models.JSONField(_("parameters"), default=dict)
     extra = models.JSONField(_("additional parameters"), default=dict)  # typed -gpu -hint -keep …
@@ -60,8 +68,8 @@ class TrainingJob(models.Model):
         _("processes per node"), default=0
     )  # 0: one per card, or one; own code has 1
     output_path = models.CharField(_("output path"), max_length=255, blank=True)  # in the code; becomes outputs/
-    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="trainings")
-    version_label = models.CharField(max_length=60)  # "cells v2", also after the version is gone
+    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="trainings")
+    version_label = models.CharField(max_length=60, blank=True)  # "cells v2", also after it is gone; "": without data
     eval_version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="+")
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="clones")
     metrics = models.JSONField(default=dict)  # final figures, once it ended well
@@ -73,7 +81,8 @@ class TrainingJob(models.Model):
         ordering = ["-pk"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(preset="", code__isnull=False) | (~Q(preset="") & Q(code=None)),
+                condition=(Q(preset="") & (Q(code__isnull=False) | ~Q(script="")))
+                | (~Q(preset="") & Q(code=None, script="")),
                 name="training_preset_or_code",
             )
         ]
@@ -89,6 +98,21 @@ class TrainingJob(models.Model):
     def progress(self) -> float | None:
         """0..1; a training that completed is whole whatever its last line said."""
         return 1.0 if self.job.state in ("succeeded", "finished_early") else self.job.progress
+
+
+class TrainingInput(models.Model):
+    """A further dataset version that own code reads, under inputs/ by its name."""
+
+    training = models.ForeignKey(TrainingJob, models.CASCADE, related_name="inputs")
+    name = models.CharField(max_length=60)  # "cells v2", also after the version is gone
+    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["training", "version"], name="training_input_once")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class ParameterSet(models.Model):

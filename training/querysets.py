@@ -13,7 +13,9 @@ class TrainingJobQuerySet(OwnedQuerySet):
     owner_path = "job__owner"
 
     def for_list(self) -> Self:
-        return self.select_related("job__owner", "job__cluster", "version__dataset")
+        return self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset").prefetch_related(
+            "inputs"
+        )
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)

@@ -16,8 +16,9 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.serializers import Serializer
 
 from accounts.models import User
+from accounts.permissions import Action
 from aiplatform.lib.api import sent
-from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from aiplatform.lib.registry import Registry
 from workers import kinds
 from workers.jobs.resource_request import Resources
@@ -43,6 +44,7 @@ class RequestSchema:
         submit: queues it and returns the job, of an array the first.
         secrets: the field whose values are secret, "" where there is none.
         variables: the field of variables that anybody may read.
+        parameters: the field of its program's parameters, which anybody may read; "" where there is none.
         command_lines: the fields that are command lines.
     """
 
@@ -58,12 +60,18 @@ class RequestSchema:
     submit: Callable[[User, dict[str, Any]], Job]
     secrets: str = "secrets"
     variables: str = "variables"
+    parameters: str = ""
     command_lines: tuple[str, ...] = ("command", "worker_command")
 
     @property
     def label(self) -> str:
         """What people call its kind."""
         return kinds.label_of(self.kind)
+
+    @property
+    def submit_action(self) -> Action:
+        """What a person must be allowed to start its jobs."""
+        return kinds.get(self.kind).submit_action
 
 
 SCHEMAS: Registry[RequestSchema] = Registry("request schema", name=lambda schema: schema.kind)
@@ -96,13 +104,20 @@ def parsed(schema: RequestSchema, user: User, request: Request) -> dict[str, Any
         raise _refusal(exc.detail) from None
 
 
-def check(schema: RequestSchema, user: User, request: Request) -> Resources:
+def offered_to(user: User) -> list[RequestSchema]:
+    """The schemas of kinds that this person may start."""
+    return [schema for schema in SCHEMAS if user.can(schema.submit_action)]
+
+
+def check(schema: RequestSchema, user: User, request: Request, **instead: Any) -> Resources:
     """Refuse at once what `submit` would refuse; returns what the request asks of the machines.
 
     Raises:
+        NotAllowed: this person starts no jobs of the kind.
         DomainError: see `parsed`, and what the kind's service refuses.
     """
-    return schema.check(user, parsed(schema, user, request))
+    _check_allowed(schema, user)
+    return schema.check(user, {**parsed(schema, user, request), **instead})
 
 
 def submit(schema: RequestSchema, user: User, request: Request, **instead: Any) -> Job:
@@ -114,7 +129,14 @@ def submit(schema: RequestSchema, user: User, request: Request, **instead: Any) 
     Raises:
         DomainError: see `check`.
     """
+    _check_allowed(schema, user)
     return schema.submit(user, {**parsed(schema, user, request), **instead})
+
+
+def _check_allowed(schema: RequestSchema, user: User) -> None:
+    if not user.can(schema.submit_action):
+        said = _("You may not start jobs of the kind %(kind)s. Ask an administrator for that right.")
+        raise NotAllowed(said % {"kind": schema.label}, field="kind")
 
 
 def _refusal(detail: Any) -> DomainError:

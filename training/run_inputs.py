@@ -12,10 +12,11 @@ from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
-from training.services import drafts
+from training.services import data_checks
 from training.starting import CannotRun
 from workers.runs import RunDir
 
+DATA = "data"  # the role of a version that only its name tells from others
 MOST_DATASETS = 20
 
 
@@ -44,7 +45,7 @@ def check(user: User, datasets: Sequence[DatasetVersion]) -> None:
             raise Invalid(_("A dataset is named twice."), field="datasets")
     for version in datasets[:MOST_DATASETS]:
         with found:
-            drafts.check_readable(user, version, field="datasets")
+            data_checks.check_readable(user, version, field="datasets")
     found.end()
 
 
@@ -70,18 +71,27 @@ def still_there(rows: Iterable[InputRow], owner: User, *, check: bool) -> list[D
         if row.version is None or not row.version.is_ready or not row.version.path.is_dir():
             raise CannotRun(wording.message("training.version_gone", version=row.name))
         if check:
-            drafts.check_readable(owner, row.version, field="datasets")
+            data_checks.check_readable(owner, row.version, field="datasets")
         versions.append(row.version)
     return versions
 
 
 def linked(run: RunDir, versions: Iterable[DatasetVersion]) -> dict[str, str]:
-    """Link the versions under inputs/ for people who look; the variables returned tell jobs the real folders."""
+    """`linked_as` for versions that only their names tell from each other."""
+    return linked_as(run, [(version, DATA) for version in versions])
+
+
+def linked_as(run: RunDir, versions: Iterable[tuple[DatasetVersion, str]]) -> dict[str, str]:
+    """Link the versions under inputs/ for people who look; the variables returned tell jobs the real folders.
+
+    Args:
+        versions: each with its role; one of the role "data" is linked by its name, any other by its role.
+    """
     run.inputs.mkdir(parents=True, exist_ok=True)
     rows = []
-    for version in versions:
-        rows.append({"name": str(version), "role": "data", "dir": str(version.path)})
-        link = run.inputs / f"{version.dataset.name}-v{version.number}"
+    for version, role in versions:
+        rows.append({"name": str(version), "role": role, "dir": str(version.path)})
+        link = run.inputs / (role if role != DATA else f"{version.dataset.name}-v{version.number}")
         if not link.is_symlink():
             link.symlink_to(version.path)
     first = {"AIP_DATASET_DIR": rows[0]["dir"]} if rows else {}

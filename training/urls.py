@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern] = [
     path("<int:pk>/acts/", jobs.job_acts, name="job-acts"),
     path("<int:pk>/log/", jobs.job_log, name="job-log"),
     path("<int:pk>/metrics/", jobs.job_metrics, name="job-metrics"),
+    path("<int:pk>/ports/", jobs.job_ports, name="job-ports"),
     path("<int:pk>/files/", jobs.job_files, name="job-files"),
     path("<int:pk>/files/<int:attempt>/content/", jobs.job_file, name="job-file"),
     path("<int:pk>/files/<int:attempt>/zip/", jobs.job_zip, name="job-zip"),

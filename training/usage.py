@@ -6,12 +6,16 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from datasets.models import DatasetVersion
-from training.models import TrainingJob
+from training.models import TrainingInput, TrainingJob
 
 
 def trainings_on(version: DatasetVersion) -> list[str]:
     """One phrase per training that waits or runs on `version`; ended ones keep only its name."""
-    rows = TrainingJob.objects.unfinished().filter(Q(version=version) | Q(eval_version=version))
+    rows = TrainingJob.objects.unfinished().filter(
+        Q(version=version)
+        | Q(eval_version=version)
+        | Q(pk__in=TrainingInput.objects.filter(version=version).values("training"))
+    )
     return [
         _("training %(name)s of %(owner)s") % {"name": row.job.name, "owner": row.job.owner}
         for row in rows.select_related("job__owner").order_by("pk")[:20]

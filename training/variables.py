@@ -9,6 +9,10 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib import sealed, secret_names, wording
 from aiplatform.lib.errors import Invalid, Refusals
+from training.programs import script
+from workers.execution import handing_over
+from workers.models import Job
+from workers.runs import RunDir
 
 MOST = 200
 LONGEST = 32_768  # characters of a value; a kernel takes 128 KiB
@@ -63,6 +67,19 @@ def unsealed(secrets: str) -> dict[str, str]:
         raise Invalid(wording.message("command.secrets_unreadable"), field="secrets") from None
 
 
+def opened(job: Job, run: RunDir) -> handing_over.Opened:
+    """What is sealed in the rows of a job, in the open, where it starts.
+
+    Raises:
+        NotYet: the server has not handed it over to this machine so far.
+        Invalid: see `unsealed`.
+    """
+    try:
+        return handing_over.opened(job, run)
+    except sealed.Unsealable:
+        raise Invalid(wording.message("command.secrets_unreadable"), field="secrets") from None
+
+
 def _check_one(name: str, value: str, field: str) -> None:
     if not _NAME.fullmatch(name):
         raise Invalid(
@@ -77,3 +94,4 @@ def _check_one(name: str, value: str, field: str) -> None:
             _("%(name)s has at most %(most)s characters and no NUL.") % {"name": name[:60], "most": LONGEST},
             field=field,
         )
+    script.check_whole(value, field=field)

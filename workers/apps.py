@@ -50,10 +50,11 @@ class WorkersConfig(AppConfig):
         from accounts import acts, fact_words, ownership
         from accounts.services import audit
         from aiplatform import navigation as side_bar
-        from aiplatform.lib import search
+        from aiplatform.lib import search, sweeps
         from workers import messages
         from workers.jobs import account_deletion, job_page, navigation, panels, searching
         from workers.models import Job, JobArray, Node, ResourceGroup, Severity, VirtualCluster
+        from workers.output import causes, device_errors
 
         audit.register_verbs(VERBS)
         acts.register(
@@ -71,8 +72,10 @@ class WorkersConfig(AppConfig):
             ownership.Owned("job_arrays", _("Arrays of jobs"), JobArray, named=False),
         )
         ownership.register_work(account_deletion.stop_all)
-        for panel in panels.PANELS:
+        causes.register()
+        for panel in (*panels.PANELS, causes.PANEL, device_errors.PANEL):
             job_page.PANELS.register(panel)
+        sweeps.register("workers.hand_over_sweep")
         search.register_many(searching.kinds_of_jobs)
         side_bar.register(side_bar.Source("work", navigation.kinds_of_jobs))
 

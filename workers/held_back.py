@@ -1,5 +1,5 @@
 """Reasons that hold a queued job back, whatever is free: pauses, other jobs that come first, limits of
-arrays, approvals.
+arrays, approvals, and the machine it belongs to.
 
 The one place of them: planner input, the queue, job pages and alarms read what stands here.
 """
@@ -7,16 +7,24 @@ The one place of them: planner input, the queue, job pages and alarms read what 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import Count, Q
 
-from workers.models import Approval, Dependency, Job, JobArray
+from workers import pins
+from workers.models import Approval, Dependency, Job, JobArray, Node
 from workers.states import COMPLETED, FINAL, LIVE, Desired, JobState
 
 _DONE = Q(needs=Dependency.Needs.SUCCESS, on__state__in=COMPLETED) | Q(needs=Dependency.Needs.END, on__state__in=FINAL)
+_AWAY: dict[str, str] = {
+    Node.State.DRAINING: "machine_drained",
+    Node.State.SUSPECT: "machine_silent",
+    Node.State.UNREACHABLE: "machine_silent",
+    Node.State.LOST: "machine_silent",
+    Node.State.REMOVED: "machine_removed",
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,8 @@ def reasons(moment: datetime) -> dict[int, Held]:
     for job, held in _paused(moment).items():
         found.setdefault(job, held)
     for job, held in _following().items():
+        found.setdefault(job, held)
+    for job, held in _machine_away().items():
         found.setdefault(job, held)
     _limit_arrays(found)
     return found
@@ -69,6 +79,25 @@ def _held_by(others: list[tuple[int, str]]) -> Held:
     if len(others) > 1:
         return Held("after_many", {"job": on, "count": len(others)})
     return Held("after_success" if needs == Dependency.Needs.SUCCESS else "after_end", {"job": on})
+
+
+def by_machine(names: Collection[str]) -> dict[str, Held]:
+    """What is said to jobs that belong to one of these machines; machines that take work are left out."""
+    if not names:
+        return {}
+    states = dict(Node.objects.filter(name__in=names).values_list("name", "state"))
+    return {
+        name: Held(_AWAY[state], {"node": name})
+        for name in names
+        if (state := states.get(name, Node.State.REMOVED)) in _AWAY
+    }
+
+
+def _machine_away() -> dict[int, Held]:
+    """Jobs that may start on one machine alone, which takes no work now."""
+    pinned = pins.of_waiting()
+    away = by_machine(set(pinned.values()))
+    return {job: away[name] for job, name in pinned.items() if name in away}
 
 
 def _limit_arrays(found: dict[int, Held]) -> None:

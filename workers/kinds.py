@@ -8,7 +8,7 @@ in aiplatform/docs/subsystems/workers.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,6 +22,7 @@ from aiplatform.lib.files import write_json
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.search import Hit, having
 from workers.count_classes import JOB, CountClass
+from workers.device_kinds import KINDS as DEVICE_KINDS
 from workers.models import Attempt, Job
 
 if TYPE_CHECKING:
@@ -75,7 +76,12 @@ class Launch:
     ports: int = 0  # how many ports to lease; the first is AIP_PORT
     secrets: list[str] = field(default_factory=list)  # values to star out in the log
     overlay: dict[str, Any] = field(default_factory=dict)  # an image that it runs in, see workers.supervisor.ticket
+    container: dict[str, Any] = field(
+        default_factory=dict
+    )  # in tier 4: its own `image`, and whether that is `writable`
     finish_grace_s: float = 900.0  # how long "finish" may take after the word in the control file, before TERM
+    command: str = ""  # what is run, in people's words, for the log; "": the words of argv
+    notes: list[str] = field(default_factory=list)  # lines for the log of what was done before, see log_lines
     own_network: bool = False  # a loopback of its own and nothing else, where the sandbox can give one
 
     def keep(self, path: Path) -> None:
@@ -118,6 +124,7 @@ class JobKind:
         start_page: name of the URL of the page that starts one, which the overview leads newcomers to; "": none.
         start_word: what that act is called.
         view_action: what a person must be allowed to see its jobs there and to find them.
+        own_tabs: whether the page at `url` has the tabs of a job's page itself, by the same `?tab=`.
         submit_action: what a person must be allowed to start one.
         offered: whether people can submit its jobs at all, by a page or the API.
         counts_as: the class in which a cluster limits how many of its jobs a person may run.
@@ -127,6 +134,8 @@ class JobKind:
         evictable: whether the memory of its jobs may be moved off their cards to make room.
         preemptible: whether its jobs may be preempted where the request does not say.
         exec_server: whether people can open terminals, ports and files of its jobs from outside while they run.
+        root_inside: whether people can be root inside of its jobs.
+        device_kinds: what kinds of devices its programs can compute on.
         can: the buttons of its jobs, unless `capabilities` says more.
         about_restore: what *Restore* does, where that is not to go on from the newest checkpoint.
         related: one-to-one relations of `Job` that `url` reads; lists load them together with the jobs.
@@ -141,6 +150,7 @@ class JobKind:
     list_page: str = ""
     step: bool = True
     start_page: str = ""
+    own_tabs: bool = False
     start_word: Any = ""
     view_action: Action = Action.JOBS_VIEW
     submit_action: Action = Action.JOBS_SUBMIT
@@ -151,6 +161,8 @@ class JobKind:
     evictable: bool = True
     preemptible: bool = False
     exec_server: bool = False
+    root_inside: bool = False
+    device_kinds: tuple[str, ...] = tuple(DEVICE_KINDS)
     can: Capabilities = Capabilities()
     about_restore: Any = ""
     related: ClassVar[tuple[str, ...]] = ()
@@ -162,9 +174,21 @@ class JobKind:
         """
         raise NotImplementedError(f"The job kind {self.name!r} does not say what to start.")
 
+    def sealed(self, job: Job) -> Mapping[str, str]:
+        """Sealed texts of its rows that `prepare` needs in the open, by name (`execution.handing_over.opened`)."""
+        return {}
+
+    def further(self, job: Job, launch: Launch) -> Launch:
+        """What the other machines of a gang start: `launch`, with what lies on each machine's own disk."""
+        return launch
+
     def capabilities(self, job: Job) -> Capabilities:
         """The buttons of this job."""
         return self.can
+
+    def idle(self, jobs: Collection[int]) -> Collection[int]:
+        """Those of its running jobs, by number, whose cards whoever waits may have; their owners know that."""
+        return ()
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep what the run left behind (publish a model, close a record); nothing by default."""
@@ -245,6 +269,12 @@ def idle_guarded(name: str) -> bool:
     return name in KINDS and KINDS.get(name).idle_guard
 
 
+def idle(running: Mapping[str, Collection[int]]) -> frozenset[int]:
+    """Which running jobs, given by kind, give their cards to whoever waits."""
+    known = [(KINDS.get(name), jobs) for name, jobs in running.items() if name in KINDS]
+    return frozenset(job for kind, jobs in known for job in kind.idle(jobs))
+
+
 def may_be_evicted(name: str) -> bool:
     """Whether the memory of jobs of this kind may be moved off their cards."""
     return name in KINDS and KINDS.get(name).evictable
@@ -272,6 +302,17 @@ def url_of(job: Job) -> str:
         return get(job.kind).url(job)
     except (KeyError, ObjectDoesNotExist):
         return ""
+
+
+def sealing() -> list[str]:
+    """Names of the kinds with secrets in their rows."""
+    return [kind.name for kind in KINDS if getattr(kind.sealed, "__func__", None) is not JobKind.sealed]
+
+
+def sealed_of(job: Job) -> dict[str, str]:
+    """What is sealed in its rows and needed at its start; nothing for a kind that is not installed."""
+    kind = KINDS.find(job.kind)
+    return {name: text for name, text in kind.sealed(job).items() if text} if kind else {}
 
 
 def facts_of(job: Job) -> list[Fact]:

@@ -48,6 +48,7 @@ LIFE = {
     "lost": Wording(_("Lost.")),
     "requeued": Wording(_("Queued again.")),
     "requeued_elsewhere": Wording(_("Queued again, to start elsewhere.")),
+    "requeued_same": Wording(_("Queued again, to start on %(node)s once that is back.")),
     "requeued_whole": Wording(_("Queued again, to start as a whole.")),
     "restored": Wording(_("Queued again to go on from a checkpoint.")),
     "pause_requested": Wording(_("Pause asked.")),
@@ -112,6 +113,10 @@ ROOM = {
     "room_for_guarantee": Wording(_("Makes room for job %(job)s: these devices were borrowed from its cluster.")),
     "room_for_window": Wording(_("Makes room for job %(job)s: these machines are kept for such work now.")),
     "room_for_turn": Wording(_("Makes room for job %(job)s, which waited longer and let it go ahead.")),
+    "room_for_idle": Wording(
+        _("Gives its cards to job %(job)s, as nobody uses it. Continue it to go on with its files and packages.")
+    ),
+    "leaves_for_idle": Wording(_("Leaves its cards for a while for job %(job)s, as nobody uses it.")),
     "leaves_for_urgent": Wording(_("Leaves its cards for a while for job %(job)s, which is urgent.")),
     "leaves_for_guarantee": Wording(
         _("Leaves its cards for a while: job %(job)s needs them, in whose cluster they belong.")
@@ -138,9 +143,17 @@ ROOM = {
 
 #: How an attempt ended.
 ENDS = {
+    "no_root_here": Wording(_("%(node)s offers no root inside. Its tier of isolation, or its kernel, forbids it.")),
+    "root_revoked": Wording(_("Its owner may not be root inside any more. Clone it and leave root inside out.")),
     "no_cluster": Wording(_("You belong to no virtual cluster yet. Ask an administrator to add you to one.")),
     "not_a_member": Wording(_("You are not a member of %(cluster)s. Ask an administrator to add you.")),
     "launch_failed": Wording(_("It could not be started: %(error)s")),
+    "shut_out": Wording(
+        _(
+            "Its user cannot enter the folder %(path)s on this machine, and so not write to files of its own. Ask an "
+            "operator to let others pass through that folder, or for isolation tier 2."
+        )
+    ),
     "unreadable": Wording(
         _(
             "It could not be started: jobs run under a user of their own here, who may not read %(path)s. Let "

@@ -14,8 +14,9 @@ from django.db.models import Avg, Count, ExpressionWrapper, F, Max, Q
 from django.db.models import DurationField as SpanField
 
 from aiplatform import env
-from workers import held_back, kinds
+from workers import held_back, kinds, machine_needs, pins, placement
 from workers.count_classes import CLASSES, JOB
+from workers.machine_needs import NOTHING, Needs
 from workers.models import (
     Allocation,
     Attempt,
@@ -86,8 +87,11 @@ def machines(spare_mib: Mapping[int, int] = MappingProxyType({})) -> tuple[plain
     Args:
         spare_mib: host memory for evicted work by node, see `machines.eviction_policy`.
     """
-    rows = Node.objects.order_by("pk").values_list("pk", "name", "state")
-    return tuple(plain.Node(pk, name, state == Node.State.LIVE, spare_mib.get(pk, 0)) for pk, name, state in rows)
+    rows = Node.objects.order_by("pk").values_list("pk", "name", "state", "root_inside", "sandbox_tier")
+    return tuple(
+        plain.Node(pk, name, state == Node.State.LIVE, spare_mib.get(pk, 0), root, tier)
+        for pk, name, state, root, tier in rows
+    )
 
 
 def devices() -> tuple[plain.Device, ...]:
@@ -95,7 +99,14 @@ def devices() -> tuple[plain.Device, ...]:
     rows = Device.objects.order_by("pk").values_list(
         "pk", "node_id", "kind", "model", "group", "capacity", "memory_mib", "health"
     )
-    return tuple(plain.Device(*row[:6], row[7] == Device.Health.OK, row[6]) for row in rows)
+    about = {pk: machine_of(facts) for pk, facts in Node.objects.values_list("pk", "facts")}
+    return tuple(plain.Device(*row[:6], row[7] == Device.Health.OK, row[6], *about[row[1]]) for row in rows)
+
+
+def machine_of(facts: Mapping[str, Any]) -> tuple[int, str]:
+    """(major number of its driver, kind of its processor) by what a machine said of itself; 0 and "" are unknown."""
+    driver = machine_needs.driver_number(str(facts.get("driver") or ""))
+    return driver, machine_needs.processor(str(facts.get("machine") or ""))
 
 
 def clusters() -> tuple[plain.Cluster, ...]:
@@ -117,31 +128,44 @@ def request_of(
     share: int = FULL_CARD,
     device_kind: str = "gpu",
     card_memory_mib: int = 0,
+    node: int = 0,
+    root_inside: bool = False,
+    tiers: tuple[int, int] | None = None,
+    device_model: str = "",
+    needs: Needs = NOTHING,
 ) -> plain.Request:
     """What a job asks for, in shares. A CPU job takes at least one share."""
     if gpus_per_node:
         return plain.Request(
-            nodes=nodes, gpus=gpus_per_node, shares=share, device_kind=device_kind, card_memory_mib=card_memory_mib
-        )
-    return plain.Request(nodes=nodes, cpu_shares=max(1, round(cpus * FULL_CARD)))
+            nodes=nodes, gpus=gpus_per_node, shares=share, device_kind=device_kind, card_memory_mib=card_memory_mib,
+            node=node, root_inside=root_inside, tiers=tiers, model=device_model, needs=needs,
+        )  # fmt: skip
+    cpu_shares = max(1, round(cpus * FULL_CARD))
+    return plain.Request(
+        nodes=nodes, cpu_shares=cpu_shares, node=node, root_inside=root_inside, tiers=tiers, needs=needs
+    )
 
 
 def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
     columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind",
                "share", "device_kind", "card_memory_mib")  # fmt: skip
-    later = ("max_runtime", "preemptible", "wait_code", "more_time")
+    later = ("max_runtime", "preemptible", "wait_code", "more_time", "root_inside", "device_model", "needs")
     rows = list(Job.objects.filter(state=JobState.QUEUED).values_list(*columns, *later))
+    pinned = _pinned()
     held = held_back.reasons(moment)  # after the rows: what was queued in between is no job without its reasons
+    tiers = placement.tiers_of_waiting()
     requests: dict[tuple[Any, ...], plain.Request] = {}
     classes = kinds.classes()
     found = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
-        span, preemptible, told, more,
+        span, preemptible, told, more, root_inside, model, needs,
     ) in rows:  # fmt: skip
         if pk in held:
             continue
-        requested = (nodes, gpus, cpus, share, device_kind, card_memory)
+        wanted = machine_needs.of_row(needs) if needs else NOTHING
+        more_of_it = (pinned.get(pk, 0), root_inside, tiers.get(pk), model, wanted)
+        requested = (nodes, gpus, cpus, share, device_kind, card_memory, *more_of_it)
         if requested not in requests:
             requests[requested] = request_of(*requested)
         limit = span_of(span, limits.get(cluster), more)
@@ -153,6 +177,13 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def _pinned() -> dict[int, int]:
+    """The machine of waiting jobs that may start there alone."""
+    names = pins.of_waiting()
+    nodes = dict(Node.objects.filter(name__in=set(names.values())).values_list("name", "pk")) if names else {}
+    return {job: nodes[name] for job, name in names.items() if name in nodes}
 
 
 def _running(
@@ -187,6 +218,10 @@ def _running(
     found = []
     classes = kinds.classes()
     may_leave = _may_leave() if evicting else frozenset()
+    by_kind: dict[str, list[int]] = defaultdict(list)
+    for row in about.values():
+        by_kind[row[9]].append(row[0])
+    idle = kinds.idle(by_kind)
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
          room_for, queued, evicted, back, evicted_s) = about[attempt]  # fmt: skip
@@ -208,6 +243,7 @@ def _running(
                 times_preempted=times_preempted.get(job, 0),
                 evictable=job in may_leave, away=pairs if evicted and desired == Desired.EVICT else (),
                 evicted_since=evicted.timestamp() if evicted else 0.0, counts_as=classes.get(kind, JOB.name),
+                idle=job in idle,
             )
         )  # fmt: skip
     return tuple(found)

@@ -18,6 +18,10 @@ class RunDir:
     def of(cls, job_id: int, number: int) -> RunDir:
         return cls(settings.DATA_ROOT / "jobs" / str(job_id) / str(number))
 
+    def of_rank(self, rank: int) -> Path:
+        """Where the supervisor of a rank keeps its records; rank 0 owns the run directory itself."""
+        return self.path if rank == 0 else self.path / "ranks" / str(rank)
+
     @property
     def code(self) -> Path:
         return self.path / "code"

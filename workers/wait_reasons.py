@@ -15,6 +15,7 @@ SENTENCES = {
     ),
     "no_cpu": _("Waits for processor cores: %(asked)s asked on one machine."),
     "no_machine": _("No machine that is up can hold it; it starts when one comes back."),
+    "no_such_tier": _("No machine that is up has an isolation tier from %(least)s to %(most)s, as its image needs."),
     "reserved": _("Cards are free but kept for job %(job)s, which came first and needs them together."),
     "cluster_quota": _("The cluster's quota is used up: %(used)s of %(limit)s cards taken, %(asked)s asked."),
     "user_cards": _("Your share of the cluster is used up: %(used)s of %(limit)s cards, %(asked)s asked."),
@@ -45,7 +46,28 @@ SENTENCES = {
     "after_end": _("Starts once job %(job)s has ended."),
     "after_many": _("Starts after %(count)s other jobs; the first of them is job %(job)s."),
     "array_full": _("As many jobs of its array run as may run at a time: %(limit)s."),
+    "machine_full": _(
+        "Waits for room on the machine %(node)s, where its own packages lie. To start it elsewhere, forget them on its"
+        " page, or begin a new one from a saved image."
+    ),
+    "machine_too_small": _(
+        "The machine %(node)s, where its own packages lie, cannot hold what it asks for. Forget them on its page, or"
+        " begin a new one from a saved image."
+    ),
+    "machine_drained": _(
+        "Its own packages lie on the machine %(node)s, which an operator has drained. It starts once that takes work"
+        " again; to start it elsewhere, forget them on its page, or begin a new one from a saved image."
+    ),
+    "machine_silent": _(
+        "Its own packages lie on the machine %(node)s, which does not answer. It starts once that is back; to start it"
+        " elsewhere, forget them on its page, or begin a new one from a saved image."
+    ),
+    "machine_removed": _(
+        "Its own packages lie on the machine %(node)s, which was removed. Forget them on its page to begin from the"
+        " image again, or begin a new one from a saved image."
+    ),
     "no_cluster": _("Its virtual cluster no longer exists."),
+    "no_root_inside": _("No machine that could hold it offers root inside. Leave root inside out, or ask an operator."),
     "over_cluster_quota": _("%(asked)s cards asked, %(cluster)s has %(limit)s."),
     "over_user_cards": _("%(asked)s cards asked, %(cluster)s allows %(limit)s per person."),
     "over_cluster_cores": _("%(asked)s cores asked, %(cluster)s has %(limit)s CPU slots."),
@@ -68,6 +90,14 @@ SENTENCES = {
     "too_many_on_a_node": _("%(asked)s cards per machine asked, the largest machine has %(best)s."),
     "too_many_nodes": _("%(asked)s machines asked, only %(nodes)s exist, and not all may be large enough."),
     "too_many_cpus": _("%(asked)s cores asked, the largest machine offers %(best)s CPU slots."),
+    "no_such_model": _("No machine has a card %(model)s. Choose another type of device."),
+    "image_driver": _(
+        "No machine's driver is new enough for CUDA %(cuda)s of the image: it needs %(needed)s, the newest is"
+        " %(newest)s. Choose another image, or run on the processor."
+    ),
+    "image_processor": _(
+        "The image was built for processors of kind %(needed)s, the machines have %(there)s. Choose another image."
+    ),
     "no_such_card": _("No machine has a card of this kind. Ask for 0 cards to run on the processor."),
 }
 

@@ -34,6 +34,8 @@ class MeOut(OutMixin, serializers.ModelSerializer):
             "time_zone",
             "theme",
             "refresh_s",
+            "root_allowed",
+            "root_inside",
             "annotator_keys",
             "roles",
             "actions",
@@ -49,13 +51,24 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
     language = serializers.ChoiceField(choices=["", "en", "zh-hans"], required=False)
     theme = serializers.ChoiceField(choices=["", "light", "dark"], required=False)
     refresh_s = serializers.IntegerField(min_value=1, max_value=300, required=False)
+    root_inside = serializers.BooleanField(required=False, help_text="Once an administrator allowed it.")
     annotator_keys = serializers.DictField(  # as the annotator writes them: {"redo": ["Ctrl+Shift+Z"]}
         child=serializers.ListField(child=serializers.CharField(max_length=30), max_length=9), required=False
     )
 
     class Meta:
         model = User
-        fields = ["nickname", "email", "phone", "language", "time_zone", "theme", "refresh_s", "annotator_keys"]
+        fields = [
+            "nickname",
+            "email",
+            "phone",
+            "language",
+            "time_zone",
+            "theme",
+            "refresh_s",
+            "root_inside",
+            "annotator_keys",
+        ]
 
     def validate_annotator_keys(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Check the person's own keys of the annotator: at most one act per key."""
@@ -136,6 +149,7 @@ class PersonOut(OutMixin, serializers.ModelSerializer):
             "phone",
             "state",
             "is_active",
+            "root_allowed",
             "roles",
             "groups",
             "date_joined",
@@ -161,6 +175,7 @@ class PersonChange(StrictMixin, serializers.Serializer):
     email = serializers.EmailField(allow_blank=True, required=False)
     phone = serializers.CharField(max_length=30, allow_blank=True, required=False)
     is_active = serializers.BooleanField(required=False)
+    root_allowed = serializers.BooleanField(required=False, help_text="Whether their jobs may be root inside.")
     roles = serializers.ListField(child=VisibleField(Role), required=False)
     groups = serializers.ListField(child=VisibleField(UserGroup), required=False)
     clusters = serializers.ListField(child=serializers.IntegerField(), required=False)

@@ -21,7 +21,7 @@ from accounts.api import serializers
 from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import cluster_membership, passwords, people, roles, second_factor, tokens
+from accounts.services import cluster_membership, passwords, people, roles, root_inside, second_factor, tokens
 from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, sent
 
 
@@ -79,7 +79,10 @@ class MeView(PlatformAPIView):
     def patch(self, request: ApiRequest) -> Response:
         serializer = serializers.MeIn(request.user, data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
-        serializer.save()
+        with transaction.atomic():
+            if "root_inside" in serializer.validated_data:
+                root_inside.switch(request.user, on=serializer.validated_data.pop("root_inside"))
+            serializer.save()
         return Response(serializers.MeOut(request.user).data)
 
 
@@ -136,6 +139,8 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             )
         if "clusters" in wanted:
             cluster_membership.put(person, wanted["clusters"], by=by)
+        if "root_allowed" in wanted:
+            root_inside.allow(person, allowed=wanted["root_allowed"], by=by)
         if "is_active" in wanted:
             people.set_active(user=person, active=wanted["is_active"], by=by)
 

@@ -151,6 +151,12 @@ class SettingsForm(forms.ModelForm):
         label=_("Refresh lists every"), min_value=1, max_value=300, help_text=_("1 to 300 seconds.")
     )
 
+    root_inside = forms.BooleanField(
+        label=_("Root inside"),
+        required=False,
+        help_text=_("Forms of commands and environments then offer it: programs are root in the job, and you outside."),
+    )
+
     class Meta:
         model = User
         fields = ["nickname", "email", "phone", "language", "time_zone", "theme", "refresh_s"]
@@ -163,6 +169,10 @@ class SettingsForm(forms.ModelForm):
             ("", _("As the platform (%(zone)s)") % {"zone": settings.TIME_ZONE}),
             *((zone, zone.replace("_", " ")) for zone in zones),
         ]
+        if self.instance.root_allowed:
+            self.fields["root_inside"].initial = self.instance.root_inside
+        else:
+            del self.fields["root_inside"]
         for name, kind in (("nickname", "nickname"), ("email", "email"), ("phone", "tel")):
             self.fields[name].widget.attrs["autocomplete"] = kind
 

@@ -99,6 +99,8 @@ class User(AbstractUser):
     time_zone = models.CharField(_("time zone"), max_length=50, blank=True)
     theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
     refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
+    root_allowed = models.BooleanField(default=False, editable=False)  # by an administrator: may switch it on
+    root_inside = models.BooleanField(default=False, editable=False)  # by the person: forms offer it
     annotator_keys = models.JSONField(default=dict, blank=True, editable=False)  # {act: [key, …]}, what differs
     must_change_password = models.BooleanField(default=False)  # somebody else knows the password
     awaiting = models.BooleanField(default=False, editable=False)  # registered, not let in yet
@@ -112,6 +114,11 @@ class User(AbstractUser):
 
     def __str__(self) -> str:
         return self.nickname or self.username
+
+    @property
+    def uses_root(self) -> bool:
+        """Whether their jobs may be root inside: an administrator allows it, and they switched it on."""
+        return self.root_allowed and self.root_inside
 
     def get_full_name(self) -> str:
         """Nickname and username, where two people may have the same nickname: "Rosa (rosa.w)"."""

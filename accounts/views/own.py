@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -16,7 +17,7 @@ from accounts.forms.own import ChangePasswordForm, SettingsForm, TokenForm
 from accounts.http import SignedInRequest
 from accounts.models import ApiToken
 from accounts.permissions import Action
-from accounts.services import passwords, sessions, tokens
+from accounts.services import passwords, root_inside, sessions, tokens
 from aiplatform.lib.pages import needs, refusals_shown_on
 
 
@@ -25,7 +26,10 @@ def settings_page(request: SignedInRequest) -> HttpResponse:
     """Name, language, time zone, theme, refresh interval."""
     form = SettingsForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
-        form.save()
+        with transaction.atomic():
+            form.save()
+            if "root_inside" in form.fields:
+                root_inside.switch(request.user, on=form.cleaned_data["root_inside"])
         with override(form.cleaned_data["language"] or request.LANGUAGE_CODE):
             messages.success(request, _("Settings saved."))
         return redirect("accounts:settings")

@@ -28,6 +28,7 @@ from accounts.services import (
     links,
     people,
     rights,
+    root_inside,
     second_factor,
     taking_over,
 )
@@ -215,6 +216,18 @@ def person_active(request: SignedInRequest, pk: int) -> HttpResponse:
     active = request.POST.get("active") == "1"
     people.set_active(user=person, active=active, by=request.user)
     message = _("The account of %(name)s is active again.") if active else _("The account of %(name)s is disabled.")
+    messages.success(request, message % {"name": person})
+    return redirect("accounts:person", person.pk)
+
+
+@require_POST
+@needs(Action.PEOPLE_MANAGE)
+def person_root(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Allow somebody to be root inside of their jobs, or take it back (`allowed`: "1" or "0")."""
+    person = _person(request, pk)
+    allowed = request.POST.get("allowed") == "1"
+    root_inside.allow(person, allowed=allowed, by=request.user)
+    message = _("%(name)s may switch root inside on.") if allowed else _("New jobs of %(name)s are not root inside.")
     messages.success(request, message % {"name": person})
     return redirect("accounts:person", person.pk)
 

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from aiplatform import __version__, env
 from aiplatform.cli import bootstrap, broker, output, server
-from aiplatform.lib import disk
+from aiplatform.lib import disk, inner_port
 
 OK, WARN, FAIL = "ok", "warning", "problem"
 CLOCK_S = 2.0
@@ -240,21 +240,49 @@ def _groups() -> Iterator[Finding]:
 def _shared() -> Iterator[Finding]:
     from workers.machines import lifecycle
 
-    with server.probe(env.DATA_ROOT) as (file, content):
+    here = inner_port.stand_in(env.NODE_ADDRESS, env.EXEC_PORT)  # its own relay may not be started yet
+    with server.probe(env.DATA_ROOT) as (file, content), here:
         body = {"name": env.NODE, "machine": lifecycle.machine_id(), "probe": file.name, "content": content}
         try:
-            server.post(f"{env.SERVER}/api/v1/nodes/probe/", body)
+            answer = server.post(f"{env.SERVER}/api/v1/nodes/probe/", body)
             server.see_answer(file, content)
         except server.Refused as exc:
             remedy = f"Mount the server's AIP_DATA_ROOT at {env.DATA_ROOT}, and see that {env.SERVER} answers."
             yield Finding("shared", FAIL, str(exc), remedy)
             return
     yield Finding("shared", OK, f"{env.DATA_ROOT} is the server's folder, written and read both ways")
+    yield _road(env.NODE, env.NODE_ADDRESS, reached=bool(answer.get("reached", True)))  # an older server does not say
+
+
+def _roads() -> Iterator[Finding]:
+    """Whether this server gets to the jobs of all machines that are up."""
+    from django.db import DatabaseError
+
+    from workers.models import Node
+
+    try:
+        others = list(Node.objects.filter(state=Node.State.LIVE).exclude(name=env.NODE) if env.NODE_ADDRESS else ())
+    except DatabaseError:
+        return
+    for node in others:
+        yield _road(node.name, node.address, reached=inner_port.answers(node.address, env.EXEC_PORT))
+
+
+def _road(name: str, address: str, *, reached: bool) -> Finding:
+    where = f"port {env.EXEC_PORT} of {name} ({address})"
+    if reached:
+        return Finding("roads", OK, f"the server reaches {where}")
+    remedy = (
+        "Let its firewall pass that port from all machines of the platform, and see that nothing else listens there"
+        " (AIP_EXEC_PORT, the same on all machines)."
+    )
+    text = f"the server does not reach {where}: nobody opens terminals, SSH, ports and files of jobs there"
+    return Finding("roads", WARN, text, remedy)
 
 
 Check = Callable[[], Iterator[Finding]]
 _CAN: tuple[Check, ...] = (_devices, _evictions, _sandbox, _images, _containers)
-CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _groups, *_CAN, _port)
+CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _groups, _roads, *_CAN, _port)
 NODE_CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, *_CAN)
 
 

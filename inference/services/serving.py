@@ -34,6 +34,8 @@ MAX_NAME = 50
 #: What a service asks of the machines each time it starts, and what it means where nothing was said.
 KEPT: Mapping[str, Any] = {
     "gpus_per_node": 0,
+    "device_kind": "gpu",
+    "device_model": "",
     "share": 8,
     "card_memory_mib": 0,
     "cpus": DEFAULT_CPUS,

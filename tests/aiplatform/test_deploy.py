@@ -11,10 +11,10 @@ import yaml
 from django.apps import apps
 
 from aiplatform.cli import deploy
-from workers.images.models import Engine
+from workers.images.models import Engine, Image, ImageUse, NodeCopy
 
 #: What their digest names is no secret, and signs nobody in.
-NAMES_BY_DIGEST = {Engine}
+NAMES_BY_DIGEST = {Engine, Image, ImageUse, NodeCopy}
 
 
 @pytest.fixture

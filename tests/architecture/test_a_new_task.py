@@ -40,7 +40,7 @@ from tests.factories import work
 from tests.inference import judged, pictures, tiny, versions
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import drafts, jobs
+from training.services import data_checks, drafts, jobs
 from training.task_kinds import TASKS, preset_for
 
 API = "/api/v1/training/jobs/"
@@ -127,7 +127,7 @@ def test_new_task_refuses_other_data_with_its_own_sentence(registered, machine, 
 
     assert page.context["form"].errors["version"] == [said]
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (409, "wrong_task", said)
-    with pytest.raises(drafts.WrongTask, match="counts boxes"):
+    with pytest.raises(data_checks.WrongTask, match="counts boxes"):
         jobs.submit(user=alice, request=drafts.TrainingRequest(name="many", version=labels, preset="count"))
     assert not TrainingJob.objects.exists()
 

@@ -10,7 +10,10 @@ APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "traini
 #: Layers of images hold links and whiteouts, which no other archive may: their reader refuses all else, see its tests.
 LAYERS = ("workers/images/services/archive.py", "workers/images/services/unpacking.py")
 #: Beside it, those that pack their own files; bundles are read before anything else of the platform can run.
-PACKERS = ("aiplatform/cli/client/", "aiplatform/cli/demo/", "aiplatform/cli/bundle.py", "aiplatform/cli/bundling.py")
+PACKERS = (
+    "aiplatform/cli/client/", "aiplatform/cli/demo/", "aiplatform/cli/bundle.py", "aiplatform/cli/bundling.py",
+    "workers/images/containers/archive.py",
+)  # fmt: skip
 ALLOWED = ("aiplatform/lib/archives.py", *LAYERS, *PACKERS)
 
 

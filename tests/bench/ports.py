@@ -16,6 +16,7 @@ from pathlib import Path
 import aiohttp
 
 from tests.journeys.up import call, first_admin, running, until
+from tests.running import printed_in
 
 SERVER = """#!/usr/bin/env python
 import asyncio
@@ -83,7 +84,9 @@ def main(requests: int = 300, mib: int = 200) -> None:
         token = first_admin(up)
         job = call(up.url, token, "POST", "commands/", {"command": SERVER, "cpus": 0.5})[1]["id"]
         until(
-            lambda: "listening" in call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"], 90, "the server's start"
+            lambda: "listening" in printed_in(call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"]),
+            90,
+            "the server's start",
         )
         call(up.url, token, "POST", f"jobs/{job}/ports/", {"port": 40_000, "name": "bench"})
         opened = call(up.url, token, "POST", f"jobs/{job}/ports/bench/open/")[1]["url"]

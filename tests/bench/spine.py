@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.running import Platform, environment, platform, wait_for
+from tests.running import Platform, environment, platform, printed, wait_for
 from workers.supervisor import processes
 
 PROGRAM = "import time; print(repr(time.time()), flush=True)"
@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
             begun = time.time()
             number = put([sys.executable, "-S", "-c", PROGRAM])
             wait_for(lambda number=number: all_ended([number]), 60, f"job {number} did not end", 0.05)
-            delays.append(float(RunDir.of(number, 1).log.read_text()) - begun)
+            delays.append(float(printed(RunDir.of(number, 1).log)) - begun)
         before = orphans.used()
         begun = time.time()
         numbers = [put(["/bin/true"]) for _ in range(burst)]

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.journeys.up import PASSWORD, Browser, Up, call, first_admin, running, until
-from tests.running import free_port
+from tests.running import free_port, printed_in
 
 SESSIONS = 20
 
@@ -56,7 +56,7 @@ def enter(up: Up, home: Path, token: str) -> tuple[int, str]:
     made = call(up.url, token, "POST", "commands/", body)[1]
 
     def folder() -> str:
-        text = (call(up.url, token, "GET", f"jobs/{made['id']}/log/")[1] or {}).get("text", "")
+        text = printed_in((call(up.url, token, "GET", f"jobs/{made['id']}/log/")[1] or {}).get("text", ""))
         return text.split()[1] if text.startswith("in /") else ""
 
     return made["id"], until(folder, 90, "the job did not start")

@@ -32,7 +32,7 @@ def test_ssh_panel_and_password_page_are_accessible_and_fit(
     page = open_as(alice, width=width, height=844, language=language)
     for dark in ("light", "dark"):
         page.emulate_media(color_scheme=dark)
-        page.goto(f"/jobs/{running.pk}/")
+        page.goto(f"/jobs/{running.pk}/?tab=ports")
         page.locator("#panel-ssh summary").click()
         accessible(page)
         fits(page)
@@ -46,11 +46,11 @@ def test_ssh_panel_and_password_page_are_accessible_and_fit(
 
 def test_ssh_password_is_made_and_a_session_ended_by_keyboard_alone(open_as, running, session, alice):
     page = open_as(alice)
-    page.goto(f"/jobs/{running.pk}/")
+    page.goto(f"/jobs/{running.pk}/?tab=ports")
     page.locator("#ssh-password").focus()
     page.keyboard.press("Enter")
     secret = page.locator("#ssh-secret").inner_text()
-    page.goto(f"/jobs/{running.pk}/")
+    page.goto(f"/jobs/{running.pk}/?tab=ports")
     page.get_by_role("button", name="End the session from 2001:db8::dead:beef:cafe").focus()
     page.keyboard.press("Enter")
     page.get_by_role("dialog").get_by_role("button", name="End", exact=True).wait_for()

@@ -41,6 +41,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--people", type=int, default=8, help="virtual people who work meanwhile")
     parser.add_argument("--viewers", type=int, default=12, help="virtual people who look at logs")
+    parser.add_argument("--dwellers", type=int, default=2, help="virtual people who live in environments")
     parser.add_argument("--seconds", type=float, help="for all kills; default 1.5 for each")
     parser.add_argument("--hog", type=int, default=0, help="busy loops beside it")
     parser.add_argument("--json", type=Path, default=HISTORY, help="file that gets a line about the run")
@@ -67,7 +68,7 @@ def _among_people(root: Path, options: argparse.Namespace) -> int:
 
     kills = 60 if options.kills is None else options.kills
     seconds = options.seconds or 1.5 * kills
-    asked = crowded.Asked(kills, seconds, options.people, options.viewers, options.seed, options.hog)
+    asked = crowded.Asked(kills, seconds, options.people, options.viewers, options.seed, options.hog, options.dwellers)
     print(f"chaos: {asked}, folder {root}", flush=True)
     report = crowded.run(root, asked)
     print(f"  struck {json.dumps(crowded.counted(report.strikes))}")

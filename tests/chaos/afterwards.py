@@ -12,7 +12,7 @@ from typing import Any
 
 from aiplatform.lib import claims
 from tests import running
-from tests.chaos import crowd_checker
+from tests.chaos import crowd_checker, lodging_checker, lodgings
 from tests.chaos.checker import Findings, JobSeen, check
 from tests.chaos.crowd_checker import Known
 from tests.chaos.feeder import attempts_of
@@ -49,12 +49,17 @@ def judge(root: Path, facts: Facts, killed: Attempts, orphaned: Attempts, findin
     for rule, texts in found.broken.items():
         for text in texts:
             findings.add(rule, text)
-    unknown = Job.objects.exclude(pk__in=jobs).values_list("pk", "name")
+    struck = {job: killed.get(job, set()) | orphaned.get(job, set()) for job in {*killed, *orphaned}}
+    lived, images = lodgings.lodgings(struck), lodgings.saved()
+    lodging_checker.check(facts, lived, images, lodgings.unfinished(root), findings)
+    known = {*jobs, *(row.job for row in lived)}
+    unknown = Job.objects.exclude(pk__in=known).values_list("pk", "name")
     for number, name in unknown:
         findings.add("twice", f"job {number} ({name}) belongs to no submission")
     crowd_checker.check(facts, _known(facts), findings)
     kinds = Counter(fact["kind"] for fact in facts)
     return {
+        "environments": len(lived), "images": dict(Counter(image.state for image in images)),
         "jobs": len(jobs), "attempts": Attempt.objects.count(),
         "states": dict(Counter(Job.objects.values_list("state", flat=True))),
         "lines": sum(a.log.count(b"\n") for job in jobs.values() for a in job.attempts),

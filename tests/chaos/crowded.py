@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import running
-from tests.chaos import afterwards, recovery, witness
+from tests.chaos import afterwards, lodgings, recovery, witness
 from tests.chaos.checker import Findings
 from tests.chaos.crowd import ledger
 from tests.chaos.recovery import Strike
@@ -36,7 +36,7 @@ STOPPED = 0.25  # of all strikes; the others kill
 STOPPED_S = (5.0, 20.0)
 WEIGHTS = {
     "web": 3, "web child": 3, "scheduler": 5, "agent": 6, "cpu": 4, "work": 2, "work child": 3, "gpu0": 1, "gpu1": 1,
-    "broker": 4, "up": 1, "supervisor": 6, "job": 6, "sandbox": 4,
+    "broker": 4, "up": 1, "supervisor": 6, "job": 6, "sandbox": 4, "ports": 3, "ssh": 3,
 }  # fmt: skip
 WATCHERS = 8
 SILENT_S = 15.0
@@ -54,6 +54,7 @@ class Asked:
     viewers: int
     seed: int
     hog: int = 0
+    dwellers: int = 2
 
 
 @dataclass
@@ -70,6 +71,7 @@ def run(root: Path, asked: Asked) -> Report:
     """Prepare, let the crowd in, strike, wait for rest, judge."""
     rng, port = random.Random(asked.seed), running.free_port()
     os.environ["AIP_PORT"] = str(port)
+    os.environ["AIP_PORTS_PORT"], os.environ["AIP_SSH_PORT"] = str(running.free_port()), str(running.free_port())
     upkeep = Upkeep(root, port)
     hogs: list[subprocess.Popen[bytes]] = []
     signs = recovery.Signs(root, upkeep.url)
@@ -142,9 +144,11 @@ def _prepared(root: Path, url: str, asked: Asked) -> dict[str, Any]:
                 given["tasks"] = list(made.tasks.values_list("pk", flat=True))
             people.append(given)
     watchers = [cast.user(f"watcher{n}", role=SYSTEM_ADMIN, cluster=cluster) for n in range(WATCHERS)]
+    dwellers = lodgings.prepared(asked.dwellers, cluster)
     connection.close()
     return {
-        "url": url, "ledger": str(root / "ledger.jsonl"), "seed": asked.seed, "people": people,
+        "ports_url": f"http://127.0.0.1:{os.environ['AIP_PORTS_PORT']}", "ssh_port": int(os.environ["AIP_SSH_PORT"]),
+        "dwellers": dwellers, "url": url, "ledger": str(root / "ledger.jsonl"), "seed": asked.seed, "people": people,
         "watchers": [tokens.issue(user=user, name="chaos")[1] for user in watchers], "viewers": asked.viewers,
         "think_s": 5.0, "in_flight": 14, "long_s": min(100.0, asked.seconds / 3),
     }  # fmt: skip

@@ -41,7 +41,7 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
 
     def log(attempt: int) -> str:
         path = folder(attempt) / "log.txt"
-        return path.read_text(errors="replace") if path.exists() else ""
+        return running.printed(path) if path.exists() else ""
 
     def is_in(*states: str) -> bool:
         job.refresh_from_db()

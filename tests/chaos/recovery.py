@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import os
 import random
+import socket
 import sqlite3
 import statistics
 import threading
@@ -20,7 +22,7 @@ from typing import Any
 LOOK_S = 0.2
 PING_S = 0.7
 LAST_ANSWERS_S = 1.5
-PARTS = ("web", "scheduler", "agent", "broker", "cpu", "work", "gpu0", "gpu1")
+PARTS = ("web", "scheduler", "agent", "broker", "cpu", "work", "gpu0", "gpu1", "ports", "ssh")
 NOTHING = "nothing"
 
 
@@ -43,7 +45,16 @@ class Signs:
         self.seen: dict[str, list[tuple[float, float]]] = defaultdict(list)
         self.missed: list[float] = []  # when the web did not answer
         self._over = threading.Event()
-        looks = (self._web, LOOK_S), (self._rows, LOOK_S), (self._broker, LOOK_S), (self._workers, PING_S)
+        looks = (
+            (self._web, LOOK_S),
+            (self._rows, LOOK_S),
+            (self._broker, LOOK_S),
+            (self._workers, PING_S),
+            *(
+                (lambda name=name, port=port: self._listens(name, port), LOOK_S)
+                for name, port in (("ports", "AIP_PORTS_PORT"), ("ssh", "AIP_SSH_PORT"))
+            ),
+        )
         self._threads = [threading.Thread(target=self._repeat, args=look, daemon=True) for look in looks]
 
     def start(self) -> None:
@@ -82,6 +93,15 @@ class Signs:
                 self.seen["web"].append((asked, time.time()))
         except OSError:
             self.missed.append(asked)
+
+    def _listens(self, name: str, variable: str) -> None:
+        """Whether it answers to whoever connects: the gateway greets, the origin refuses what leads nowhere."""
+        asked = time.time()
+        with socket.create_connection(("127.0.0.1", int(os.environ[variable])), timeout=5) as link:
+            if name == "ports":
+                link.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            if link.recv(4):
+                self.seen[name].append((asked, time.time()))
 
     def _broker(self) -> None:
         from workers import scheduler_wakeup

@@ -22,7 +22,7 @@ import pytest
 
 from tests import running
 from tests.chaos.faults import Cast
-from tests.running import apart, ended_well, wait_for
+from tests.running import apart, ended_well, printed, wait_for
 
 pytestmark = pytest.mark.chaos
 
@@ -168,7 +168,7 @@ def _processes(root: Path, platform: running.Platform) -> None:
         platform.parts["cpu"].send(signal.SIGKILL)
         wait_for(lambda: platform.parts["agent"].pid and platform.parts["cpu"].pid, 15, "not started again")
     cast.ran_once([loud])
-    log = (root / "jobs" / str(loud.pk) / "1" / "log.txt").read_text().splitlines()
+    log = printed(root / "jobs" / str(loud.pk) / "1" / "log.txt").splitlines()
     assert [line.split()[1] for line in log] == [f"{n:06d}" for n in range(1, 4001)]
     starts = {name: platform.parts[name].starts for name in ("agent", "scheduler")}
     began = time.monotonic()

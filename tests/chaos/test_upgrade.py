@@ -12,7 +12,7 @@ import pytest
 
 from tests import running
 from tests.chaos import witness
-from tests.running import apart, ended_well, free_port, wait_for
+from tests.running import apart, ended_well, free_port, printed, wait_for
 
 LINES, PAUSE_S = 600, 0.05
 
@@ -63,7 +63,7 @@ def body(root: Path, port: int) -> None:
         assert cast.is_in(job, "running", "succeeded")
         print(f"upgraded in {time.monotonic() - begun:.0f} s")
         cast.ran_once([job])
-        lines = [int(line.split()[1]) for line in log.read_text().splitlines()]
+        lines = [int(line.split()[1]) for line in printed(log).splitlines()]
         assert lines == list(range(1, LINES + 1))
     connection.close()
 

@@ -28,6 +28,8 @@ WORDS = {
     "work": f"work@{NODE}",
     "gpu0": f"gpu0@{NODE}",
     "gpu1": f"gpu1@{NODE}",
+    "ports": "manage.py ports",
+    "ssh": "manage.py ssh_gateway",
     "broker": "valkey-server",
     "up": "manage.py up",
 }

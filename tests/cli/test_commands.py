@@ -55,6 +55,19 @@ def test_submit_command_takes_a_named_version(aip, platform, bccd):
     assert platform.asked(f"POST {JOBS}")[0].json()["version"] == 12
 
 
+def test_submit_command_of_own_code_scores_on_raw_data_as_it_learns_from_it(aip, platform):
+    platform.answers("GET /api/v1/datasets/", {"next": None, "results": [{"id": 4, "name": "raw"}]})
+    platform.answers(
+        "GET /api/v1/datasets/4/versions/", {"next": None, "results": [{"id": 21, "number": 1, "annotated": False}]}
+    )
+    platform.answers(f"POST {JOBS}", {"id": 7, "state": "queued"}, status=201)
+
+    assert aip("train", "submit", "own", "--command", "true", "--data", "raw", "--eval-data", "raw") == 0
+
+    sent = platform.asked(f"POST {JOBS}")[0].json()
+    assert (sent["version"], sent["eval_version"]) == (21, 21)
+
+
 def test_submit_command_exits_5_for_a_dataset_one_cannot_see(aip, platform, capsys):
     platform.answers("GET /api/v1/datasets/", {"next": None, "results": []})
 

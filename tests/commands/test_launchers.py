@@ -11,8 +11,9 @@ import pytest
 
 from aiplatform.lib.errors import Invalid
 from tests.factories import work
-from training.commands import launcher, layout, services
+from training.commands import services
 from training.commands.kind import CommandKind
+from training.programs import launcher, layout
 from workers.execution import tickets
 from workers.models import Allocation, Attempt, Job
 from workers.runs import RunDir

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.running import free_port
-from training.commands import launcher
+from training.programs import launcher
 
 pytestmark = [pytest.mark.proof, pytest.mark.sockets("processes that meet")]
 

@@ -11,8 +11,8 @@ import pytest
 from tests.factories import training as factory
 from training.commands import services
 from training.commands.models import Command
-from training.commands.script import name_of
 from training.commands.services import CommandRequest
+from training.programs.script import name_of
 from training.services import machine_request
 from workers.models import Job
 

@@ -4,10 +4,12 @@ from pathlib import Path
 import pytest
 
 from aiplatform import env
+from tests.environments.helpers import HOUR, NOW, again
 from tests.factories import training as factory
 from tests.factories import work
 from training.environments import services
 from training.environments.services import EnvironmentRequest
+from workers.models import Attempt, Job
 
 STUB = Path(__file__).parents[1] / "fakes" / "jupyter.py"
 
@@ -43,3 +45,16 @@ def submitted(alice, machine):
         return services.submit(user=alice, request=EnvironmentRequest(**{"cpus": 1.0} | fields))
 
     return submit
+
+
+@pytest.fixture
+def running(submitted):
+    """`running(name="a")`: an environment that has run for ten hours."""
+
+    def run(**fields):
+        row = submitted(**fields)
+        Job.objects.filter(pk=row.pk).update(state="running", attempt_number=1)
+        Attempt.objects.create(job_id=row.pk, number=1, state="running", started_at=NOW - 10 * HOUR)
+        return again(row)
+
+    return run

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from accounts.models import Notification
 from aiplatform import env
-from training.environments import jupyter, life, panel, signs
+from tests.environments.helpers import HOUR, NOTHING, NOW, again, judged, looks
+from tests.factories import work
+from training.environments import acts, giving, jupyter, life, panel, signs
 from training.environments.jupyter import Answers
-from training.environments.models import Environment
+from workers import held_back, kinds, pins
 from workers.exec.channels import ChannelRefused
-from workers.models import Attempt, Job, MetricPoint
-
-NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-NOTHING = Answers([], [])
+from workers.execution import lost_attempts
+from workers.jobs import actions, transitions
+from workers.models import Allocation, Attempt, Job, MetricPoint, Node
+from workers.states import Event
 
 
 def ago(span: timedelta) -> str:
@@ -26,39 +27,6 @@ def ago(span: timedelta) -> str:
 @pytest.fixture(autouse=True)
 def limit(monkeypatch):
     monkeypatch.setattr(env, "ENVIRONMENT_IDLE_HOURS", 2.0)
-
-
-@pytest.fixture
-def running(submitted):
-    """`running(name="a")`: an environment that has run for ten hours."""
-
-    def run(**fields):
-        row = submitted(**fields)
-        Job.objects.filter(pk=row.pk).update(state="running", attempt_number=1)
-        Attempt.objects.create(job_id=row.pk, number=1, state="running", started_at=NOW - 10 * HOUR)
-        return again(row)
-
-    return run
-
-
-def again(row) -> Environment:
-    return Environment.objects.select_related("job__owner", "job__cluster").get(pk=row.pk)
-
-
-def judged(row, answers, at=NOW):
-    """The row after it was judged, as the sweep does it."""
-    row = again(row)
-    life.judge(row, row.job.attempts.get(number=row.job.attempt_number), answers, at)
-    return again(row)
-
-
-def looks(row, answers, *, until, since=NOW, every=timedelta(minutes=1)):
-    """The row after it was looked at every minute."""
-    at = since
-    while at <= until:
-        row = judged(row, answers, at)
-        at += every
-    return row
 
 
 def test_environment_becomes_ready_by_its_answer_alone(running):
@@ -217,3 +185,108 @@ def test_environment_that_cannot_be_asked_is_not_judged(running, monkeypatch):
 
     assert again(row).looked_at == row.looked_at
     assert again(row).job.desired == "run"
+
+
+@pytest.fixture
+def carded(running, machine):
+    """An environment on one card, and `waits()`: somebody's job that waits for one."""
+    row = running(name="carded")
+    Job.objects.filter(pk=row.pk).update(gpus_per_node=1)
+
+    def waits(**fields):
+        about = {"gpus_per_node": 1, "device_kind": "gpu", "state": "queued"} | fields
+        return work.job(row.job.owner, row.job.cluster, name="waiting", **about)
+
+    return row, waits
+
+
+def test_idle_environment_whose_cards_others_wait_for_is_warned_then_gives_them(carded, monkeypatch):
+    monkeypatch.setattr(env, "ENVIRONMENT_GIVES_CARDS_MIN", 40.0)
+    row, waits = carded
+    row = looks(row, NOTHING, until=NOW + timedelta(minutes=35))
+    assert row.gives_at is None
+
+    waits()
+    row = judged(row, NOTHING, NOW + timedelta(minutes=36))
+
+    assert row.gives_at == NOW + timedelta(minutes=46)
+    assert panel.condition_of(row) == "idle"
+    assert Notification.objects.filter(user=row.job.owner, kind="idle").count() == 1
+    for moment, found in ((45, set()), (46, {row.pk})):
+        monkeypatch.setattr(giving, "now", lambda moment=moment: NOW + timedelta(minutes=moment))
+        assert kinds.idle({"environment": [row.pk], "command": [1]}) == found
+
+
+def test_owner_who_comes_back_keeps_the_cards(carded, monkeypatch):
+    monkeypatch.setattr(env, "ENVIRONMENT_GIVES_CARDS_MIN", 40.0)
+    row, waits = carded
+    waits()
+    row = looks(row, NOTHING, until=NOW + timedelta(minutes=31))
+    assert row.gives_at is not None
+
+    acts.keep(row, by=row.job.owner)
+
+    assert again(row).gives_at is None
+
+
+NOBODY = [
+    {"gpus_per_node": 0},
+    {"device_kind": "npu"},
+    {"state": "paused"},
+    {"desired": "pause"},
+    {"not_before": NOW + 9 * HOUR},
+]
+
+
+@pytest.mark.parametrize("waiting", NOBODY)
+def test_environment_gives_nothing_where_nobody_waits_for_such_cards(carded, monkeypatch, waiting):
+    monkeypatch.setattr(env, "ENVIRONMENT_GIVES_CARDS_MIN", 40.0)
+    row, waits = carded
+    waits(**waiting)
+
+    assert looks(row, NOTHING, until=NOW + timedelta(minutes=50)).gives_at is None
+
+
+@pytest.mark.parametrize(("machine_of_it", "gives"), [("elsewhere", False), ("node1", True)])
+def test_environment_gives_nothing_to_jobs_that_belong_to_another_machine(carded, monkeypatch, machine_of_it, gives):
+    monkeypatch.setattr(env, "ENVIRONMENT_GIVES_CARDS_MIN", 40.0)
+    row, waits = carded
+    other = waits()
+    node = Node.objects.get()
+    Allocation.objects.create(attempt=row.job.attempts.get(), device=node.devices.first(), node=node, share=1)
+    monkeypatch.setattr(pins, "of_waiting", lambda: {other.pk: machine_of_it})
+    monkeypatch.setattr(held_back, "by_machine", lambda names: {})
+
+    assert (looks(row, NOTHING, until=NOW + timedelta(minutes=35)).gives_at is not None) == gives
+
+
+def test_environment_keeps_its_cards_when_nobody_waits_any_more(carded, monkeypatch):
+    monkeypatch.setattr(env, "ENVIRONMENT_GIVES_CARDS_MIN", 40.0)
+    row, waits = carded
+    other = waits()
+    row = looks(row, NOTHING, until=NOW + timedelta(minutes=31))
+    assert row.gives_at is not None
+
+    Job.objects.filter(pk=other.pk).update(desired="pause")
+    assert judged(row, NOTHING, NOW + timedelta(minutes=32)).gives_at is None
+
+    Job.objects.filter(pk=other.pk).update(desired="run")
+    assert judged(row, NOTHING, NOW + timedelta(minutes=50)).gives_at == NOW + timedelta(minutes=60)
+    assert Notification.objects.filter(user=row.job.owner, kind="idle").count() == 2  # with the time that holds now
+
+
+def test_environment_that_gave_its_cards_waits_paused_for_its_owner(carded, as_alice):
+    row, waits = carded
+    other = waits()
+
+    job = actions.release(row.pk, for_job=other.pk, why="idle")
+    assert lost_attempts.stays_paused(job)  # so its monitor lets it wait for its owner
+    transitions.move(row.pk, Event.SUSPENDED, attempt=1, reason=job.reason, message=job.message)
+    Job.objects.filter(pk=row.pk).update(desired="pause")
+
+    job = Job.objects.get(pk=row.pk)
+    assert (job.state, job.reason) == ("queued", "idle")
+    assert f"job {other.pk}" in str(job.message)
+    assert "gave its cards back" in as_alice.get(f"/environments/{row.pk}/state/").content.decode()
+    actions.resume(job)
+    assert Job.objects.get(pk=row.pk).desired == "run"

@@ -6,11 +6,17 @@ import json
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils.timezone import now
 
 from aiplatform import env
 from tests.factories import training as factory
 from training.environments import services
 from training.environments.models import Environment
+from training.files import changes
+from training.files.usage import HomeFull
+from training.services import homes
 from workers import kinds
 from workers.images.models import ImageUse
 from workers.images.services import catalog, engines
@@ -169,3 +175,48 @@ def test_environment_runs_in_the_built_in_image_or_in_one_that_its_owner_may_use
     assert [set(answer.json()["errors"]) for answer in refused] == [{"image"}] * 2
     assert services.as_request(Environment.objects.get(pk=usual["id"]))["image"] is None
     assert services.as_request(Environment.objects.get(pk=chosen["id"]))["image"] == mine
+
+
+def test_environment_is_refused_in_a_home_that_holds_more_than_it_may(submitted, alice, monkeypatch):
+    """The disk knows no such bound, so a job may have written more than the person could have brought."""
+    job = submitted().job
+    (homes.home_of(alice) / "big").write_bytes(b"x" * 11)
+    monkeypatch.setattr(env, "HOME_QUOTA_BYTES", 10)
+
+    with pytest.raises(HomeFull, match="Your files hold 11 of 10 bytes") as refused:
+        submitted()
+    with pytest.raises(HomeFull):
+        kinds.get("environment").check_restore(job)
+    changes.delete(alice, "big")
+
+    assert refused.value.facts == {"quota": 10, "used": 11}
+    assert submitted()
+    kinds.get("environment").check_restore(job)
+
+
+@pytest.mark.parametrize("url", ["/environments/", API])
+def test_environment_list_costs_the_same_however_many_have_ended(submitted, as_alice, url):
+    def asked():
+        with CaptureQueriesContext(connection) as queries:
+            assert as_alice.get(url).status_code == 200
+        return len(queries)
+
+    def ended(count):
+        rows = [submitted(name=f"e{number}") for number in range(count)]
+        Job.objects.filter(pk__in=[row.pk for row in rows]).update(state="stopped")
+
+    ended(1)
+    asked()  # what is read once in a process is
+    few = asked()
+    ended(5)
+
+    assert asked() <= few
+
+
+def test_environment_that_was_deleted_is_restored_by_nobody(submitted):
+    row = submitted()
+    Job.objects.filter(pk=row.pk).update(state="stopped")
+    before = kinds.capabilities_of(Job.objects.get(pk=row.pk)).restore
+    Environment.objects.filter(pk=row.pk).update(deleted_at=now())
+
+    assert (before, kinds.capabilities_of(Job.objects.get(pk=row.pk)).restore) == (True, False)

@@ -23,7 +23,9 @@ def version(owner: User, name: str = "cells", **fields: Any) -> DatasetVersion:
 
 def training(owner: User, *, state: str = "queued", data: DatasetVersion | None = None, **fields: Any) -> TrainingJob:
     """A submitted training whose job stands in `state`, with its attempt and run directory where it was placed."""
-    given: dict[str, Any] = {"name": "cells", "version": data or version(owner), "gpus_per_node": 0, "cpus": 1.0}
+    given: dict[str, Any] = {"name": "cells", "gpus_per_node": 0, "cpus": 1.0}
+    if "version" not in fields:
+        given["version"] = data or version(owner)
     made = jobs.submit(user=owner, request=TrainingRequest(**given | fields))
     if state != "queued":
         move(made, state)

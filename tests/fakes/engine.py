@@ -6,6 +6,9 @@ container lives on when the engine is killed, and one that is started again on t
 
 import contextlib
 import ctypes
+import gzip
+import hashlib
+import io
 import json
 import os
 import shutil
@@ -13,6 +16,7 @@ import signal
 import socketserver
 import subprocess
 import sys
+import tarfile
 import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler
@@ -86,6 +90,18 @@ def read(path):
         return ""
 
 
+def kept(name):
+    """The file that stands for an image which was loaded."""
+    os.makedirs(f"{FOLDER}.images", exist_ok=True)
+    return f"{FOLDER}.images/{urllib.parse.quote(name, safe='')}"
+
+
+def loaded():
+    folder = f"{FOLDER}.images"
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [urllib.parse.unquote(name) for name in names if not name.endswith(".part")]
+
+
 class Refusal(Exception):
     pass
 
@@ -128,10 +144,21 @@ class Answers(BaseHTTPRequestHandler):
                 return 200, {"Version": "1.0", "Components": [{"Name": "Engine", "Version": "1.0"}]}
             case "GET", ["info"]:
                 return 200, {"SecurityOptions": ["name=seccomp,profile=default"], "Runtimes": {"runc": {}}}
-            case "GET", ["images", name, "json"]:
-                if name != IMAGE:
+            case "GET", ["images", "json"]:
+                return 200, [{"Id": "sha256:0", "RepoTags": [name]} for name in [IMAGE, *loaded()]]
+            case "GET", ["images", *name, "json"]:
+                name = "/".join(name)
+                if name not in (IMAGE, *loaded()):
                     raise Refusal(404, f"No such image: {name}")
-                return 200, {"Id": "sha256:0"}
+                return 200, json.loads(read(kept(name)) or "{}") | {"Id": "sha256:0"}
+            case "DELETE", ["images", *name]:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(kept("/".join(name)))
+                return 200, []
+            case "POST", ["images", "load"]:
+                return self.load(body)
+            case "POST", ["commit"]:
+                return self.commit(asked, body)
             case "POST", ["containers", "create"]:
                 return self.create(asked["name"], body)
             case "GET", ["containers", "json"]:
@@ -144,9 +171,30 @@ class Answers(BaseHTTPRequestHandler):
                 return getattr(self, f"{method.lower()}_{'_'.join(verb)}")(box, asked)
         raise Refusal(404, "page not found")
 
+    def load(self, body):
+        """Take an archive of `docker save`: checks that each layer is what the image's configuration says."""
+        with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+
+            def content(name):
+                return archive.extractfile(name).read()
+
+            for about in json.loads(content("manifest.json")):
+                config = json.loads(content(about["Config"]))
+                layers = [gzip.decompress(content(name)) for name in about["Layers"]]
+                if [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in layers] != config["rootfs"]["diff_ids"]:
+                    return 200, {"error": "layers do not match"}
+                for name in about["RepoTags"]:
+                    write(kept(name), json.dumps({"Os": config["os"], "Architecture": config["architecture"]}))
+        return 200, {"stream": "Loaded"}
+
+    def commit(self, asked, body):
+        name = f"{asked['repo']}:{asked['tag']}"
+        write(kept(name), json.dumps({"Os": "linux", "Config": json.loads(body or "{}"), "Size": 1000}))
+        return 201, {"Id": "sha256:1"}
+
     def create(self, name, body):
         asked = json.loads(body)
-        if asked["Image"] != IMAGE:
+        if asked["Image"] not in (IMAGE, *loaded()):
             raise Refusal(404, f"No such image: {asked['Image']}")
         try:
             os.mkdir(f"{FOLDER}/{name}")

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 
 from tests.fakes.kinds import RememberingKind
 from tests.images.wheels import wheel
-from tests.running import wait_for
+from tests.running import printed, wait_for
 from tests.workers.launched import node, placed
 from workers import kinds
 from workers.execution import job_users, launching, tickets
@@ -146,4 +146,4 @@ def _said(attempt: Attempt) -> str:
     path = RunDir.of(attempt.job_id, attempt.number)
     record = wait_for(lambda: records.read(path.path / records.EXIT), 90, "no exit record")
     assert record["code"] == 0, path.log.read_text()
-    return path.log.read_text()
+    return printed(path.log)

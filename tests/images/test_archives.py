@@ -98,6 +98,27 @@ def test_layer_leaves_secrets_histories_and_homes_out(tmp_path):
     assert files == sorted(shown)
 
 
+@pytest.mark.parametrize("pattern", archive.LEFT_OUT)
+def test_layer_leaves_out_every_name_that_the_page_of_saving_promises(tmp_path, pattern):
+    """At its top and deep within a package, as a file and as a folder."""
+    name = pattern.replace("*", "x")
+    top = tmp_path / "upper"
+    for folder in (top, top / "lib" / "package"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("open-sesame")
+    (top / "lib" / name).mkdir()
+    (top / "lib" / name / "inner").write_text("open-sesame")
+    (top / "lib" / "code.py").write_text("x = 1")
+
+    figures = archive.pack(top, tmp_path / "packed")
+
+    assert sorted(figures.left_out) == sorted([name, f"lib/{name}", f"lib/package/{name}"])
+    assert b"open-sesame" not in zstandard.ZstdDecompressor().decompressobj().decompress(
+        (tmp_path / "packed").read_bytes()
+    )
+    assert figures.files == 3  # lib, package, code.py
+
+
 def test_layer_with_a_file_named_like_a_whiteout_is_not_packed(tmp_path):
     (tmp_path / "upper").mkdir()
     (tmp_path / "upper/.wh.passwd").write_text("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,13 +12,15 @@ from aiplatform import env
 from tests.factories import work
 from tests.images.wheels import PIP, TIERS, layered_tiers, wheel
 from tests.running import wait_for
-from workers.execution import launching
+from workers.execution import launching, tickets
 from workers.images import tasks
 from workers.images.models import ImageUse
 from workers.images.services import boxes, places, saving
+from workers.images.services.launching import with_image
+from workers.kinds import Launch, NotYet
 from workers.models import Job
 from workers.runs import RunDir
-from workers.supervisor import records, sandbox
+from workers.supervisor import records, sandbox, tiers
 
 pytestmark = pytest.mark.django_db
 BEST = TIERS[-1]
@@ -92,6 +95,42 @@ def test_box_that_is_gone_is_not_made_anew_in_silence(boxed, image, in_tier):
     assert not places.box(job.pk).exists()
 
 
+@pytest.fixture
+def of_root(monkeypatch):
+    """`of_root(1)`: jobs start in this tier of a platform that is root, and so under users of their own."""
+    if os.geteuid() != 0:
+        pytest.skip("only root has users to give boxes to")
+    monkeypatch.setattr(tiers, "python_folders", list)  # ours may lie in root's home
+    monkeypatch.setattr(tickets, "sys", SimpleNamespace(executable="/usr/bin/python3"))
+    return lambda tier: monkeypatch.setattr(tickets, "tier", lambda: (tier, ""))
+
+
+@pytest.mark.parametrize("tier", [pytest.param(0, marks=pytest.mark.proof), 1])
+def test_box_without_layers_belongs_to_the_user_of_its_job(run, image, of_root, alice, tier):
+    of_root(tier)
+
+    said, job = run(image, "cd $VIRTUAL_ENV/lib/python3*/site-packages; touch mine.py; rm $VIRTUAL_ENV/bin/pip3; id -u")
+
+    uid = env.JOB_UIDS + alice.pk
+    assert said.split() == [str(uid)]
+    assert next(places.box(job.pk).glob("venv/lib/python3*/site-packages/mine.py")).stat().st_uid == uid
+
+
+def test_box_whose_user_cannot_come_in_is_refused_before_it_starts(boxed, kind, image, of_root, root):
+    """Below tier 2 such a job would be root without capabilities, who may not write to its user's box."""
+    of_root(1)
+    closed = root / "closed"
+    (closed / "data").mkdir(parents=True)
+    closed.chmod(0o700)
+    _job, attempt = boxed(image, "true")
+    kind.prepare = lambda job, attempt, run: with_image(Launch(argv=["true"], read_only=[closed / "data"]), job)
+
+    launching.start(attempt.pk)
+    attempt.refresh_from_db()
+
+    assert str(attempt.message).startswith(f"Its user cannot enter the folder {closed} on this machine")
+
+
 @pytest.mark.parametrize("tier", [pytest.param(0, marks=pytest.mark.proof), 1])
 def test_box_without_layers_is_an_environment_beside_the_engine(run, image, wheels, in_tier, monkeypatch, tier):
     """Where there is no bubblewrap: newer versions shadow, and what the engine has stays."""
@@ -124,6 +163,38 @@ def test_image_without_a_box_is_for_reading(run, image, in_tier):
     assert said.splitlines()[0] == "ring 1.0"
     assert "Read-only file system" in said
     assert not places.box(job.pk).exists()
+
+
+@pytest.mark.parametrize("tier", sorted({TIERS[0], BEST}))
+def test_forgotten_box_does_not_come_back_though_its_folder_was_not_deleted_yet(
+    run, again, image, wheels, alice, in_tier, tier
+):
+    in_tier(tier)
+    _said, job = run(image, f"{PIP} install --no-index --find-links {wheels} bell")
+    Job.objects.filter(pk=job.pk).update(state="stopped")
+    job.refresh_from_db()
+    boxes.forget(job, by=alice)
+    assert places.box(job.pk).is_dir()
+
+    said = again(job, "python -c 'import bell' 2>&1 || true")
+
+    assert "No module" in said
+    assert ImageUse.objects.get(job=job).node == "node1"
+    assert "No module" in again(job, "python -c 'import bell' 2>&1 || true; touch $VIRTUAL_ENV/mine")
+    assert "mine" in again(job, "ls $VIRTUAL_ENV")
+
+
+def test_forgotten_box_that_is_being_deleted_is_waited_for(boxed, image, in_tier, run):
+    in_tier(BEST)
+    _said, job = run(image, "true")
+    ImageUse.objects.filter(job=job).update(node="")
+
+    with boxes.alone(places.box(job.pk)):
+        assert not boxes.clear(job.pk)
+        with pytest.raises(NotYet):
+            with_image(Launch(argv=["true"]), job)
+
+    assert boxes.clear(job.pk)
 
 
 def test_forgotten_box_begins_from_the_image_again(run, again, image, wheels, alice, in_tier):

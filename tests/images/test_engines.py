@@ -66,7 +66,7 @@ def test_engine_is_built_by_a_job_and_belongs_to_the_platform(alice, machine, wh
     assert image.engine.facts["torch"]
     assert image.engine.size_bytes > 1000
     assert (ring.stat().st_uid, stat.S_IMODE(ring.stat().st_mode)) == (folder.parent.stat().st_uid, 0o644)
-    assert "[environment] ready" in RunDir.of(image.engine.job_id, 1).log.read_text()
+    assert "[build] ready" in RunDir.of(image.engine.job_id, 1).log.read_text()
     assert engines.build(user=alice, name="twin", requirements="# mine\n\nring==1.0").status == State.READY
     assert Job.objects.filter(kind="image_build").count() == 1
 

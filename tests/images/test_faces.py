@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from accounts.models import UserGroup
+from aiplatform.cli.client.commands import nodes
 from aiplatform.lib.wording import message
 from aiplatform.templatetags.ui import bytes_
 from tests.conftest import signed_in
 from tests.factories import work
+from workers import held_back
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import catalog, engines, places, uses
-from workers.models import Job
+from workers.models import Job, Node
 
 pytestmark = pytest.mark.django_db
 
@@ -200,6 +203,62 @@ def test_own_packages_are_forgotten_by_the_page(as_alice, as_bob, boxed, sent, d
 
     assert ImageUse.objects.get(job=boxed).node == ""
     assert ("images.clean", {"job_id": boxed.pk}) in sent
+
+
+def test_own_packages_are_forgotten_by_the_api(api, as_bob, boxed, sent, django_capture_on_commit_callbacks):
+    route = f"/api/v1/images/boxes/{boxed.pk}/"
+    assert as_bob.delete(route).status_code == 404
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = api.delete(route)
+    again = api.delete(route)
+
+    assert answer.status_code == 204
+    assert ImageUse.objects.get(job=boxed).node == ""
+    assert ("images.clean", {"job_id": boxed.pk}) in sent
+    assert again.json()["code"] == "no_box"
+
+
+def test_packages_in_use_are_not_forgotten_by_the_api(api, boxed):
+    Job.objects.filter(pk=boxed.pk).update(state="running")
+
+    answer = api.delete(f"/api/v1/images/boxes/{boxed.pk}/")
+
+    assert "Stop it first" in answer.json()["detail"]
+    assert ImageUse.objects.get(job=boxed).node == "node1"
+
+
+def test_waiting_job_is_bound_to_the_machine_of_its_packages_until_they_are_forgotten(as_alice, boxed, sent):
+    work.node("node2")
+    Job.objects.filter(pk=boxed.pk).update(state="queued")
+    assert held_back.reasons(now())[boxed.pk].code == "machine_removed"  # no machine is called node1 here
+    assert f'action="/images/forget/{boxed.pk}/"' in as_alice.get(f"/jobs/{boxed.pk}/").content.decode()
+
+    as_alice.post(f"/images/forget/{boxed.pk}/", {"confirm": "lab"})
+
+    assert boxed.pk not in held_back.reasons(now())
+
+
+def test_job_page_says_what_a_restored_job_would_wait_for(as_alice, boxed, machine):
+    where = f"/jobs/{boxed.pk}/"
+    assert "lie on the machine" not in as_alice.get(where).content.decode()
+    Node.objects.filter(pk=machine.pk).update(state="draining", drain=True)
+
+    assert "lie on the machine node1, which an operator has drained" in as_alice.get(where).content.decode()
+
+
+def test_machine_says_whose_packages_it_keeps_before_it_is_drained(as_olga, boxed, machine):
+    ImageUse.objects.create(
+        job=work.job(boxed.owner, boxed.cluster, state="running"), name="x", boxed=True, node=machine.name
+    )
+
+    page = as_olga.get(f"/cluster/nodes/{machine.pk}/").content.decode()
+    drained = as_olga.post(f"/api/v1/nodes/{machine.pk}/drain/").json()
+
+    assert "Own packages of jobs lie on this machine (1 running, 0 waiting, 1 stopped)." in page
+    assert drained["keeps"] == {"live": 1, "waiting": 0, "over": 1}
+    said = nodes._held_back(drained)
+    assert said == " Own packages of jobs lie there (1 running, 1 stopped): these start nowhere else."
+    assert nodes._held_back({"keeps": {"live": 0, "waiting": 0, "over": 0}}) == ""
 
 
 def test_failed_build_is_tried_again_by_page_and_api(as_alice, api, machine, root, alice):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aiplatform.lib import trees
 from tests.factories import work
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import archive, boxes, places
@@ -39,13 +40,24 @@ def test_folders_deeper_than_any_path_are_removed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_removal_that_was_killed_is_finished(tmp_path):
+def test_removal_that_was_killed_is_finished(tmp_path, monkeypatch):
     (tmp_path / f".12.99{places.DELETED}" / "inner").mkdir(parents=True)
     (tmp_path / "13").mkdir()
+    (tmp_path / "14" / "a" / "b" / "c").mkdir(parents=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(trees.os, "rmdir", _killed)
+        with pytest.raises(SystemExit):
+            places.remove(tmp_path / "14")
+    assert len(list(tmp_path.iterdir())) == 3
 
     places.finish_removals(tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["13"]
+
+
+def _killed(*_given, **_more):
+    """What the process gets to do after it took inner folders out."""
+    raise SystemExit
 
 
 @pytest.mark.django_db

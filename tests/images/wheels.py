@@ -26,8 +26,12 @@ def layered_tiers() -> list[Any]:
 PIP = "python -m pip -q --disable-pip-version-check"
 
 
-def wheel(folder: Path, name: str, version: str, *, needs: str = "") -> Path:
-    """A wheel of one module `name` whose `VERSION` is its version, and a program of the same name."""
+def wheel(folder: Path, name: str, version: str, *, needs: str = "", more: dict[str, str] | None = None) -> Path:
+    """A wheel of one module `name` whose `VERSION` is its version, and a program of the same name.
+
+    Args:
+        more: texts of further files, or others for these; "ABOUT" is the folder of what pip reads.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
@@ -39,6 +43,7 @@ def wheel(folder: Path, name: str, version: str, *, needs: str = "") -> Path:
         f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{about}/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",
     }
+    files |= {path.replace("ABOUT", about): text for path, text in (more or {}).items()}
     files[f"{about}/RECORD"] = "".join(f"{each},,\n" for each in [*files, f"{about}/RECORD"])
     with zipfile.ZipFile(path, "w") as archive:
         for each, text in files.items():

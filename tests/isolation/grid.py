@@ -19,7 +19,7 @@ BEGIN, END = "<!-- grid: written by python -m tests.isolation -->", "<!-- end of
 
 def name(setting: Setting) -> str:
     """The setting as a column of the page is headed."""
-    return f"{NAMES[setting.tier]}{'' if setting.is_root else ' *'}"
+    return f"{NAMES[setting.tier]}{', root inside' if setting.root_inside else ''}{'' if setting.is_root else ' *'}"
 
 
 @cache
@@ -27,14 +27,17 @@ def offered() -> list[Setting]:
     """What this machine can try: all tiers of a platform that is root, and of one that is an ordinary user."""
     found = []
     if os.geteuid() == 0:
-        found = [Setting(tier, True) for tier in range(tiers.best_tier(at_most=sandbox.OWN_UID)[0] + 1)]
+        best = tiers.best_tier(at_most=sandbox.OWN_UID)[0]
+        found = [Setting(tier, True) for tier in range(best + 1)]
+        found += [Setting(best, True, root_inside=True)] if best >= sandbox.BUBBLEWRAP else []
         if ground.containers():
             found.append(Setting(sandbox.CONTAINER, True))
     with tempfile.TemporaryDirectory(prefix="aip-isolation-") as folder:
         here = Ground(Path(folder), Setting(0, False))
         here.make()
         best = ground.best_for_ordinary_user(here)
-    return found + [Setting(tier, False) for tier in range(best + 1)]
+    found += [Setting(tier, False) for tier in range(best + 1)]
+    return found + ([Setting(best, False, root_inside=True)] if best >= sandbox.BUBBLEWRAP else [])
 
 
 def run(setting: Setting) -> dict[str, str]:

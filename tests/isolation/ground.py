@@ -24,6 +24,7 @@ from workers.supervisor.ticket import Ticket
 
 ROOT = Path(records.__file__).parents[2]
 UID, OTHER_UID, ORDINARY = 299_999, 299_998, 299_997
+FURTHER_UIDS = 2_100_000_000
 PROCESSES, MEMORY_BYTES = 200, 256 << 20
 PROBES_FOLDER = Path(probes.__file__).parent
 CAP_SETUID = 1 << 7
@@ -35,10 +36,16 @@ class Setting:
 
     tier: int
     is_root: bool
+    root_inside: bool = False
 
     @property
     def platform_uid(self) -> int:
         return 0 if self.is_root else (ORDINARY if os.geteuid() == 0 else os.geteuid())
+
+    @property
+    def platform_uid_inside(self) -> int:
+        """Who the platform is to a job: root inside is the platform's user where jobs have no other, else nobody."""
+        return self.platform_uid if not self.root_inside else -1 if self.is_root else 0
 
     def uid(self, *, mine: bool) -> int:
         """What a ticket says of the job's user: 0 is the platform's own."""
@@ -49,6 +56,17 @@ class Setting:
         if self.is_root or os.geteuid() != 0:
             return {}
         return {"user": ORDINARY, "group": ORDINARY, "extra_groups": []}
+
+    def root(self, *, mine: bool) -> dict[str, object]:
+        """What a ticket says of a job that is root inside."""
+        if not self.root_inside:
+            return {}
+        uid = self.uid(mine=mine)
+        if uid:
+            first = FURTHER_UIDS if mine else FURTHER_UIDS + 1024
+            more = [[1, first + 1, 1022], [65534, first + 1023, 1]]
+            return {"uids": [[0, uid, 1], *more], "gids": [[0, uid, 1], *more]}
+        return {"uids": [[0, self.platform_uid, 1]], "gids": [[0, self.platform_uid, 1]]}
 
 
 @cache
@@ -73,7 +91,7 @@ class Ground:
         (self.folder / "platform/workers/__init__.py").touch()
         _copy_bubblewrap(self.folder / "platform")
         made: dict[str, object] = {
-            "platform_uid": self.setting.platform_uid, "repository": str(ROOT / "manage.py"),
+            "platform_uid": self.setting.platform_uid_inside, "repository": str(ROOT / "manage.py"),
             "etc": Path("/etc").stat().st_dev,
         }  # fmt: skip
         platform = self.setting.platform_uid
@@ -127,7 +145,7 @@ class Ground:
         ticket = Ticket(
             job=1, attempt=1, argv=[*command, code.format(argv[0]), *argv[1:]],
             env={"PATH": "/usr/bin:/bin", "RUN": str(path), "AIP_CANARY": "x"}, cwd=str(path / "code"), uid=uid,
-            tier=setting.tier, tmp=str(path / "tmp"),
+            tier=setting.tier, tmp=str(path / "tmp"), root=setting.root(mine=mine),
             bwrap=str(self.folder / "platform/bwrap") if sandbox.BUBBLEWRAP <= setting.tier <= sandbox.OWN_UID else "",
             read_only=[*_of_python(python()), str(self.folder / "programs"), str(path)],
             read_write=[str(path / "code"), str(path / "outputs")], **limits,

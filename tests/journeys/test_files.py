@@ -10,6 +10,7 @@ import pytest
 
 from tests.journeys.terminal import aip
 from tests.journeys.up import call, first_admin, running, until
+from tests.running import printed_in
 
 pytestmark = pytest.mark.journey
 
@@ -52,7 +53,7 @@ def test_aip_files_bring_what_was_cut_and_give_it_back(tmp_path):
             "command": "python train.py", "home_path": "data/src", "cpus": 0.5,
         })[1]  # fmt: skip
         until(lambda: call(up.url, token, "GET", f"jobs/{made['id']}/")[1]["state"] == "succeeded", 90, "it never ran")
-        log = call(up.url, token, "GET", f"jobs/{made['id']}/log/")[1]["text"]
+        log = printed_in(call(up.url, token, "GET", f"jobs/{made['id']}/log/")[1]["text"])
         home = next(path for path in (tmp_path / "platform" / "home").iterdir() if not path.name.startswith("."))
         mode = stat.S_IMODE(home.stat().st_mode)
         said("files", "rm", "data", "--yes")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import running
-from tests.running import wait_for
+from tests.running import printed, wait_for
 
 pytestmark = pytest.mark.journey
 
@@ -88,7 +88,7 @@ def run_here(root: Path) -> None:
         assert not Allocation.objects.filter(released_at=None).exists()
         assert not Device.objects.filter(used__gt=0).exists()
         for job in everything:
-            text = (root / "jobs" / str(job.pk) / "1" / "log.txt").read_text().split()
+            text = printed(root / "jobs" / str(job.pk) / "1" / "log.txt").split()
             assert text[0] == str(job.pk)
             assert text[1] == "1"
 

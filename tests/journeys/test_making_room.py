@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import running
-from tests.running import wait_for
+from tests.running import printed, wait_for
 
 pytestmark = pytest.mark.journey
 
@@ -89,7 +89,7 @@ def run_here(root: Path) -> None:
 
         def says(job: Job, words: str) -> bool:
             log = folder(job) / "log.txt"
-            return log.exists() and words in log.read_text()
+            return log.exists() and words in printed(log)
 
         def is_in(job: Job, *states: str) -> bool:
             job.refresh_from_db()

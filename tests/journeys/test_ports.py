@@ -15,6 +15,7 @@ import pytest
 
 from tests.browser.conftest import ARGS, CHROMIUM
 from tests.journeys.up import PASSWORD, ROOT, Up, call, first_admin, running, until
+from tests.running import printed_in
 
 pytestmark = pytest.mark.journey
 SERVER = ROOT / "tests" / "journeys" / "port_server.py"
@@ -42,7 +43,7 @@ def started(up: Up, token: str, port: int) -> Iterator[int]:
 
     def listens() -> bool:
         assert state() != "failed", call(up.url, token, "GET", f"jobs/{job}/log/")
-        return "listening" in call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"]
+        return "listening" in printed_in(call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"])
 
     try:
         until(listens, 90, "the server in the job did not start")
@@ -86,7 +87,7 @@ def test_i03_page_of_a_job_neither_reads_nor_acts_on_the_platform(tmp_path: Path
         page.fill("[name=password]", PASSWORD)
         page.press("[name=password]", "Enter")
         page.wait_for_url(f"{up.url}/")
-        page.goto(f"{up.url}/jobs/{job}/")
+        page.goto(f"{up.url}/jobs/{job}/?tab=ports")
 
         with page.context.expect_page() as opened:
             page.click("#panel-ports button.btn-primary")
@@ -102,7 +103,7 @@ def test_i03_page_of_a_job_neither_reads_nor_acts_on_the_platform(tmp_path: Path
         tab.wait_for_function("document.getElementById('found')?.textContent")
         state = call(up.url, token, "GET", f"jobs/{job}/")[1]["state"]
         still = page.request.get(f"{up.url}/api/v1/me/").status
-        log = call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"]
+        log = printed_in(call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"])
 
         call(up.url, token, "DELETE", f"jobs/{job}/ports/demo/")
         until(lambda: by_token(up, job, token)[0] == 404, 30, "the withdrawn port is still open")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.journeys.terminal import aip
 from tests.journeys.up import call, first_admin, running, until
+from tests.running import printed
 
 pytestmark = pytest.mark.journey
 
@@ -63,4 +64,4 @@ def _jobs_of(url: str, token: str, array: str) -> list[dict[str, int]]:
 
 
 def _log(folder: Path, job: int) -> str:
-    return (folder / "jobs" / str(job) / "1" / "log.txt").read_text()
+    return printed(folder / "jobs" / str(job) / "1" / "log.txt")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.up import PASSWORD, ROOT, Browser, Up, call, first_admin, running, until
-from tests.running import free_port
+from tests.running import free_port, printed_in
 
 pytestmark = pytest.mark.journey
 
@@ -82,7 +82,7 @@ def enter(up: Up, home: Path, token: str) -> tuple[int, int, str]:
     assert status == 201, made
 
     def said() -> list[str]:
-        text = (call(up.url, token, "GET", f"jobs/{made['id']}/log/")[1] or {}).get("text", "")
+        text = printed_in((call(up.url, token, "GET", f"jobs/{made['id']}/log/")[1] or {}).get("text", ""))
         return text.split() if "port" in text else []
 
     words = until(said, 90, "the job did not start")

@@ -157,7 +157,9 @@ def make(tmp_path: Path) -> World:
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
         (r"devices/", {"pk": node.devices.get().pk}),
-        (r"images/(save|forget)/", {"pk": command.pk}),
+        (r"images/(save|forget)/|v1/\^images/boxes/", {"pk": command.pk}),
+        (r"images/credentials/|v1/\^registry-logins/", {"pk": _login(owner)}),
+        (r"images/<int:pk>/look/", {"pk": _container(owner)}),
         (r"^images/|v1/\^images/", {"pk": _image(owner)}),
         (r"commands/", {"pk": command.pk}),
         (r"jobs/.*ssh/", {"pk": trained.job_id, "session": _ssh_session(trained.job)}),
@@ -231,6 +233,19 @@ def _image(owner: User) -> int:
 
     engine = engines.current(Image(built_in="platform", kind="engine"))
     return int(Image.objects.create(kind="engine", name="mine", owner=owner, engine=engine).pk)
+
+
+def _container(owner: User) -> int:
+    from workers.images.models import Image
+
+    about = {"kind": "container", "source": "hub", "reference": "docker.io/library/x:1", "state": "ready"}
+    return int(Image.objects.create(name="contained", owner=owner, **about).pk)
+
+
+def _login(owner: User) -> int:
+    from workers.images.models import RegistryLogin
+
+    return int(RegistryLogin.objects.create(owner=owner, host="127.0.0.1:1", username="alice").pk)
 
 
 def _key(owner: User) -> Any:

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { plain, segments, visible } from "../../workers/static/workers/ansi.js";
 import { Hits, firstError } from "../../workers/static/workers/hits.js";
 import { LONGEST, Lines, MOST, collapse, columns, isCut } from "../../workers/static/workers/lines.js";
+import { readLine, said } from "../../workers/static/workers/phases.js";
 import { ROW, Rows } from "../../workers/static/workers/rows.js";
+import { Shown, cardOf } from "../../workers/static/workers/shown.js";
 
 const lines = (text) => {
   const made = new Lines();
@@ -104,4 +106,38 @@ test("hits after the last line in view go back to the first", () => {
 test("firstError finds words that look like one, within colours too", () => {
   assert.equal(firstError(lines("fine\nterrors\n\x1b[31mTraceback (most recent call last)\x1b[0m\n")), 2);
   assert.equal(firstError(lines("fine\n")), -1);
+});
+
+test("lines of the platform's own are told in words, others stand as they are", () => {
+  const line = readLine('[command] not_started program=/bin/x why="No such \\"file\\""');
+  assert.deepEqual(line?.facts, { program: "/bin/x", why: 'No such "file"' });
+  assert.equal(line && said(line), '/bin/x could not be started: No such "file"');
+  for (const other of ["[epoch 3] own", "[network] unheard of", "[image] constructor", "network own", "[network] own port=1", "[image] layer number=2", "[program] exited"]) assert.equal(readLine(other), null);
+});
+
+test("a view shows the phases that are wanted, each line with its place in the log", () => {
+  const shown = new Shown(lines("[network] own\nstep 1\n[program] exited code=0 seconds=2.0\n"));
+  assert.equal(shown.count, 3);
+  assert.deepEqual([shown.tagAt(0), shown.tagAt(1)], ["network", ""]);
+  shown.phases.add("program");
+  shown.changed();
+  assert.deepEqual(Array.from({ length: shown.count }, (_, i) => shown.placeOf(i)), [1, 2]);
+  assert.match(shown.at(1), /^\[Program\] Ended with exit code 0/);
+});
+
+test("a view orders lines by the card that they say they come from", () => {
+  assert.deepEqual(["[rank2]: a", "[default1]:b", "[1,3]<stdout>:c", "d"].map(cardOf), [2, 1, 3, -1]);
+  const shown = new Shown(lines("[rank1]: b\n[rank0]: a\nplain\n[rank0]: c\n"));
+  assert.ok(shown.hasCards);
+  shown.byCard = true;
+  shown.changed();
+  assert.deepEqual(all(shown), ["plain", "[rank0]: a", "[rank0]: c", "[rank1]: b"]);
+});
+
+test("shown lines know how many of them stand before a place in the log", () => {
+  const shown = new Shown(lines("[network] own\nstep 1\n[network] host\nstep 2\n"));
+  assert.equal(shown.before(3), 3);
+  shown.phases.add("network");
+  shown.changed();
+  assert.deepEqual([shown.before(1), shown.before(2), shown.before(3)], [1, 1, 2]);
 });

@@ -25,7 +25,7 @@ declare const htmx: {
 
 interface Window {
   /** Texts, from /jsi18n/; missing where that did not load. */
-  django?: { gettext(text: string): string; ngettext(one: string, many: string, count: number): string };
+  django?: { gettext(text: string): string; pgettext(meaning: string, text: string): string; ngettext(one: string, many: string, count: number): string };
   htmx: typeof htmx;
 }
 

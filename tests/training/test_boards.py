@@ -34,7 +34,7 @@ def test_board_starts_by_one_click_and_once(as_alice, trained):
     again = as_alice.post(f"/jobs/{trained.pk}/board/")
 
     board = Board.objects.get()
-    assert first["Location"] == again["Location"] == f"/jobs/{board.pk}/"
+    assert first["Location"] == again["Location"] == f"/jobs/{board.pk}/?tab=ports"
     assert (board.job.kind, board.job.owner, board.source) == ("board", trained.owner, trained)
     assert uses.image_of(board.job) == catalog.builtin("tensorboard")
 
@@ -43,8 +43,8 @@ def test_job_page_offers_tensorboard_where_there_are_event_files(as_alice, alice
     without = work.job(alice, cluster, state="succeeded")
     work.run_dir(without).outputs.mkdir(parents=True)
 
-    offered = as_alice.get(f"/jobs/{trained.pk}/").content.decode()
-    not_offered = as_alice.get(f"/jobs/{without.pk}/").content.decode()
+    offered = as_alice.get(f"/jobs/{trained.pk}/?tab=ports").content.decode()
+    not_offered = as_alice.get(f"/jobs/{without.pk}/?tab=ports").content.decode()
 
     assert f'action="/jobs/{trained.pk}/board/"' in offered
     assert 'id="h-board"' not in not_offered

@@ -123,7 +123,7 @@ def test_every_field_of_a_command_is_in_form_and_text():
     """A field that is added to the route has to reach the expert page."""
     known = {
         "max_runtime_s": "max_runtime_min", "memory_mib": "memory_gib", "code": "snapshot", "code_upload": None,
-        "code_archive": None,
+        "code_archive": None, "device_kind": "device", "device_model": "device",
     }  # fmt: skip
     form = SCHEMA.form.base_fields
 
@@ -138,7 +138,8 @@ def test_expert_page_begins_from_no_job_that_the_platform_made(as_alice, alice, 
     assert as_alice.get(f"/expert/?job={job.pk}").status_code == 404
 
 
-def test_expert_page_stands_a_number_that_is_beyond_all_memory(as_alice, machine):
-    text = f"command: make\nmemory_mib: 1{'0' * 400}\n"
+@pytest.mark.parametrize("kind", ["command", "environment", "training"])
+def test_expert_page_stands_a_number_that_is_beyond_all_memory(as_alice, machine, kind):
+    text = f"memory_mib: 1{'0' * 400}\n"
 
-    assert as_alice.post("/expert/form/", {"kind": "command", "text": text}).status_code == 200
+    assert as_alice.post("/expert/form/", {"kind": kind, "text": text}).status_code == 200

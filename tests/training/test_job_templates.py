@@ -132,6 +132,31 @@ def test_template_keeps_no_secret_in_a_command(stored, field):
     assert stored(request=with_parameter, asked=[{"name": "key", "default": None, "about": ""}])
 
 
+@pytest.mark.parametrize("default", [None, "open-sesame"])
+def test_template_keeps_no_secret_in_a_variable(stored, default):
+    request = {"command": "make", "cpus": 1, "variables": {"MODE": "fast", "WANDB_API_KEY": "open-sesame"}}
+    asked = [{"name": "key", "default": default, "about": ""}]
+    with_parameter = {**request, "variables": {"MODE": "fast", "WANDB_API_KEY": "{{ key }}"}}
+
+    with pytest.raises(Invalid, match="WANDB_API_KEY: a template keeps no secret") as refused:
+        stored(request=request, asked=[])
+    if default:
+        with pytest.raises(Invalid, match="a template keeps no secret"):
+            stored(request=with_parameter, asked=asked)
+    else:
+        assert stored(request=with_parameter, asked=asked)
+
+    assert refused.value.blamed == "variables"
+
+
+def test_template_keeps_no_secret_as_the_default_of_a_parameter_in_a_command(stored):
+    with pytest.raises(Invalid, match="contains a secret"):
+        stored(
+            request={"command": "train --api-key={{ key }}", "cpus": 1},
+            asked=[{"name": "key", "default": "open-sesame", "about": ""}],
+        )
+
+
 def test_template_brings_its_code_to_a_colleague(stored, alice, bob, cluster, tmp_path, machine):
     code = factory.code(alice, tmp_path / "mine", train="print(1)\n")
     template = stored(request={"command": "python train.py", "cpus": 1, "code": code.pk}, asked=[], visibility="public")
@@ -207,7 +232,7 @@ def test_template_pages_store_use_edit_and_delete(as_alice, machine):
     job = Job.objects.get()
     as_alice.post(f"/templates/{template.pk}/edit/", fields | {"text": text.replace("cpus: 1", "cpus: 2")})
     kept = as_alice.post(f"/templates/{template.pk}/delete/", {"confirm": "no"})
-    shown = as_alice.get(f"/jobs/{job.pk}/").content.decode()
+    shown = as_alice.get(f"/jobs/{job.pk}/?tab=spec").content.decode()
     as_alice.post(f"/templates/{template.pk}/delete/", {"confirm": "nightly"})
 
     assert made["Location"] == f"/templates/{template.pk}/"
@@ -219,7 +244,7 @@ def test_template_pages_store_use_edit_and_delete(as_alice, machine):
     assert kept.status_code == 302
     assert "nightly v1" in shown
     assert not JobTemplate.objects.exists()
-    assert "nightly v1" in as_alice.get(f"/jobs/{job.pk}/").content.decode()
+    assert "nightly v1" in as_alice.get(f"/jobs/{job.pk}/?tab=spec").content.decode()
 
 
 def test_template_begins_from_a_job_and_from_the_form_of_a_command(as_alice, alice, machine):

@@ -14,7 +14,7 @@ from accounts.permissions import AI_PLATFORM, Action
 from tests.conftest import signed_in
 from tests.factories import training as factory
 from training.models import ParameterSet, TrainingJob
-from training.services import checkpoints, jobs, snippets
+from training.services import checkpoints, data_use, jobs, snippets
 from workers.models import Job
 
 TABS = ["", "log/", "metrics/", "files/", "events/", "spec/", "restore/"]
@@ -188,7 +188,7 @@ def test_training_restore_is_refused_without_its_data(alice, trained, cells):
     cells.delete()
     trained.refresh_from_db()
 
-    with pytest.raises(jobs.NotRestorable, match="cells v1 was deleted"):
+    with pytest.raises(data_use.NotRestorable, match="cells v1 was deleted"):
         jobs.restore(trained, by=alice)
 
 

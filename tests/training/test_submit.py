@@ -15,7 +15,7 @@ from tests.factories import datasets, people, work
 from tests.factories import training as factory
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import drafts, jobs
+from training.services import data_checks, jobs
 from training.services.drafts import TrainingRequest
 from workers.jobs import resource_request
 from workers.models import Job, Membership, VirtualCluster
@@ -151,7 +151,7 @@ def test_L04_training_submit_refuses_a_dataset_being_deleted(alice, machine, cel
     cells.dataset.deleting = True
     cells.dataset.save()
 
-    with pytest.raises(drafts.VersionNotReady, match="no longer there"):
+    with pytest.raises(data_checks.VersionNotReady, match="no longer there"):
         jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.factories import work
-from tests.running import wait_for
+from tests.running import printed, wait_for
 from workers.execution import launching
 from workers.jobs import submission
 from workers.kinds import Launch
@@ -54,7 +54,7 @@ def reachable(placed, kind, settings):
         job, attempt = placed(["sh", "-c", "echo up; exec sleep 600"])
         launching.start(attempt.pk)
         run = RunDir.of(job.pk, 1)
-        wait_for(lambda: (run.path / records.SUPERVISOR).exists() and "up" in run.log.read_text())
+        wait_for(lambda: (run.path / records.SUPERVISOR).exists() and "up" in printed(run.log))
         job.refresh_from_db()
         yield job
         records.write_request(run.path, "kill")

@@ -70,7 +70,7 @@ def test_supervisor_ends_what_a_debugger_holds_around_an_ended_command_and_keeps
         record = job.exit()
 
     assert record["code"] == (3 if layer == 1 else None)  # the inner one had seen the code, and nobody else
-    assert "it is killed" in job.log()
+    assert "[program] withheld" in job.log()
     assert job.programs() == []
 
 

@@ -21,7 +21,7 @@ from workers.execution import launching
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import JobState
-from workers.supervisor import records, sandbox
+from workers.supervisor import handover, records, sandbox
 
 __all__ = ["node", "placed", "reachable"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("exec servers of jobs")]
@@ -74,7 +74,11 @@ def test_way_to_what_cannot_be_reached(reachable, kind):
     assert code(job) == "no_exec_server"
     kind.exec_server = True
     Attempt.objects.update(sandbox_tier=sandbox.CONTAINER)
-    assert code(job) == "no_exec_server"
+    assert channels.way_to(job).path
+    records.write(RunDir.of(job.pk, 1).path / handover.WAYS, {"why": handover.NO_PYTHON})
+    assert code(job) == "no_python"
+    records.write(RunDir.of(job.pk, 1).path / handover.WAYS, {"why": handover.LATE})
+    assert code(job) == "late"
 
 
 def test_other_kinds_have_no_server(placed):

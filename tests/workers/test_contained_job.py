@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from aiplatform import env
 from aiplatform.cli import doctor
+from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine
 from tests.workers.launched import ended, node, placed
@@ -49,7 +50,7 @@ def test_contained_job_runs_in_the_operators_image_and_its_page_says_so(placed, 
     page = client.get(reverse("workers:job", args=[job.pk])).content.decode()
     told = client.get(f"/api/v1/jobs/{job.pk}/").json()
 
-    assert (record["code"], RunDir.of(job.pk, 1).log.read_text()) == (0, "inside\n")
+    assert (record["code"], printed(RunDir.of(job.pk, 1).log)) == (0, "inside\n")
     assert (attempt.sandbox_tier, attempt.image) == (4, "image")
     assert "tier 4" in page
     assert told["isolation"] == {"tier": 4, "words": "container", "image": "image"}

@@ -8,77 +8,15 @@ import time
 
 import pytest
 
-from aiplatform import env
 from tests.running import wait_for as until
-from tests.workers.engines import FakeEngine
-from tests.workers.supervised import Run
+from tests.workers.engines import engine, real, run
 from workers.execution.agent import containers
 from workers.supervisor import container, engines, processes, records
 from workers.supervisor.container import Container
 from workers.supervisor.engine import Engine, Refused, Unanswered
 
 pytestmark = pytest.mark.sockets("a container engine's double")
-
-UID = 299_999
-
-
-class RealEngine:
-    """Docker or podman of this machine, with the image the operator named."""
-
-    python, uid = "python3", UID if os.geteuid() == 0 else 0
-
-    def __init__(self) -> None:
-        offer = engines.offer(env.CONTAINER_IMAGE, chosen=env.CONTAINER_SOCKET, root="/test")
-        if not offer:
-            pytest.skip(f"no container engine to try: {offer.why}")
-        self.socket = offer.container["engine"]
-        self.about = engines.user_of(offer.container, UID)
-
-
-@pytest.fixture(scope="module")
-def real():
-    return RealEngine()
-
-
-@pytest.fixture(params=["fake", "real"])
-def engine(request, tmp_path):
-    if request.param == "real":
-        yield request.getfixturevalue("real")
-        return
-    made = FakeEngine(tmp_path / "engine")
-    yield made
-    for box in made.folder.iterdir():
-        Engine(str(made.socket)).remove(box.name)
-    made.kill()
-
-
-@pytest.fixture
-def run(engine, tmp_path):
-    made = []
-
-    def one(argv, *, start=True, image="", **more):
-        about = engine.about | ({"image": image} if image else {})
-        new = Run(tmp_path / str(len(made)), 4, argv, container=about, uid=engine.uid, **more)
-        made.append(new)
-        if start:
-            assert new.start() == 0
-        return new
-
-    yield one
-    for old in made:
-        if records.is_alive(old.supervisor):
-            os.kill(old.supervisor["pid"], signal.SIGKILL)
-        until(lambda old=old: removed(engine, old))
-        processes.send(old.programs(), signal.SIGKILL)
-
-
-def removed(engine, job) -> bool:
-    """Remove the job's container; False while somebody else's removal is under way."""
-    try:
-        Engine(str(engine.socket)).remove(container.name(str(job.path)))
-    except Refused:
-        return False
-    return True
+__all__ = ["engine", "real", "run"]  # fixtures
 
 
 def there(engine, job) -> bool:
@@ -258,7 +196,7 @@ def test_container_start_reports_a_missing_image_and_leaves_nothing(run, engine)
     record = job.exit()
 
     assert "o such image" in record["error"]
-    assert "could not start" in job.log()
+    assert "[command] not_started" in job.log()
     assert not there(engine, job)
 
 
@@ -285,7 +223,7 @@ def test_container_engine_going_away_costs_neither_job_nor_exit_code(run, engine
     until(lambda: "up" in job.log())
     engine.kill()
     (job.path / "outputs" / "go").touch()
-    until(lambda: "engine is away" in job.log())
+    until(lambda: "engine_away" in job.log())
     before = records.read(job.path / records.EXIT)
 
     engine.start()

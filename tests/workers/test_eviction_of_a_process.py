@@ -225,7 +225,7 @@ def test_eviction_ends_a_process_that_cannot_come_back_and_says_why(start, stub)
 
     assert run.exit()["limit"] == "stranded"
     assert "CUDA_ERROR_OUT_OF_MEMORY" in run.exit()["stranded"]
-    assert "could not be brought back" in run.log()
+    assert "[program] stranded" in run.log()
     assert run.programs() == []
 
 

@@ -253,7 +253,7 @@ def test_job_without_a_way_in_runs_all_the_same(run, tmp_path):
     job = run(["sh", "-c", "exit 6"], exec_socket=str(tmp_path / ("long" * 40) / "exec"))
 
     assert job.exit()["code"] == 6
-    assert "can be opened from outside" in job.log()
+    assert "[environment] not_reachable" in job.log()
 
 
 def test_act_beyond_the_most_waits_for_one_to_end(served):

@@ -126,7 +126,7 @@ def test_supervisor_tells_what_it_owes_once_there_is_room_again(small_disk):
     ballast.unlink()
 
     until(lambda: job.state() == "paused")
-    until(lambda: "the disk was full" in job.log())
+    until(lambda: "[program] disk_was_full" in job.log())
     job.wish("stop")
     assert job.exit()["disk_full"]
 

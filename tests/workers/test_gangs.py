@@ -12,7 +12,7 @@ from django.utils.timezone import now
 
 from aiplatform import env
 from tests.factories import work
-from workers.execution import launching, tickets
+from workers.execution import gang_environment, launching, tickets
 from workers.execution.agent import gangs, remote_ranks
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
@@ -346,9 +346,30 @@ def test_gang_first_rank_prepares_and_the_others_take_over(gang, kind, monkeypat
     assert (RunDir.of(gang.pk, 1).path / launching.COMMAND).stat().st_mode & 0o077 == 0
 
 
-def test_tickets_interface_of_finds_the_network_by_its_address():
-    assert tickets.interface_of("127.0.0.1") == "lo"
-    assert tickets.interface_of("203.0.113.9") == ""
+def test_gang_environment_hands_over_the_cards_of_fast_networks(tmp_path):
+    for name in ("uverbs0", "uverbs1", "rdma_cm", "umad0", "issm0"):  # the last two manage the network
+        (tmp_path / name).touch()
+
+    assert gang_environment.rdma_files(tmp_path) == [str(tmp_path / name) for name in ("rdma_cm", "uverbs0", "uverbs1")]
+    assert gang_environment.rdma_files(tmp_path / "none") == []
+
+
+def test_gang_alone_opens_the_cards_of_fast_networks(gang, monkeypatch):
+    monkeypatch.setattr(gang_environment, "rdma_files", lambda: ["/dev/infiniband/uverbs0"])
+    attempt = Attempt.objects.select_related("job").get(job=gang)
+    held = launching.by_rank(attempt)[0]
+    together = tickets.make(attempt, 0, held, Launch(argv=["true"])).devices
+    attempt.job.nodes = 1
+
+    alone = tickets.make(attempt, 0, held, Launch(argv=["true"])).devices
+    assert together == [*alone, "/dev/infiniband/uverbs0"]
+
+
+def test_gang_environment_finds_the_network_by_its_address():
+    assert gang_environment.interface_of("127.0.0.1") == "lo"
+    assert gang_environment.interface_of("203.0.113.9") == ""
+    assert gang_environment.network_of("lo") == "127.0.0.0/8"
+    assert gang_environment.network_of("") == ""
 
 
 def test_gang_ranks_are_measured_on_their_machines_and_held_to_their_share(gang, monkeypatch):

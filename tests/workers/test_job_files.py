@@ -52,7 +52,7 @@ def test_job_outputs_are_for_those_who_see_the_job(as_bob, as_olga, as_anna, job
 def test_job_page_shows_outputs_and_says_where_they_go_while_there_are_none(as_alice, alice, cluster, job):
     running = work.job(alice, cluster, state="running")
 
-    page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
+    page = as_alice.get(f"/jobs/{job.pk}/?tab=files").content.decode()
     empty = as_alice.get(f"/jobs/{running.pk}/files/").content.decode()
 
     assert "model.bin" in page

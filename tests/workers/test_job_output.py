@@ -22,7 +22,7 @@ def test_f09_program_that_wants_aligned_output_keeps_its_time_limit(tmp_path, ti
     run.start()
 
     assert run.exit()["limit"] == "max_runtime"
-    assert run.log() == "here\n[the maximum run time of 1 s is over]\n"
+    assert run.log() == "here\n[program] over_time seconds=1\n"
 
 
 @pytest.mark.skipif(BEST < sandbox.OWN_UID, reason="jobs have no user of their own here")

@@ -16,6 +16,7 @@ from aiplatform import env
 from aiplatform.cli import doctor, up
 from tests.conftest import signed_in
 from tests.factories import work
+from tests.running import printed
 from tests.workers.launched import ended, node, placed
 from workers.execution import job_users, launching, protection, resuming, tickets
 from workers.machines import guards
@@ -67,7 +68,7 @@ def test_job_users_run_jobs_in_every_tier_and_close_their_folders(placed, alice,
     uid = env.JOB_UIDS + alice.pk
 
     assert record["code"] == 0, run.log.read_text()
-    assert run.log.read_text().split() == [str(uid), *(["job", "root"] if tier >= sandbox.BUBBLEWRAP else [])]
+    assert printed(run.log).split() == [str(uid), *(["job", "root"] if tier >= sandbox.BUBBLEWRAP else [])]
     assert (run.outputs / "mine").stat().st_uid == uid
     assert (mode(run.path), run.path.stat().st_gid, run.path.stat().st_uid) == (0o750, uid, 0)
     assert mode(run.path / "launch.json") == 0o600

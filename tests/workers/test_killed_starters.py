@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.launched import ended, node, placed
 from tests.workers.supervised import BEST, MAIN, PYTHON, Run
@@ -100,7 +101,7 @@ def test_launching_leaves_a_jobs_fate_to_its_program(placed, tmp_path, monkeypat
     job.refresh_from_db()
 
     assert (job.state, job.reason) == ("succeeded", "done")
-    assert RunDir.of(job.pk, 1).log.read_text() == "once\n"
+    assert printed(RunDir.of(job.pk, 1).log) == "once\n"
 
 
 @pytest.mark.django_db
@@ -126,7 +127,7 @@ def test_launching_holds_back_a_supervisor_that_comes_while_its_run_is_prepared_
 
     assert begun == [False]
     assert job.state in ("starting", "running")
-    assert RunDir.of(job.pk, 1).log.read_text() == "once\n"
+    assert printed(RunDir.of(job.pk, 1).log) == "once\n"
 
 
 def waits_for(lock: Path) -> bool:

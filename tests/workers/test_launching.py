@@ -7,6 +7,7 @@ import time
 import pytest
 
 from aiplatform import env
+from tests.running import printed
 from tests.workers.launched import ended, node, placed
 from workers.execution import launching, tickets
 from workers.execution.agent import verdicts
@@ -33,7 +34,7 @@ def test_f05_launching_runs_a_program_with_the_contract_and_nothing_of_ours(plac
     job.refresh_from_db()
 
     run = RunDir.of(job.pk, 1)
-    said, cwd = run.log.read_text().splitlines()
+    said, cwd = printed(run.log).splitlines()
     environ = json.loads(said)
     assert (job.state, record["code"], cwd) == ("running", 0, str(run.code))
     assert (environ["AIP_JOB_ID"], environ["AIP_ATTEMPT"], environ["AIP_HINT"]) == (str(job.pk), "1", "x")
@@ -50,7 +51,7 @@ def test_launching_twice_starts_once(placed):
         launching.start(attempt.pk)
     ended(job)
 
-    assert RunDir.of(job.pk, 1).log.read_text() == "once\n"
+    assert printed(RunDir.of(job.pk, 1).log) == "once\n"
 
 
 def test_launching_says_nothing_of_a_start_that_the_agent_reported_first(placed, caplog):
@@ -218,6 +219,6 @@ def test_launching_runs_a_job_under_the_uid_of_its_person_where_configured(place
     run = RunDir.of(job.pk, 1)
 
     assert record["code"] == 0, run.log.read_text()
-    assert run.log.read_text().split() == [str(env.JOB_UIDS + alice.pk)]
+    assert printed(run.log).split() == [str(env.JOB_UIDS + alice.pk)]
     assert (run.outputs / "mine").stat().st_uid == env.JOB_UIDS + alice.pk
     assert (run.outputs / "mine").read_text() == "x"

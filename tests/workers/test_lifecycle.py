@@ -8,6 +8,7 @@ from django.utils.timezone import now
 
 from accounts.models import AuditEntry
 from aiplatform import env
+from aiplatform.lib import inner_port
 from tests.factories import work
 from workers.execution.agent.loop import Agent
 from workers.machines import lifecycle
@@ -105,7 +106,11 @@ def test_node_token_is_not_made_on_a_single_machine_setup(monkeypatch, database,
         lifecycle.make_token()
 
 
-def test_node_proves_its_folder_by_its_own_id(over_tcp, machine, client, settings):
+@pytest.mark.parametrize("reached", [True, False])
+def test_node_proves_its_folder_by_its_own_id_and_hears_whether_it_is_reached(
+    over_tcp, machine, client, settings, monkeypatch, reached
+):
+    monkeypatch.setattr(inner_port, "answers", lambda address, port: reached and address == "10.0.0.2")
     machine(lifecycle.make_token()[1])
     (settings.DATA_ROOT / lifecycle.PROBES / ("c" * 32)).write_text("text")
     body = {"name": "node2", "machine": "a" * 64, "probe": "c" * 32, "content": "text"}
@@ -113,7 +118,9 @@ def test_node_proves_its_folder_by_its_own_id(over_tcp, machine, client, setting
     def ask(**other):
         return client.post("/api/v1/nodes/probe/", body | other, content_type="application/json").status_code
 
-    assert (ask(), ask(machine="b" * 64), ask(content="other"), ask(probe="../secret")) == (200, 403, 409, 400)
+    answer = client.post("/api/v1/nodes/probe/", body, content_type="application/json").json()
+    assert (answer["shared"], answer["reached"]) == (True, reached)
+    assert (ask(machine="b" * 64), ask(content="other"), ask(probe="../secret")) == (403, 409, 400)
 
 
 def test_node_drained_takes_nothing_new_until_undrained(olga):
@@ -195,7 +202,10 @@ def test_j01_node_registration_refuses_a_probe_that_is_no_plain_text(
     assert (answer.status_code, answer.json()["code"]) == (409, "data_root_differs")
 
 
-def test_node_registration_follows_no_link_where_the_answer_goes(over_tcp, machine, client, settings, tmp_path):
+def test_node_registration_follows_no_link_where_the_answer_goes(
+    over_tcp, machine, client, settings, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(inner_port, "answers", lambda address, port: True)
     machine(lifecycle.make_token()[1])
     folder, victim = settings.DATA_ROOT / lifecycle.PROBES, tmp_path / "victim"
     victim.write_text("mine")

@@ -14,6 +14,7 @@ from workers.monitoring.rules import RULES
 
 #: Facts by name as rows hold them, and what is seen of them in every language.
 FACTS = {
+    "cuda": "12.4", "driver": 470, "needed": "x86_64", "there": "aarch64", "newest": 470,
     "address": "10.0.0.7", "after": "4 GiB", "attempt": 2, "allowed_mib": 4096.0, "back_s": 1.5, "before": 2, "card": 3,
     "cluster": "lab", "code": 3, "count": 4, "ended": 9, "error": "OSError: [Errno 28]", "failed": 5, "has": "1.2",
     "held_mib": 5120.0, "how": {"code": "job.exit_code", "facts": {"code": 9}}, "idle_s": 10800.0, "job": 77,
@@ -27,8 +28,9 @@ FACTS = {
     "most": 10000, "most_mib": 16, "limit": 2000, "split": "train", "names": "k", "one": "B.png",
     "left": "1", "top": "2", "right": "1", "bottom": "4", "width": 40, "height": 30,
     "stated_width": 64, "stated_height": 48, "says": {"code": "report.negative_box", "facts": {}},
+    "host": "registry.example.org", "what": "lab/torch:2", "own": "amd64", "tier": 2,
     "flaw": {"code": "shape.no_area", "facts": {}},
-    "jobs": ["12", "13"], "number": 1,
+    "jobs": ["12", "13"], "number": 1, "minutes": 15, "percent": 8,
     "of": "cells v1", "train": 80, "val": 10, "test": 10, "seed": 7,
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from asgiref.sync import sync_to_async
 
+from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.launched import node, placed
 from tests.workers.origin_served import serving, session_of
@@ -55,7 +56,7 @@ def job(placed, kind, settings):
         job, attempt = placed(["python3", "-c", SERVER], own_network=True)
         launching.start(attempt.pk)
         run = RunDir.of(job.pk, 1)
-        until(lambda: (run.path / records.SUPERVISOR).exists() and "listening" in run.log.read_text())
+        until(lambda: (run.path / records.SUPERVISOR).exists() and "listening" in printed(run.log))
         Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
         Attempt.objects.filter(pk=attempt.pk).update(state=JobState.RUNNING)
         job.refresh_from_db()

@@ -146,7 +146,7 @@ def test_why_never_says_what_to_change():
         "too_many_on_a_node",
         "too_many_nodes",
         "too_many_cpus",
-        "no_such_card",
+        "no_such_model",
     ]
     assert why_never(Request(gpus=4), *machines, picture.clusters[0]) == ()
 

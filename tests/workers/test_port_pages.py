@@ -150,7 +150,7 @@ def test_ports_are_in_the_audit_trail(as_alice, web):
 def test_ports_can_be_switched_off(as_alice, job, web, settings):
     settings.PORTS_PORT = 0
 
-    page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
+    page = as_alice.get(f"/jobs/{job.pk}/?tab=ports").content.decode()
     opened = as_alice.post(f"/jobs/{job.pk}/ports/web/open/")
 
     assert 'id="h-ports"' not in page
@@ -176,7 +176,7 @@ def test_port_api_publishes_lists_opens_and_withdraws(api, alice, job):
 
 
 def test_panel_shows_a_job_without_ports_how_to_publish(as_alice, job):
-    page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
+    page = as_alice.get(f"/jobs/{job.pk}/?tab=ports").content.decode()
 
     assert 'id="h-ports"' in page
     assert "publish its port" in page

@@ -53,6 +53,31 @@ def test_planner_spares_the_unwilling_urgent_new_or_already_requested():
     assert decided.waits[1].code == "no_cards"
 
 
+def test_planner_lets_whoever_waits_have_the_cards_that_nobody_uses():
+    idle, worked_in = run(11, 100, hours=9, preemptible=False, idle=True), run(12, 101, preemptible=False)
+    busy = [idle, worked_in, run(13, 102, 103)]
+
+    assert asked(plan(picture(busy, [ask(1, 1)]), NOW)) == {(11, 1, "idle")}
+    assert plan(picture(busy, [ask(1, 2)]), NOW).preemptions == ()
+    assert plan(picture([idle, worked_in], [ask(1, 2)]), NOW).preemptions == ()  # two are free
+    assert plan(picture([replace(idle, idle=False), *busy[1:]], [ask(1, 1)]), NOW).preemptions == ()
+
+
+def test_planner_takes_unused_cards_before_those_of_willing_work():
+    idle, willing = run(11, 100, hours=9, preemptible=False, idle=True), run(12, 101, hours=1, priority=-9)
+    busy = [idle, willing, run(13, 102, 103, preemptible=False)]
+
+    assert asked(plan(picture(busy, [ask(1, 1, priority=100)]), NOW)) == {(11, 1, "idle")}
+    both = plan(picture(busy, [ask(1, 2, priority=100)]), NOW)
+    assert asked(both) == {(11, 1, "idle"), (12, 1, "urgent")}
+
+
+def test_planner_leaves_urgent_and_new_work_its_cards_though_nobody_uses_them():
+    busy = [run(11, 100, 101, priority=100, idle=True), run(12, 102, 103, hours=0.05, idle=True)]
+
+    assert plan(picture(busy, [ask(1, 1)]), NOW).preemptions == ()
+
+
 def test_planner_displaces_within_a_cluster_only_for_urgent_work():
     decided = plan(picture([run(11, 100, 101, 102, 103)], [ask(1, 1, priority=99)]), NOW)
 

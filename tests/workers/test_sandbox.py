@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.workers.supervised import BEST, PYTHON, UID, Run
-from workers.supervisor import landlock, processes, records, sandbox, seccomp
+from workers.supervisor import env_file, landlock, processes, records, sandbox, seccomp
 from workers.supervisor.ticket import Ticket
 
 TIERS = range(BEST + 1)
@@ -91,6 +91,23 @@ def test_sandbox_hands_a_job_every_signal_as_programs_expect_it(said, tier):
     names = ("SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGTERM", "SIGCHLD")
     assert [name for name in names if ignored >> (getattr(signal, name) - 1) & 1] == []
     assert int(found["SigBlk"], 16) == 0
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_sandbox_gives_any_shell_the_environment_by_a_file(said, tier):
+    """Values are taken as they are, whatever a shell would make of them."""
+    odd = "it's $HOME; `id`\nsecond \\ line"
+    program = """
+import os, subprocess, sys
+place = "/pod.env" if os.path.exists("/pod.env") else os.environ["RUN"] + "/tmp/pod.env"
+read = ["/bin/sh", "-c", '. "$0"; printf %s "$ODD"', place]
+sys.stdout.write(subprocess.run(read, env={}, capture_output=True, text=True, check=True).stdout)
+if place == "/pod.env":
+    assert not os.access(place, os.W_OK)
+"""
+
+    assert said(program, tier=tier, env={"ODD": odd, "not a name": "x"}) == odd
+    assert not Path(env_file.PATH).exists()
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -314,4 +331,4 @@ def test_sandbox_copies_nothing_that_is_large_or_not_for_everybody(tmp_path, mon
     for opened in files.values():
         os.close(opened)
 
-    assert files.keys() - {sandbox.FILTER} == {f"/etc/{names[0]}"}
+    assert files.keys() - {sandbox.FILTER, env_file.PATH} == {f"/etc/{names[0]}"}

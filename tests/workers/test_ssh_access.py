@@ -37,11 +37,27 @@ def verbs():
 
 
 @pytest.mark.parametrize(("name", "number"), [
-    ("12", 12), ("job-12", 12), ("0", None), ("012", None), ("job-", None), ("12 ", None), ("12\n", None),
+    ("12", 12), ("job-12", 12), ("job-12.1", 12), ("12.1", 12), ("12.", None), ("12.1000", None),
+    ("12.1.2", None), ("0", None), ("012", None), ("job-", None), ("12 ", None), ("12\n", None),
     ("alice", None), ("job-1" + "0" * 30, None), ("١٢", None), ("", None),
 ])  # fmt: skip
 def test_job_number_takes_plain_numbers_only(name, number):
     assert access.job_number(name) == number
+
+
+@pytest.mark.parametrize(("name", "rank"), [("12", 0), ("job-12", 0), ("job-12.1", 1), ("12.15", 15), ("jump", 0)])
+def test_rank_number_is_that_of_the_machine_that_is_named(name, rank):
+    assert access.rank_number(name) == rank
+
+
+@pytest.mark.django_db
+def test_wrong_passwords_for_all_machines_of_a_job_are_counted_together(db):
+    from accounts import lockout
+
+    for rank in range(20):
+        access.by_password(f"job-12.{rank}", "wrong", address="10.9.8.7")
+
+    assert lockout.is_paused_at("10.9.8.7", "job-12")
 
 
 async def test_own_key_enters_the_own_job_and_is_written_down(job, alices_key, inside, monkeypatch):

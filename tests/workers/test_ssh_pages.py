@@ -42,7 +42,7 @@ def api(user):
 
 
 def test_job_page_shows_the_owner_how_to_enter_and_who_is_there(job, alice, session):
-    page = signed_in(alice).get(f"/jobs/{job.pk}/").content.decode()
+    page = signed_in(alice).get(f"/jobs/{job.pk}/?tab=ports").content.decode()
 
     assert f"ssh -p 8022 job-{job.pk}@testserver" in page
     assert "no SSH key here" in page
@@ -54,7 +54,7 @@ def test_job_page_shows_the_owner_how_to_enter_and_who_is_there(job, alice, sess
 
 def test_job_page_lets_operators_end_sessions_but_not_enter(job, olga, session):
     browser = signed_in(olga)
-    page = browser.get(f"/jobs/{job.pk}/").content.decode()
+    page = browser.get(f"/jobs/{job.pk}/?tab=ports").content.decode()
 
     assert "Only the owner of a job enters it" in page
     assert 'id="ssh-password"' not in page

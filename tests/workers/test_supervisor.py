@@ -47,7 +47,7 @@ def test_supervisor_reports_a_program_that_does_not_exist(run):
     job = run(["/no/such/program"], 0)
 
     assert "No such file" in job.exit()["error"]
-    assert "could not start" in job.log()
+    assert "[command] not_started program=/no/such/program" in job.log()
 
 
 def test_supervisor_starts_a_run_once_however_often_requested(run):
@@ -211,7 +211,7 @@ def test_supervisor_time_limit_of_a_running_job_moves(run):
     record = job.exit()
 
     assert record["limit"] == "max_runtime"
-    assert "maximum run time of 0.2 s is over" in job.log()
+    assert "[program] over_time seconds=0.2" in job.log()
 
 
 def test_supervisor_reads_a_longer_limit_before_the_shorter_ends_the_job(run):
@@ -294,7 +294,7 @@ def test_f10_supervisor_ends_a_job_over_its_memory_with_its_children(run, tier):
     assert (record["limit"], record["killed"]) == ("memory", True)
     assert 120 << 20 <= record["held_bytes"] < 400 << 20
     assert job.programs() == []
-    assert "memory limit 0.12 GiB exceeded" in job.log()
+    assert "[program] over_memory limit_bytes=" in job.log()
 
 
 SHARED = """

@@ -106,7 +106,7 @@ def test_nodes_page_shows_no_data_of_a_silent_machine(as_alice, node):
 def test_job_page_has_all_parts_and_says_why_buttons_are_disabled(as_alice, running):
     page = as_alice.get(f"/jobs/{running.pk}/").content.decode()
 
-    assert all(part in page for part in ("data-log=", "data-charts=", "job-events", "50 %"))
+    assert all(part in page for part in ("data-log=", "job-tabs", "job-events", "50 %"))
     assert "Only a paused job can be continued." in page
     assert "It can be restored once it has ended." in page
 

@@ -16,9 +16,9 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.errors import Refusals
 from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
+from training.api.inputs import PLACES, with_code
 from training.api.serializers import (
     CheckpointOut,
     PreviewIn,
@@ -29,9 +29,10 @@ from training.api.serializers import (
 )
 from training.models import TrainingJob
 from training.orders import ORDERING
-from training.services import checkpoints, drafts, jobs, results, snapshots, steering
+from training.services import checkpoints, drafts, jobs, results, steering
 from workers.output import files as output_files
 from workers.output import logs, metrics
+from workers.output.api import asked
 from workers.output.api.files import OutputOut
 from workers.scheduling import preview
 from workers.states import GROUPS, JobState
@@ -61,7 +62,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "files": ("attempt",),
         "file_content": ("path", "attempt"),
         "file_zip": ("attempt",),
-        "log": ("offset", "limit", "attempt", "tail"),
+        "log": ("offset", "limit", "attempt", "tail", "rank"),
         "metrics": ("key", "attempt"),
     }
     asks_many = ("key",)
@@ -86,7 +87,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         given = sent(TrainingIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
-        asked = _request_of(request.user, given)
+        asked = request_of(request.user, given)
         with transaction.atomic():
             return keep(request, self.answer(jobs.submit(user=request.user, request=asked), 201))
 
@@ -95,7 +96,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
         data = sent(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
-        for name in ("code_upload", "code_archive", "home_path"):
+        for name in PLACES:
             data.pop(name)
         draft = drafts.check(request.user, drafts.TrainingRequest(**data))
         return Response(dataclasses.asdict(preview.look(request.user, draft.resources, kind=jobs.KIND)))
@@ -172,35 +173,24 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True)
     def log(self, request: ApiRequest, pk: str) -> Response:
         """Part of the log by byte offset; `next_offset` is where to go on."""
-        wanted = {name: queries.whole(request.query_params, name) for name in ("offset", "limit", "attempt", "tail")}
+        job, params = self.get_object().job, request.query_params
+        wanted = {name: queries.whole(params, name) for name in ("offset", "limit", "tail")}
         given = {name: value for name, value in wanted.items() if value is not None}
-        return Response(dataclasses.asdict(logs.piece(self.get_object().job, **given)))
+        piece = logs.piece(job, attempt=asked.attempt(job, params), rank=asked.rank(job, params), **given)
+        return Response(dataclasses.asdict(piece))
 
     @extend_schema(parameters=[OpenApiParameter("key", str, many=True), OpenApiParameter("attempt", int)])
     @action(detail=True)
     def metrics(self, request: ApiRequest, pk: str) -> Response:
         """Curves as (step, value) and the newest value of each."""
         keys = request.query_params.getlist("key") or None
-        curves = metrics.curves(
-            self.get_object().job, attempt=queries.whole(request.query_params, "attempt"), keys=keys
-        )
+        job = self.get_object().job
+        curves = metrics.curves(job, attempt=asked.attempt(job, request.query_params), keys=keys)
         return Response(dataclasses.asdict(curves))
 
 
-def _request_of(user: Any, data: dict[str, Any]) -> drafts.TrainingRequest:
+def request_of(user: Any, data: dict[str, Any]) -> drafts.TrainingRequest:
     """The request, with own code as a snapshot from wherever it came."""
-    fields = {**data}
-    upload, archive, home = (fields.pop(name) for name in ("code_upload", "code_archive", "home_path"))
-    found = Refusals()
-    with found:
-        if upload:
-            fields["code"] = snapshots.from_upload(owner=user, upload=upload)
-        elif archive:
-            fields["code"] = snapshots.from_sent_file(archive, user)
-        elif home:
-            fields["code"] = snapshots.from_home(owner=user, folder=home)
-    if found:
-        with found:
-            drafts.check_parts(**{name: fields[name] for name in drafts.PARTS})
-        found.end()
+    given = {**data, "command": data["command"].strip()}
+    fields = with_code(user, given, lambda one: drafts.check_parts(**{name: one[name] for name in drafts.PARTS}))
     return drafts.TrainingRequest(**fields)

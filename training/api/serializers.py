@@ -11,10 +11,15 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
 from aiplatform.lib.secret_names import hidden, hushed
 from aiplatform.lib.titles import TITLE
-from datasets.models import DatasetVersion, Upload
-from training.models import CodeSnapshot, ParameterSet, TrainingJob
+from datasets.models import DatasetVersion
+from training.api.inputs import PLACES, InputsIn
+from training.models import ParameterSet, TrainingJob
+from training.programs import script
+from training.programs.launchers import Launcher
 from training.services import snippets, steering
-from workers.jobs.api.resource_request import ResourcesIn
+from workers.images.models import Image
+from workers.jobs.api.following import FollowingIn
+from workers.jobs.api.resource_request import ResourcesIn, RootIn
 
 
 class StrictSerializer(StrictMixin, serializers.Serializer):
@@ -25,24 +30,44 @@ class TrainingResourcesIn(StrictMixin, ResourcesIn):
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, allow_null=True, default=None)
 
 
-class TrainingIn(TrainingResourcesIn):
+class OwnCodeIn(InputsIn, FollowingIn, RootIn, TrainingResourcesIn):
+    """A training with somebody's own code."""
+
     name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of data and preset.")
-    version = VisibleField(DatasetVersion, to_use=True)
+    version = VisibleField(
+        DatasetVersion, to_use=True, required=False, allow_null=True, default=None,
+        help_text="What it learns from. Own code may do without, and take data that is not annotated.",
+    )  # fmt: skip
     description = serializers.CharField(max_length=500, default="", allow_blank=True)
-    preset = serializers.CharField(max_length=30, default="", allow_blank=True)
-    parameter_set = VisibleField(ParameterSet, required=False, allow_null=True, default=None)
     params = serializers.DictField(default=dict)
-    code = VisibleField(CodeSnapshot, required=False, allow_null=True, default=None)
-    code_upload = VisibleField(Upload, required=False, allow_null=True, default=None)
-    code_archive = serializers.FileField(required=False, allow_null=True, default=None)
-    home_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     start_file = serializers.CharField(max_length=255, default="", allow_blank=True)
     arguments = serializers.CharField(max_length=2000, default="", allow_blank=True)
+    command = serializers.CharField(
+        max_length=script.MOST, default="", allow_blank=True, trim_whitespace=False,
+        help_text="In place of a start file: a line or a script for bash, or with its own “#!”. It needs no code.",
+    )  # fmt: skip
+    worker_command = serializers.CharField(
+        max_length=script.MOST, default="", allow_blank=True, trim_whitespace=False,
+        help_text="What the machines beside the first run; empty: the same.",
+    )  # fmt: skip
+    launcher = serializers.ChoiceField(
+        choices=Launcher.choices, default="", allow_blank=True,
+        help_text="How each machine starts own code. Empty: a command once; a start file once, or by torchrun where "
+        "several processes or machines are requested.",
+    )  # fmt: skip
+    image = VisibleField(Image, to_use=True, required=False, allow_null=True, default=None)
     writes_checkpoints = serializers.BooleanField(default=False)
     extra = serializers.CharField(max_length=1000, default="", allow_blank=True)
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     eval_version = VisibleField(DatasetVersion, to_use=True, required=False, allow_null=True, default=None)
     processes = serializers.IntegerField(min_value=0, max_value=64, default=0)
+
+
+class TrainingIn(OwnCodeIn):
+    """A training of a preset, or with own code."""
+
+    preset = serializers.CharField(max_length=30, default="", allow_blank=True)
+    parameter_set = VisibleField(ParameterSet, required=False, allow_null=True, default=None)
     parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -53,9 +78,9 @@ class TrainingIn(TrainingResourcesIn):
                 raise serializers.ValidationError({"parameter_set": [_("This set is for another preset.")]})
             attrs["preset"] = chosen.preset
             attrs["params"] = {**chosen.params, **attrs["params"]}
-        ways = [name for name in ("preset", "code", "code_upload", "code_archive", "home_path") if attrs[name]]
-        if len(ways) > 1:
-            raise serializers.ValidationError({ways[1]: [_("Give either a preset or one place of own code.")]})
+        own = next((name for name in ("code", *PLACES, "command") if attrs.get(name)), "")
+        if attrs["preset"] and own:
+            raise serializers.ValidationError({own: [_("Give either a preset or own code.")]})
         return attrs
 
 
@@ -95,6 +120,7 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
     memory_mib = serializers.IntegerField(source="job.memory_mib")
     priority = serializers.IntegerField(source="job.priority")
     preemptible = serializers.BooleanField(source="job.preemptible")
+    root_inside = serializers.BooleanField(source="job.root_inside")
     max_runtime_s = serializers.SerializerMethodField()
     dataset = serializers.CharField(source="version_label")
     created_at = serializers.DateTimeField(source="job.created_at")
@@ -102,6 +128,14 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
     ended_at = serializers.DateTimeField(source="job.ended_at")
     params = serializers.SerializerMethodField()
     arguments = serializers.SerializerMethodField()
+    command = serializers.SerializerMethodField()
+    worker_command = serializers.SerializerMethodField()
+    variables = serializers.SerializerMethodField()
+    secrets = serializers.ListField(child=serializers.CharField(), source="secret_names", help_text="Their names.")
+    datasets = serializers.SerializerMethodField(
+        help_text='Further data of own code: [{"id", "name"}]; the id is null where it was deleted.'
+    )
+    image = serializers.SerializerMethodField(help_text='{"id", "name"}; the id is null where it was deleted.')
     url = serializers.SerializerMethodField()
 
     class Meta:
@@ -109,9 +143,11 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
         fields = [
             "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
             "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "attempt", "preset", "params", "extra",
-            "code", "start_file", "arguments", "output_path", "version", "dataset", "eval_version", "cluster",
+            "code", "start_file", "arguments", "command", "worker_command", "launcher", "image", "variables",
+            "secrets", "output_path", "version", "dataset", "eval_version", "datasets", "cluster",
             "cluster_name", "nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority",
-            "preemptible", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at", "url",
+            "preemptible", "root_inside", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at",
+            "url",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -120,6 +156,22 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
 
     def get_arguments(self, training: TrainingJob) -> str:
         return hushed(training.arguments, snippets.secrets_of(training))
+
+    def get_command(self, training: TrainingJob) -> str:
+        return script.shown(training.script)
+
+    def get_worker_command(self, training: TrainingJob) -> str:
+        return script.shown(training.worker_script)
+
+    def get_variables(self, training: TrainingJob) -> dict[str, str]:
+        return hidden(training.variables)
+
+    def get_datasets(self, training: TrainingJob) -> list[dict[str, Any]]:
+        return [{"id": row.version_id, "name": row.name} for row in training.inputs.all()]
+
+    def get_image(self, training: TrainingJob) -> dict[str, Any] | None:
+        use = getattr(training.job, "image_use", None)
+        return {"id": use.image_id, "name": use.name} if use else None
 
     def get_wait_sentence(self, training: TrainingJob) -> str:
         return training.job.wait_sentence if training.job.state == "queued" else ""

@@ -10,7 +10,7 @@ class BoardsConfig(AppConfig):
         from training.boards import panel
         from training.boards.kind import BoardKind
         from workers import kinds
-        from workers.jobs import job_page
+        from workers.jobs import job_page, job_tabs
 
         kinds.register(BoardKind())
-        job_page.PANELS.register(job_page.Panel("board", "boards/_panel.html", panel.shown, order=30))
+        job_page.PANELS.register(job_page.Panel("board", "boards/_panel.html", panel.shown, 30, job_tabs.PORTS))

@@ -10,6 +10,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
 from training.boards import services
+from workers.jobs import job_tabs
 from workers.models import Job
 
 
@@ -20,4 +21,4 @@ def show(request: SignedInRequest, pk: int) -> HttpResponse:
     source: Job = get_object_or_404(Job.objects.visible_to(request.user).select_related("cluster"), pk=pk)
     with refusals_said(request):
         source = services.show(source, by=request.user)
-    return redirect("workers:job", source.pk)
+    return redirect(job_tabs.path(source.pk, job_tabs.PORTS))

@@ -20,17 +20,19 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import keep, once_in_parts
 from aiplatform.lib.secret_names import hidden
 from training.api.inputs import PLACES, InputsIn, with_code
-from training.commands import layout, script, services
+from training.commands import services
 from training.commands.models import Command
 from training.commands.orders import ORDERING
+from training.programs import layout, script
+from training.programs.launchers import Launcher
 from workers.images.models import Image
 from workers.jobs.api.following import ArrayIn
-from workers.jobs.api.resource_request import ResourcesIn
+from workers.jobs.api.resource_request import ResourcesIn, RootIn
 from workers.scheduling import preview
 from workers.states import GROUPS, JobState
 
 
-class CommandIn(StrictMixin, InputsIn, ArrayIn, ResourcesIn):
+class CommandIn(StrictMixin, InputsIn, ArrayIn, RootIn, ResourcesIn):
     command = serializers.CharField(
         max_length=script.MOST, trim_whitespace=False, help_text="A line or a script for bash, or with its own “#!”."
     )
@@ -38,7 +40,7 @@ class CommandIn(StrictMixin, InputsIn, ArrayIn, ResourcesIn):
     image = VisibleField(Image, to_use=True, required=False, allow_null=True, default=None)
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     writes_checkpoints = serializers.BooleanField(default=False)
-    launcher = serializers.ChoiceField(choices=Command.Launcher.choices, default=Command.Launcher.ONCE)
+    launcher = serializers.ChoiceField(choices=Launcher.choices, default=Launcher.ONCE)
     processes = serializers.IntegerField(
         min_value=0, max_value=layout.MOST_PROCESSES, default=0, help_text="On each machine; 0: one for each card."
     )

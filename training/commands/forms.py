@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from training.code_fields import CodeFields
-from training.commands import layout, script
-from training.commands.models import Command
 from training.input_fields import InputFields
+from training.programs import layout, script
+from training.programs.launchers import HELP, Launcher
 from workers.images.fields import ImageChoice
 from workers.jobs.forms.following import ArrayFields
 from workers.jobs.forms.resource_request import ResourceForm
@@ -21,11 +21,13 @@ from workers.jobs.forms.resource_request import ResourceForm
 class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
     """A command in three blocks: what, on which data, where."""
 
+    processes_apart = True  # they stand beside the way to start
+    offers_root = True
     field_order = (
         "command", "name", "image", "home_path", "variables", "secrets", "output_path", "writes_checkpoints",
         "datasets", "cluster", "gpus_per_node", "share", "cpus", "memory_gib", "nodes", "launcher", "processes",
-        "worker_command", "priority", "urgent", "preemptible", "max_runtime_min", "array", "after", "after_end",
-        "retries", "retry_pause_s",
+        "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min", "array", "after",
+        "after_end", "retries", "retry_pause_s",
     )  # fmt: skip
 
     command = forms.CharField(
@@ -58,10 +60,10 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
     nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
     launcher = forms.ChoiceField(
         label=gettext_lazy("Way to start"),
-        choices=Command.Launcher,
-        initial=Command.Launcher.ONCE,
+        choices=Launcher,
+        initial=Launcher.ONCE,
         required=False,
-        help_text=gettext_lazy("Each process is told RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT."),
+        help_text=HELP,
     )
     processes = forms.IntegerField(
         label=gettext_lazy("Processes per machine"),
@@ -97,7 +99,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         """Whether one of the fields about several machines or processes has an error or something in it."""
         names = ("launcher", "processes", "worker_command")
         return any(self.errors.get(name) for name in names) or any(
-            self[name].value() not in (None, "", 0, "0", Command.Launcher.ONCE) for name in names
+            self[name].value() not in (None, "", 0, "0", Launcher.ONCE) for name in names
         )
 
     def total_devices(self) -> tuple[int, int]:
@@ -110,7 +112,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         data = self.cleaned_data
         names = ("command", "name", "image", "output_path", "variables", "secrets", "writes_checkpoints", "array")
         own = {name: data[name] for name in (*names, "worker_command")} | {
-            "launcher": data["launcher"] or Command.Launcher.ONCE,
+            "launcher": data["launcher"] or Launcher.ONCE,
             "processes": data["processes"] or 0,
             "following": self.following(),
         }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
@@ -12,18 +14,15 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from datasets.models import DatasetVersion
 from training import run_inputs, variables, workdir
-from training.commands import layout, script, services
 from training.commands.models import Command
-from training.starting import CannotRun, meeting_place
+from training.programs import layout, program, script
+from training.starting import CannotRun
 from workers.images.services import launching, uses
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
-SCRIPT, WORKER_SCRIPT = "command.sh", "worker.sh"  # in the run directory, which a job only reads
-#: Ends at the first line that fails, as people expect of a list of steps. Images need not have bash.
-SHELL = ["/bin/sh", "-c", 'if command -v bash >/dev/null; then exec bash -e "$0"; else exec sh -e "$0"; fi']
 FINISH_GRACE_S = 30.0  # a command may not listen: it hears TERM soon
 
 
@@ -38,6 +37,7 @@ class CommandKind(JobKind):
     list_page = "commands:list"
     step = False
     exec_server = True
+    root_inside = True
     related = ("command",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
@@ -51,21 +51,25 @@ class CommandKind(JobKind):
             return Launch(argv=_argv_of(job))
         versions = _still_allowed(command, attempt)
         workdir.fill(run, command.code, output_path=command.output_path)
-        argv = _written(run, SCRIPT, command.script)
+        argv = program.written(run, program.SCRIPT, command.script)
+        machines: dict[str, str] = {}
         if layout.is_needed(command):
-            worker = _written(run, WORKER_SCRIPT, command.worker_script) if command.worker_script else []
-            argv = layout.write(command, attempt, run, argv, worker)
+            text = command.worker_script
+            worker = program.written(run, program.WORKER_SCRIPT, text) if text else []
+            argv, machines = layout.write(command, attempt, run, argv, worker)
+        secrets = variables.opened(job, run).get("secrets", {})
         launch = Launch(
             argv=argv,
-            env=command.variables
-            | variables.unsealed(command.secrets)
-            | run_inputs.linked(run, versions)
-            | _meeting(attempt),
+            env=machines | command.variables | secrets | run_inputs.linked(run, versions),
             read_only=[folder for version in versions for folder in version.folders],
-            secrets=services.hidden_in_log(command),
+            secrets=[*secrets.values(), *program.named_secrets(command)],
             finish_grace_s=FINISH_GRACE_S,
+            command=script.shown(command.script),
         )
         return launching.with_image(launch, job)
+
+    def sealed(self, job: Job) -> Mapping[str, str]:
+        return {"secrets": Command.objects.filter(pk=job.pk).values_list("secrets", flat=True).first() or ""}
 
     def capabilities(self, job: Job) -> Capabilities:
         saves = bool(job.spec.get("checkpoints"))
@@ -92,36 +96,15 @@ class CommandKind(JobKind):
         command = Command.objects.filter(pk=job.pk).select_related("code", "job").first()
         if command is None:
             return []
-        found = [Fact(_("Command"), script.shown(command.script), code=True)]
-        if command.worker_script:
-            found.append(Fact(_("Command of the other machines"), script.shown(command.worker_script), code=True))
+        found = program.script_facts(command)
         if layout.is_needed(command):
-            found.append(Fact(_("Way to start"), _started_words(command)))
+            found.append(Fact(_("Way to start"), layout.started_words(command)))
         if command.code:
             found.append(Fact(_("Code"), command.code.origin))
         names = [row.name for row in command.inputs.all()]
         if names:
             found.append(Fact(_("Datasets"), ", ".join(names)))
-        told = [f"{name}={value}" for name, value in job.spec["variables"].items()]
-        if told or command.secret_names:
-            lines = told + [f"{name}=••••••" for name in command.secret_names]
-            found.append(Fact(_("Environment variables"), "\n".join(lines), code=True))
-        return found
-
-
-def _started_words(command: Command) -> str:
-    """How it is started, and how many processes that makes in all."""
-    total = command.job.nodes * layout.processes_of(command)
-    processes = ngettext("%(total)s process in all", "%(total)s processes in all", total) % {"total": total}
-    return f"{command.get_launcher_display()}, {processes}"
-
-
-def _written(run: RunDir, name: str, text: str) -> list[str]:
-    """Write a script of the person into the run directory; returns what starts it."""
-    path = run.path / name
-    path.write_text(text + "\n", encoding="utf-8")
-    path.chmod(0o755)
-    return [str(path)] if text.startswith("#!") else [*SHELL, str(path)]
+        return found + program.variable_facts(command)
 
 
 def _argv_of(job: Job) -> list[str]:
@@ -144,11 +127,3 @@ def _still_allowed(command: Command, attempt: Attempt) -> list[DatasetVersion]:
 
 def _versions(command: Command, owner: User, *, check: bool) -> list[DatasetVersion]:
     return run_inputs.still_there(command.inputs.select_related("version__dataset"), owner, check=check)
-
-
-def _meeting(attempt: Attempt) -> dict[str, str]:
-    """Where the machines of the command meet, for what does not go through the launcher, such as a shell inside."""
-    if attempt.job.nodes == 1:
-        return {}
-    address, port = meeting_place(attempt)
-    return {"MASTER_ADDR": address, "MASTER_PORT": str(port)}

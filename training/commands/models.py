@@ -8,16 +8,12 @@ from django.utils.translation import gettext_lazy as _
 from datasets.models import DatasetVersion
 from training.commands.querysets import CommandQuerySet
 from training.models import CodeSnapshot
+from training.programs.launchers import Launcher
 from workers.models import Job
 
 
 class Command(models.Model):
     """A command line or a script as a job, under the job's own number. How it runs is `job`."""
-
-    class Launcher(models.TextChoices):
-        ONCE = "once", _("Once on each machine")
-        PROCESSES = "processes", _("As several processes on each machine")
-        TORCHRUN = "torchrun", _("By torchrun")
 
     job = models.OneToOneField(Job, models.CASCADE, primary_key=True, related_name="command")
     script = models.TextField(_("command"))  # one line or many; "#!" names its interpreter

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import User
+from training import request_initial
 from training.commands import services
 from training.commands.api import CommandIn, request_of
 from training.commands.forms import CommandForm
 from training.commands.models import Command
-from training.input_fields import written_variables
 from training.request_schemas import Request, RequestSchema
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
@@ -18,17 +18,17 @@ from workers.models import Job
 #: Fields that stand in a request as they stand in the form.
 PLAIN = (
     "command", "name", "output_path", "home_path", "writes_checkpoints", "nodes", "gpus_per_node", "share", "cpus",
-    "launcher", "processes", "worker_command", "array", "preemptible",
+    "launcher", "processes", "worker_command", "array", "preemptible", "root_inside",
 )  # fmt: skip
 DEFAULTS: dict[str, Any] = {
     "name": "", "output_path": "", "home_path": "", "writes_checkpoints": False, "nodes": 1, "gpus_per_node": 0,
     "share": 8, "launcher": "once", "processes": 0, "worker_command": "", "array": "", "preemptible": False,
+    "root_inside": False,
     "variables": {}, "secrets": {}, "datasets": [], "after": [], "after_end": [], "retries": 0, "priority": 0,
     "retry_pause_s": NOTHING.retry_pause_s, "memory_mib": 0, "code": None, "image": None,
-    "cluster": None, "max_runtime_s": None,
+    "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "",
 }  # fmt: skip
 
-MOST_MIB = 2**53
 """A larger number is no memory of any machine, and may be too large to be divided."""
 
 
@@ -41,6 +41,8 @@ def of_form(form: CommandForm) -> dict[str, Any]:
     found |= {
         "priority": requested.get("priority", 0),
         "memory_mib": requested.get("memory_mib", 0),
+        "device_kind": requested.get("device_kind", "gpu"),
+        "device_model": requested.get("device_model", ""),
         "variables": data.get("variables") or {},
         "secrets": data.get("secrets") or {},
         "datasets": [version.pk for version in data.get("datasets") or () if hasattr(version, "pk")],
@@ -64,25 +66,17 @@ def shortened(request: Request) -> dict[str, Any]:
 def initial(user: User, request: Request) -> dict[str, Any]:
     """Initial values of the form for a request, which may be half wrong."""
     given = DEFAULTS | dict(request)
-    seconds, mib, priority = given["max_runtime_s"], given["memory_mib"], given["priority"]
     begun = {name: given[name] for name in PLAIN if name in given}
-    return begun | {
-        "variables": _lines(given["variables"]),
-        "secrets": _lines(given["secrets"]),
-        "datasets": given["datasets"] if isinstance(given["datasets"], list) else [],
-        "after": _numbers(given["after"]),
-        "after_end": _numbers(given["after_end"]),
-        "retries": given["retries"],
-        "retry_pause_s": given["retry_pause_s"],
-        "snapshot": given["code"],
-        "image": given["image"],
-        "cluster": given["cluster"]
-        or user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first(),
-        "max_runtime_min": seconds // 60 if isinstance(seconds, int) else seconds,
-        "memory_gib": mib / 1024 if isinstance(mib, int | float) and 0 < abs(mib) < MOST_MIB else None,
-        "priority": 0 if priority == Job.URGENT else priority,
-        "urgent": priority == Job.URGENT,
-    }
+    return (
+        begun
+        | request_initial.shared(user, given)
+        | {
+            "after": _numbers(given["after"]),
+            "after_end": _numbers(given["after_end"]),
+            "retries": given["retries"],
+            "retry_pause_s": given["retry_pause_s"],
+        }
+    )
 
 
 def of_job(job: Job) -> dict[str, Any]:
@@ -112,10 +106,6 @@ def _check(user: User, data: dict[str, Any]) -> Resources:
     places = ("code_upload", "code_archive", "home_path")
     fields = {name: value for name, value in data.items() if name not in places}
     return services.check(user, services.CommandRequest(**fields))
-
-
-def _lines(value: Any) -> str:
-    return written_variables(value) if isinstance(value, dict) else str(value)
 
 
 def _numbers(value: Any) -> str:

@@ -9,18 +9,19 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import User
-from aiplatform.lib import sealed, secret_names
+from aiplatform.lib import sealed
 from aiplatform.lib.errors import Refusals
 from datasets.models import DatasetVersion
 from training import run_inputs
 from training import variables as environment
-from training.commands import layout, script
 from training.commands.models import Command, Input
 from training.models import CodeSnapshot
-from training.services import drafts
+from training.programs import layout, program, script
+from training.programs.launchers import Launcher
+from training.services import drafts, own_code
 from training.services.machine_request import MachineRequest
 from workers.images.models import Image
-from workers.images.services import uses
+from workers.images.services import compatibility, uses
 from workers.jobs import arrays, submission
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
@@ -44,7 +45,7 @@ class CommandRequest(MachineRequest):
         writes_checkpoints: it keeps to the checkpoint protocol, so it can be suspended.
         gpus_per_node: 0 runs on processor cores.
         cpus: cores per node; None chooses.
-        launcher, processes: a `Command.Launcher`, and how many processes it starts on each machine; 0: one for each
+        launcher, processes: a `Launcher`, and how many processes it starts on each machine; 0: one for each
             card.
         worker_command: what the other machines run than the first; "" the same.
         array: indices of an array of jobs, see `arrays.parse`; "" is one job.
@@ -61,7 +62,7 @@ class CommandRequest(MachineRequest):
     variables: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     writes_checkpoints: bool = False
-    launcher: str = Command.Launcher.ONCE
+    launcher: str = Launcher.ONCE
     processes: int = 0
     worker_command: str = ""
     array: str = ""
@@ -79,7 +80,7 @@ def submit(*, user: User, request: CommandRequest) -> Command:
     columns: dict[str, Any] = {
         "script": script.normalised(request.command),
         "code": request.code,
-        "output_path": drafts.check_output_path(request.output_path),
+        "output_path": own_code.check_output_path(request.output_path),
         "variables": dict(request.variables),
         "secrets": sealed.seal(request.secrets),
         "secret_names": sorted(request.secrets),
@@ -169,7 +170,7 @@ def check_parts(
         if array:
             arrays.parse(array)
     with found:
-        drafts.check_output_path(output_path)
+        own_code.check_output_path(output_path)
     with found:
         environment.check(variables or {}, field="variables")
     with found:
@@ -181,14 +182,17 @@ def check_parts(
 
 def resources_of(user: User, request: CommandRequest) -> Resources:
     """What a request asks of the machines, whatever else is wrong with it."""
-    return {**request.resources(user), "nodes": request.nodes}
+    return {**request.resources(user), "nodes": request.nodes, "needs": compatibility.needs_of(request.image).as_row()}
 
 
 def as_request(command: Command) -> dict[str, Any]:
     """Return the request that would make this command again, but for its secrets."""
     job = command.job
-    names = ("name", "cluster", "nodes", "gpus_per_node", "cpus", "share", "memory_mib", "priority", "preemptible")
-    return {name: getattr(job, name) for name in (*names, "max_runtime")} | {
+    names = (
+        "name", "cluster", "nodes", "gpus_per_node", "device_kind", "device_model", "cpus", "share", "memory_mib",
+        "priority", "preemptible", "root_inside", "max_runtime",
+    )  # fmt: skip
+    return {name: getattr(job, name) for name in names} | {
         "command": command.script,
         "code": command.code,
         "image": uses.image_of(job),
@@ -204,26 +208,14 @@ def as_request(command: Command) -> dict[str, Any]:
     }
 
 
-def hidden_in_log(command: Command) -> list[str]:
-    """Texts that are starred out: the secrets, and what is secret by its name in variables and command."""
-    named = [*secret_names.values(command.variables), *script.secrets_in(command.script)]
-    named += script.secrets_in(command.worker_script)
-    return [*environment.unsealed(command.secrets).values(), *named]
-
-
 def _spec(command: Command, request: CommandRequest) -> dict[str, Any]:
     """Everything the run is made of, as it stands in spec.json and on pages; secrets by name alone."""
     spec: dict[str, Any] = {
-        "command": script.shown(command.script),
-        "variables": secret_names.hidden(command.variables),
-        "secrets": command.secret_names,
+        **program.spec(command, nodes=request.nodes),
         "datasets": run_inputs.spec(request.datasets),
         "output_path": command.output_path,
         "checkpoints": command.writes_checkpoints,
     }
-    if request.nodes > 1 or command.launcher != Command.Launcher.ONCE:
-        spec |= {"launcher": command.launcher, "processes": command.processes}
-        spec["worker_command"] = script.shown(command.worker_script)
     if command.code:
         spec["code"] = {"id": command.code.pk, "origin": command.code.origin, "files": command.code.files}
     return spec

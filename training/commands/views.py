@@ -13,12 +13,15 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
-from training.commands import script, services
+from training import request_secrets
+from training.commands import services
 from training.commands.forms import CommandForm
 from training.commands.models import Command
 from training.commands.orders import ORDERING
 from training.input_fields import written_variables
+from training.programs import script
 from training.services import drafts
+from workers.images import forms as image_forms
 from workers.jobs.forms import following
 from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources
@@ -77,9 +80,13 @@ def fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = CommandForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, form.resources(), kind=services.KIND)
+    verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND)
     nodes, cards = form.total_devices()
-    return render(request, "workers/_fit.html", {"verdict": verdict, "nodes": nodes, "cards": cards})
+    return render(
+        request,
+        "workers/_fit.html",
+        {"verdict": verdict, "image_fit": image_forms.fit_words(form), "nodes": nodes, "cards": cards},
+    )
 
 
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None]:
@@ -93,7 +100,7 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None
     if not number:
         return initial, None
     pattern = get_object_or_404(Command.objects.visible_to(request.user).for_list(), pk=number)
-    given = services.as_request(pattern)
+    given = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
     places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
     names = (
         "name", "command", "image", "output_path", "writes_checkpoints", "launcher", "processes", "worker_command",

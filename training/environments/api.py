@@ -21,20 +21,19 @@ from aiplatform.lib.idempotency import keep as keep_answer
 from aiplatform.lib.idempotency import once, once_in_parts
 from aiplatform.lib.secret_names import hidden
 from training.api.inputs import InputsIn, with_code
-from training.environments import acts, life, panel, services
+from training.environments import acts, life, opening, panel, services, vscode
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
 from workers.images.models import Image
-from workers.jobs.api.resource_request import ResourcesIn
+from workers.jobs.api.resource_request import ResourcesIn, RootIn
 from workers.scheduling import preview
 from workers.states import GROUPS, JobState
 
 PLACES = ("code_upload", "code_archive")
 
 
-class EnvironmentIn(StrictMixin, InputsIn, ResourcesIn):
+class EnvironmentIn(StrictMixin, InputsIn, RootIn, ResourcesIn):
     home_path = None  # type: ignore[assignment]  # taken out: the home itself is there
-    nodes = None  # type: ignore[assignment]  # taken out: one machine
     name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of the person.")
     image = VisibleField(
         Image, to_use=True, required=False, allow_null=True, default=None, help_text="Null: the built-in JupyterLab."
@@ -65,7 +64,10 @@ class EnvironmentOut(OutMixin, serializers.ModelSerializer[Environment]):
     state = serializers.CharField(source="job.state")
     sentence = serializers.CharField(source="job.message")
     condition = serializers.SerializerMethodField(help_text="Of one that runs: starting, ready, silent or idle.")
+    opens = serializers.SerializerMethodField(help_text="Names of its ports that open now: jupyter, vscode.")
+    nodes = serializers.IntegerField(source="job.nodes", help_text="Machines; JupyterLab runs on the first.")
     image = serializers.SerializerMethodField()
+    root_inside = serializers.BooleanField(source="job.root_inside")
     variables = serializers.SerializerMethodField()
     secrets = serializers.ListField(child=serializers.CharField(), source="secret_names", help_text="Their names.")
     datasets = serializers.SerializerMethodField(help_text='[{"id", "name"}]; the id is null where it was deleted.')
@@ -79,14 +81,19 @@ class EnvironmentOut(OutMixin, serializers.ModelSerializer[Environment]):
     class Meta:
         model = Environment
         fields = [
-            "id", "name", "description", "owner", "state", "sentence", "condition", "image", "folder", "code",
-            "variables", "secrets", "datasets", "idle_hours", "ready_at", "alive_at", "alive_by", "left_s", "idle_s",
-            "stops_at", "created_at", "ended_at", "url",
+            "id", "name", "description", "owner", "state", "sentence", "condition", "nodes", "opens", "image",
+            "root_inside", "folder", "code", "variables", "secrets", "datasets", "idle_hours", "ready_at", "alive_at",
+            "alive_by", "left_s", "idle_s", "stops_at", "created_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 
     def get_condition(self, environment: Environment) -> str:
         return panel.condition_of(environment)
+
+    def get_opens(self, environment: Environment) -> list[str]:
+        if panel.condition_of(environment) not in ("ready", "idle", "silent"):
+            return []
+        return [opening.NAME, *([vscode.NAME] if vscode.is_offered(environment) else [])]
 
     def get_image(self, environment: Environment) -> str:
         return str(self._facts(environment)["image"])

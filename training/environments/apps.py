@@ -11,15 +11,17 @@ class EnvironmentsConfig(AppConfig):
         from aiplatform.lib import sweeps
         from datasets import usage as dataset_usage
         from training import request_schemas
-        from training.environments import messages, panel, usage
+        from training.environments import messages, panel, usage, vscode
         from training.environments.kind import EnvironmentKind
         from training.environments.request_schema import SCHEMA
         from workers import kinds
         from workers.jobs.job_page import PANELS, Panel
+        from workers.proxy.opening import STARTERS, Starter
 
         kinds.register(EnvironmentKind())
         request_schemas.register(SCHEMA)
         messages.register()
+        STARTERS.register(Starter(EnvironmentKind.name, vscode.NAME, vscode.start))
         dataset_usage.register(usage.environments_on)
         sweeps.register("environments.look")
         audit.register_verbs({"environment_deleted": _("deleted the environment")})

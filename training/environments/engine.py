@@ -27,15 +27,31 @@ def check(user: User, image: Image | None) -> None:
     Raises:
         Invalid: with what to do.
     """
+    if image is None and uses.only_containers():
+        raise Invalid(
+            _(
+                "All machines run jobs in containers (isolation tier 4), where an environment cannot run. Run a "
+                "command in a container image, or ask an operator for a machine of another tier."
+            ),
+            field="image",
+        )
     uses.check(user, image)
+    if image is not None and image.kind == Image.Kind.CONTAINER:
+        raise Invalid(
+            _("An environment cannot run in a container image. Choose an engine or a saved environment."),
+            field="image",
+        )
     if image is not None and image.built_in not in ("", BUILT_IN):
         raise Invalid(_("This image brings no JupyterLab. Choose another one."), field="image")
 
 
 def attach(job: Job, image: Image | None) -> None:
-    """Let the job run in an image with a box of its own; None is the built-in engine, or the operator's program."""
+    """Let the job run in an image; None is the built-in engine, or the operator's program.
+
+    On one machine it has a box of its own, which lies on that machine's disk.
+    """
     chosen = image or (None if env.JUPYTER else catalog.builtin(BUILT_IN))
-    uses.attach(job, chosen, boxed=True)
+    uses.attach(job, chosen, boxed=job.nodes == 1)
 
 
 def image_of(job: Job) -> Image | None:
@@ -69,6 +85,15 @@ def launched(launch: Launch, job: Job) -> Launch:
     return replace(launch, env={"PATH": path} | launch.env, read_only=[*launch.read_only, folder])
 
 
+def further(launch: Launch, job: Job) -> Launch:
+    """What another machine of an environment starts.
+
+    Raises:
+        DomainError: it cannot run there; says what to do.
+    """
+    return launching.further(launch, job)
+
+
 def programs(job: Job) -> tuple[str, str]:
     """The interpreter of the image and its jupyter-lab, after `launched`."""
     if uses.of(job):
@@ -76,10 +101,10 @@ def programs(job: Job) -> tuple[str, str]:
     return sys.executable, env.JUPYTER
 
 
-def words(job: Job) -> str:
-    """What the job runs in, as pages name it."""
-    use = uses.of(job)
-    return use.name if use else PROGRAM
+def words(job: Job) -> tuple[str, bool]:
+    """What the job runs in, as pages name it, and whether packages that people install in it can be saved."""
+    use = getattr(job, "image_use", None)
+    return (use.name, use.boxed and bool(use.node)) if use else (PROGRAM, False)
 
 
 def forget(job: Job, *, by: User) -> None:

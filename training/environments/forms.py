@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db import models
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
@@ -14,12 +16,21 @@ from aiplatform.lib.titles import TITLE
 from training.code_fields import CodeFields
 from training.input_fields import InputFields
 from workers.images.fields import ImageChoice
+from workers.images.models import Image
 from workers.jobs.forms.resource_request import ResourceForm
+
+
+class TaskType(models.TextChoices):
+    """Whether an environment is for one machine or for programs that run over several."""
+
+    REGULAR = "regular", gettext_lazy("Regular: one machine")
+    DISTRIBUTED = "distributed", gettext_lazy("Distributed: several machines")
 
 
 class EnvironmentForm(CodeFields, InputFields, ResourceForm):
     """An environment in three blocks: what, on which data, where."""
 
+    offers_root = True
     home_path = None  # type: ignore[assignment]  # taken out: the home itself is there
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -39,6 +50,18 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
         required=False,
         help_text=gettext_lazy("In your home, where JupyterLab opens; made where it is not there. Empty: your home."),
     )
+    task_type = forms.ChoiceField(
+        label=gettext_lazy("Task type"), choices=TaskType, initial=TaskType.REGULAR, required=False
+    )
+    nodes = forms.IntegerField(
+        label=gettext_lazy("Machines"),
+        min_value=2,
+        max_value=64,
+        required=False,
+        help_text=gettext_lazy(
+            "JupyterLab runs on the first; a terminal there reaches the others by aip-rsh 1, aip-rsh 2, …"
+        ),
+    )
     idle_hours = forms.FloatField(
         label=gettext_lazy("Stop when unused for"),
         min_value=0.01,
@@ -52,12 +75,13 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
         self.fields["code_archive"].help_text = gettext_lazy(
             "A zip or tar archive, up to 200 MiB here, unpacked into the folder. Files that are there already stay."
         )
+        self.fields["gpus_per_node"].help_text = gettext_lazy("On each machine. 0 runs on the processor.")
         self.fields["max_runtime_min"].help_text = gettext_lazy("Left empty: the cluster's limit.")
         if env.ENVIRONMENT_IDLE_HOURS:
             self.fields["idle_hours"].widget.attrs["placeholder"] = units.number(env.ENVIRONMENT_IDLE_HOURS)
         image: Any = self.fields["image"]
         image.offer(user)
-        image.queryset = image.queryset.filter(built_in="")
+        image.queryset = image.queryset.filter(built_in="").exclude(kind=Image.Kind.CONTAINER)
         self.offer_snapshots()
         self.offer_versions()
 
@@ -66,6 +90,29 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
         """Whether one of the folded fields of the first block has an error or something in it."""
         names = ("description", "variables", "secrets", "idle_hours")
         return any(self.errors.get(name) or self[name].value() for name in names)
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether it is meant for several machines, as the form stands."""
+        return bool(self["task_type"].value() == TaskType.DISTRIBUTED)
+
+    @property
+    def total_cards(self) -> int | None:
+        """Cards on all machines, as the form stands; None while that is not known."""
+        try:
+            return int(self["nodes"].value()) * int(self["gpus_per_node"].value())
+        except (TypeError, ValueError):
+            return None
+
+    def clean(self) -> dict[str, Any]:
+        """How many machines counts for the distributed alone, and there has to be said."""
+        data = super().clean() or self.cleaned_data
+        if data.get("task_type") != TaskType.DISTRIBUTED:
+            self.errors.pop("nodes", None)
+            data["nodes"] = 1
+        elif data.get("nodes") is None and "nodes" not in self.errors:
+            self.add_error("nodes", _("Say on how many machines: 2 or more."))
+        return data
 
     def request_fields(self) -> dict[str, Any]:
         """What `EnvironmentRequest` takes, after `take_code`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from aiplatform import env
 from aiplatform.lib import wording
 from datasets.models import DatasetVersion
 from training import run_inputs, variables, workdir
-from training.environments import engine, jupyter, services
+from training.environments import engine, giving, jupyter, services, several, vscode
 from training.environments.models import Environment
+from training.files import usage
 from training.services import homes
 from training.starting import CannotRun
 from workers.count_classes import ENVIRONMENT
@@ -46,6 +48,7 @@ class EnvironmentKind(JobKind):
     counts_as = ENVIRONMENT
     idle_guard = False  # training.environments.life judges it: cards of somebody who thinks are not unused
     exec_server = True
+    root_inside = True
     approvable = True
     can = Capabilities(pause=True, suspend=False, finish=False, restore=True)
     about_restore = gettext_lazy("Starts it again, with its files and the packages that were installed in it.")
@@ -65,17 +68,23 @@ class EnvironmentKind(JobKind):
         home = homes.home_of(job.owner)
         workdir.fill(run, environment.code)
         (run.path / SCRIPT).write_text(START.read_text(encoding="utf-8"), encoding="utf-8")
-        own_network = env.ENVIRONMENT_NETWORK == "own"
+        opened = variables.opened(job, run)
+        secrets, token = opened.get("secrets", {}), opened["token"]["token"]
+        own_network = env.ENVIRONMENT_NETWORK == "own" and job.nodes == 1
         launch = Launch(
             argv=[],
             env=packages.variables(proxies=not own_network)
             | environment.variables
-            | variables.unsealed(environment.secrets)
+            | secrets
             | run_inputs.linked(run, versions)
-            | jupyter.variables(home, services.token_of(environment)),
-            read_only=[*(folder for version in versions for folder in version.folders), *packages.files()],
+            | jupyter.variables(home, token),
+            read_only=[
+                *(folder for version in versions for folder in version.folders),
+                *packages.files(),
+                *vscode.folders(),
+            ],
             read_write=[home],
-            secrets=services.hidden_in_log(environment),
+            secrets=services.hidden_in_log(environment, [token, *secrets.values()]),
             own_network=own_network,
             finish_grace_s=FINISH_GRACE_S,
         )
@@ -83,16 +92,29 @@ class EnvironmentKind(JobKind):
         python, program = engine.programs(job)
         words = [str(run.path / SCRIPT), str(home), environment.folder, str(run.code) if environment.code else ""]
         options = jupyter.options(job, home=home, folder=environment.folder)
-        return replace(launch, argv=[python, "-I", *words, program, *options])
+        launch = replace(launch, argv=[python, "-I", *words, program, *options])
+        return several.launched(launch, attempt, run, home)
+
+    def further(self, job: Job, launch: Launch) -> Launch:
+        return engine.further(launch, job)
+
+    def sealed(self, job: Job) -> Mapping[str, str]:
+        row = Environment.objects.filter(pk=job.pk).values("secrets", "token").first()
+        return row or {}
+
+    def idle(self, jobs: Collection[int]) -> set[int]:
+        return giving.due(jobs)
 
     def capabilities(self, job: Job) -> Capabilities:
-        gone = Environment.objects.filter(pk=job.pk, deleted_at__isnull=False).exists() if job.is_final else False
+        environment = getattr(job, "environment", None) if job.is_final else None  # None: its own row is gone
+        gone = environment is not None and environment.deleted_at is not None
         return Capabilities(pause=False, finish=False, restore=False) if gone else self.can
 
     def check_restore(self, job: Job) -> None:
         environment = Environment.objects.get(pk=job.pk)
         run_inputs.still_there(environment.inputs.select_related("version__dataset"), job.owner, check=True)
         engine.check_restore(job)
+        usage.refuse_full(job.owner)
         resource_request.cluster_for(job.owner, job.cluster)
 
     def again(self, job: Job, user: User) -> list[Way]:

@@ -7,8 +7,9 @@ otherwise: each environment is judged by itself, so that none keeps another from
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -16,11 +17,14 @@ from django.db import transaction
 from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from training.environments import jupyter, opening, services, signs
+from training.environments import giving, jupyter, opening, services, signs, vscode
+from training.environments.giving import idle_for
 from training.environments.jupyter import Answers, Asked
 from training.environments.models import Environment, Sign
 from workers import kinds
 from workers.clock import now
+from workers.exec import channels
+from workers.exec.channels import Way
 from workers.jobs import actions, transitions
 from workers.models import Attempt, Job, MetricPoint
 from workers.proxy.activity import last_request
@@ -29,7 +33,18 @@ from workers.states import Desired, JobState, Reason
 
 log = logging.getLogger(__name__)
 
-COLUMNS = ["attempt", "ready_at", "answered_at", "looked_at", "alive_at", "alive_by", "idle_since", "warned_at"]
+COLUMNS = [
+    "attempt",
+    "ready_at",
+    "answered_at",
+    "looked_at",
+    "alive_at",
+    "alive_by",
+    "idle_since",
+    "warned_at",
+    "vscode",
+    "gives_at",
+]
 AT_ONCE = 16  # environments that are asked at a time
 UNSEEN = timedelta(minutes=3)  # what lies between two looks is held against nobody
 SILENT = timedelta(minutes=1)  # after so long without an answer it is said not to answer
@@ -55,6 +70,7 @@ def look_at_all() -> None:
             judge(row, attempts[row.pk], answers[row.pk], now())
         except Exception:
             log.exception("job=%s could not be judged, the others are", row.pk)
+    _look_for_vscode([row for row in rows if row.pk in answers and row.vscode == vscode.UNKNOWN], attempts)
 
 
 def see_ready(environment: Environment) -> Environment:
@@ -65,8 +81,8 @@ def see_ready(environment: Environment) -> Environment:
     attempts = _attempts([environment])
     if environment.pk in attempts:
         answers = _ask([environment], attempts)
-        if environment.pk in answers:
-            judge(environment, attempts[environment.pk], answers[environment.pk], now())
+        if environment.pk in answers and judge(environment, attempts[environment.pk], answers[environment.pk], now()):
+            _look_for_vscode([environment], attempts)  # whoever else asks goes on; the sweep looks where this one dies
     return environment
 
 
@@ -75,41 +91,43 @@ def is_ready(environment: Environment) -> bool:
     return environment.attempt == environment.job.attempt_number and environment.ready_at is not None
 
 
-def judge(environment: Environment, attempt: Attempt, answers: Answers | None, moment: datetime) -> None:
+def judge(environment: Environment, attempt: Attempt, answers: Answers | None, moment: datetime) -> bool:
     """Bring the row up to what was seen of it at `moment`, and warn or stop it where it is idle.
 
     Args:
         answers: what JupyterLab said; None where it did not answer.
+
+    Returns:
+        Whether this was the first to see this attempt ready; of several who look at a time one is.
     """
-    environment.refresh_from_db(fields=COLUMNS)  # asking took a while
-    if attempt.number < environment.attempt:
-        return
-    _begin(environment, attempt)
-    if answers is not None:
-        environment.answered_at = moment
-        if environment.ready_at is None:
+    with _locked(environment):  # asking took a while
+        if attempt.number < environment.attempt:
+            return False
+        _begin(environment, attempt)
+        first = answers is not None and environment.ready_at is None
+        if answers is not None:
+            environment.answered_at = moment
+        if first:
             _became_ready(environment, attempt, moment)
-    if environment.looked_at and environment.idle_since and moment - environment.looked_at > UNSEEN:
-        environment.idle_since += moment - environment.looked_at
-    environment.looked_at = moment
-    for sign, at in _signs(environment, attempt, answers, moment):
-        _show(environment, sign, at)
-    _save(environment)
+        if environment.looked_at and environment.idle_since and moment - environment.looked_at > UNSEEN:
+            environment.idle_since += moment - environment.looked_at
+        environment.looked_at = max(moment, environment.looked_at or moment)
+        for sign, at in _signs(environment, attempt, answers, moment):
+            _show(environment, sign, at)
+        _save(environment)
+        giving.judge(environment, moment)
     _judge_idle(environment, moment)
+    return first
 
 
 def keep(environment: Environment, moment: datetime) -> None:
     """Note that its owner still needs it: its idle time begins anew."""
     attempt = environment.job.attempts.filter(number=environment.job.attempt_number).first()
-    if attempt is not None:
-        _begin(environment, attempt)
-    _show(environment, Sign.OWNER, moment)
-    _save(environment)
-
-
-def idle_for(environment: Environment, moment: datetime) -> timedelta:
-    """For how long nothing showed that it is used."""
-    return max(moment - environment.idle_since, timedelta(0)) if environment.idle_since else timedelta(0)
+    with _locked(environment):
+        if attempt is not None:
+            _begin(environment, attempt)
+        _show(environment, Sign.OWNER, moment)
+        _save(environment)
 
 
 def stops_at(environment: Environment) -> datetime | None:
@@ -143,13 +161,37 @@ def _ask(rows: Iterable[Environment], attempts: dict[int, Attempt]) -> dict[int,
         return dict(zip(asked, pool.map(jupyter.ask, asked.values()), strict=True))
 
 
+def _look_for_vscode(rows: Collection[Environment], attempts: Mapping[int, Attempt]) -> None:
+    """Offer VS Code where an environment has one. Each is given a while, so nobody is judged meanwhile or after."""
+    ways: dict[int, Way] = {}
+    for row in rows:
+        with suppress(DomainError):  # it cannot be reached now: the next sweep looks again
+            ways[row.pk] = channels.way_to(row.job)
+    with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="vscode") as pool:
+        found = dict(zip(ways, pool.map(vscode.find, ways.values()), strict=True))
+    for row in rows:
+        if row.pk in found:
+            name = vscode.offer(row.job, attempts[row.pk], found[row.pk])
+            Environment.objects.filter(pk=row.pk, attempt=attempts[row.pk].number).update(vscode=name)
+            row.vscode = name
+
+
+@contextmanager
+def _locked(environment: Environment) -> Iterator[None]:
+    """Hold the row as it is now, so that of several who look at a time none writes what another did not know."""
+    with transaction.atomic():
+        environment.refresh_from_db(fields=COLUMNS, from_queryset=Environment.objects.select_for_update())
+        yield
+
+
 def _begin(environment: Environment, attempt: Attempt) -> None:
     """Begin anew where another attempt runs than the one that the row tells of."""
     if environment.attempt == attempt.number:
         return
     environment.attempt = attempt.number
     environment.ready_at = environment.answered_at = environment.looked_at = environment.warned_at = None
-    environment.alive_at, environment.alive_by = None, ""
+    environment.gives_at = None
+    environment.alive_at, environment.alive_by, environment.vscode = None, "", ""
     environment.idle_since = attempt.started_at or attempt.assigned_at  # what never answers is idle as well
 
 
@@ -157,6 +199,7 @@ def _became_ready(environment: Environment, attempt: Attempt, moment: datetime) 
     environment.ready_at = moment
     _show(environment, Sign.START, moment)
     opening.publish(environment.job, socket=jupyter.socket_path(attempt), token=services.token_of(environment))
+    environment.vscode = vscode.UNKNOWN
     transitions.note(environment.job, "ready", wording.message("environment.ready"))
 
 
@@ -177,7 +220,9 @@ def _cpu_busy_at(environment: Environment, attempt: Attempt) -> datetime | None:
     """When its processes last took a good part of a core, if that was after what is known."""
     begun = attempt.started_at or attempt.assigned_at
     since = max(environment.idle_since or begun, environment.ready_at or begun)  # its own start is no sign of life
-    points = MetricPoint.objects.filter(attempt=attempt, key="system/cpu", value__gte=CPU_BUSY)
+    nodes = attempt.job.nodes
+    keys = ["system/cpu"] if nodes == 1 else [f"system/node{number}/cpu" for number in range(1, nodes + 1)]
+    points = MetricPoint.objects.filter(attempt=attempt, key__in=keys, value__gte=CPU_BUSY)
     points = points.filter(step__gte=int((since - begun).total_seconds()), at__gt=since)
     return points.order_by("-step").values_list("at", flat=True).first()
 
@@ -186,7 +231,7 @@ def _show(environment: Environment, sign: str, at: datetime) -> None:
     """Take a sign of life in; one that is older than what is known says nothing."""
     if environment.alive_at is None or at > environment.alive_at:
         if environment.idle_since is None or at > environment.idle_since:
-            environment.idle_since, environment.warned_at = at, None
+            environment.idle_since, environment.warned_at, environment.gives_at = at, None, None
         environment.alive_at, environment.alive_by = at, sign
 
 
@@ -210,7 +255,7 @@ def _judge_idle(environment: Environment, moment: datetime) -> None:
 def _warn(environment: Environment, limit: timedelta, moment: datetime) -> None:
     job = environment.job
     environment.warned_at = moment
-    _save(environment)
+    environment.save(update_fields=["warned_at"])
     message = wording.message("environment.idle", idle_s=idle_for(environment, moment).total_seconds())
     transitions.note(job, "idle_warned", message)
     notify(

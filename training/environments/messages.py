@@ -13,6 +13,10 @@ ENVIRONMENT = {
         _("Nothing showed for %(hours)s h that it is used. It is stopped soon; its files stay."),
         hours=hours("idle_s", 1),
     ),
+    "gives_cards": Wording(
+        _("Nothing showed for %(hours)s h that it is used, and others wait for its cards. It gives them back soon."),
+        hours=hours("idle_s", 1),
+    ),
     "idle_stopped": Wording(
         _("Stopped: nothing showed for %(hours)s h that it was used. Restore it to go on with its files."),
         hours=hours("idle_s", 1),
@@ -27,6 +31,12 @@ ENVIRONMENT = {
 }
 NEWS = {
     "environment_idle": Wording(_("“%(name)s” seems to be unused")),
+    "environment_gives": Wording(
+        _(
+            "Others wait for its cards. In %(minutes)s min it gives them back and waits, paused, with its files "
+            "and packages. Work in it, or say on its page that you still need it."
+        ),
+    ),
     "environment_stops": Wording(
         _("It is stopped after %(hours)s h without use. Say on its page that you still need it, or work in it."),
         hours=hours("limit_s"),

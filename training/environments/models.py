@@ -45,6 +45,7 @@ class Environment(models.Model):
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)  # its job stays, for the record
 
     attempt = models.PositiveIntegerField(default=0, editable=False)
+    vscode = models.CharField(max_length=20, blank=True, editable=False)  # the program that it opens; "": none
     ready_at = models.DateTimeField(null=True, blank=True, editable=False)  # when JupyterLab first answered
     answered_at = models.DateTimeField(null=True, blank=True, editable=False)  # when it last did
     looked_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -52,6 +53,7 @@ class Environment(models.Model):
     alive_by = models.CharField(max_length=10, choices=Sign, blank=True, editable=False)
     idle_since = models.DateTimeField(null=True, blank=True, editable=False)  # `alive_at`, later by what nobody saw
     warned_at = models.DateTimeField(null=True, blank=True, editable=False)  # that it is stopped soon
+    gives_at = models.DateTimeField(null=True, blank=True, editable=False)  # from when its cards are for who waits
 
     shown: dict[str, Any] | None = None  # facts for whoever looks at a list, see training.environments.panel
 

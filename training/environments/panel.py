@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.permissions import Action
-from training.environments import engine, life, opening, services
+from training.environments import engine, giving, life, opening, services, several, vscode
 from training.environments.acts import HOURS
 from training.environments.models import Environment
 from workers import run_time
 from workers.clock import now
+from workers.jobs import buttons
 from workers.models import Job
+from workers.proxy import addresses
 from workers.states import JobState
 
 #: What an environment that runs is doing, by a code that scripts match on.
@@ -37,24 +40,34 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
 def facts(environment: Environment, user: User) -> dict[str, Any]:
     """Facts of an environment for its page and the API, as they are now."""
     job, moment = environment.job, now()
-    attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
+    live = getattr(job, "live_attempts", None)  # fetched with the list
+    live = job.attempts.filter(ended_at=None) if live is None else live
+    attempt = next((one for one in live if one.number == job.attempt_number), None)
     condition = condition_of(environment)
     limit = services.idle_limit(environment)
     own = user.pk == job.owner_id
+    may_control = user.can(Action.JOBS_CONTROL) and (own or user.sees_everything)
+    image, can_save = engine.words(job)
     return {
         "environment": environment,
         "condition": condition,
         "words": CONDITIONS.get(condition, ""),
         "open_url": opening.url(job),
         "may_open": bool(opening.url(job)) and own and user.can(Action.JOBS_CONTROL) and condition in ("ready", "idle"),
-        "may_control": user.can(Action.JOBS_CONTROL) and (own or user.sees_everything),
+        "vscode_url": reverse("ports:open", args=[job.pk, vscode.NAME]) if vscode.is_offered(environment) else "",
+        "own": own,
+        "may_control": may_control,
+        "buttons": [button for button in buttons.shown(job) if button.allowed] if may_control else [],
+        "has_ports": own and addresses.offered() and job.state == JobState.RUNNING,
+        "can_save": own and can_save,
         "left": run_time.left(job, attempt, moment) if attempt else None,
         "has_limit": run_time.runtime(job) is not None,
         "hours": HOURS,
-        "idle_s": life.idle_for(environment, moment).total_seconds(),
+        "idle_s": giving.idle_for(environment, moment).total_seconds(),
         "idle_limit": limit,
         "stops_at": life.stops_at(environment) if condition in ("ready", "idle", "silent") else None,
-        "image": engine.words(job),
+        "image": image,
+        "machines": several.machines(job),
     }
 
 
@@ -64,7 +77,7 @@ def condition_of(environment: Environment) -> str:
         return ""
     if not life.is_ready(environment):
         return "starting"
-    if environment.warned_at is not None:
+    if environment.warned_at is not None or environment.gives_at is not None:
         return "idle"
     looked, answered = environment.looked_at, environment.answered_at
     return "silent" if looked and answered and looked - answered > life.SILENT else "ready"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.db.models import F
+from django.db.models import F, Prefetch
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
+from workers.models import Attempt
 from workers.states import FINAL, GROUPS, JobState
 
 
@@ -15,7 +16,10 @@ class EnvironmentQuerySet(OwnedQuerySet):
     owner_path = "job__owner"
 
     def for_list(self) -> Self:
-        return self.select_related("job__owner", "job__cluster", "code").prefetch_related("inputs")
+        """With all that `panel.facts` says of them."""
+        live = Prefetch("job__attempts", Attempt.objects.filter(ended_at=None), to_attr="live_attempts")
+        rows = self.select_related("job__owner", "job__cluster", "job__image_use", "code")
+        return rows.prefetch_related("inputs", live)
 
     def kept(self) -> Self:
         """Those that nobody deleted."""

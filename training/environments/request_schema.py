@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import User
+from training import request_initial
 from training.environments import services
 from training.environments.api import PLACES, EnvironmentIn, request_of
-from training.environments.forms import EnvironmentForm
+from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
-from training.input_fields import written_variables
 from training.request_schemas import Request, RequestSchema
 from workers.jobs.resource_request import Resources
 from workers.models import Job
 
 #: Fields that stand in a request as they stand in the form.
 PLAIN = (
-    "name", "description", "folder", "idle_hours", "gpus_per_node", "share", "cpus", "preemptible",
+    "name", "description", "folder", "idle_hours", "nodes", "gpus_per_node", "share", "cpus", "preemptible",
+    "root_inside",
 )  # fmt: skip
 DEFAULTS: dict[str, Any] = {
-    "name": "", "description": "", "folder": "", "idle_hours": None, "gpus_per_node": 0, "share": 8,
-    "preemptible": False, "variables": {}, "secrets": {}, "datasets": [], "priority": 0, "memory_mib": 0, "code": None,
+    "name": "", "description": "", "folder": "", "idle_hours": None, "nodes": 1, "gpus_per_node": 0, "share": 8,
+    "preemptible": False, "root_inside": False, "device_kind": "gpu", "device_model": "",
+    "variables": {}, "secrets": {}, "datasets": [], "priority": 0, "memory_mib": 0, "code": None,
     "image": None, "cluster": None, "max_runtime_s": None,
 }  # fmt: skip
 
@@ -35,6 +37,8 @@ def of_form(form: EnvironmentForm) -> dict[str, Any]:
         | {
             "priority": requested.get("priority", 0),
             "memory_mib": requested.get("memory_mib", 0),
+            "device_kind": requested.get("device_kind", "gpu"),
+            "device_model": requested.get("device_model", ""),
             "variables": data.get("variables") or {},
             "secrets": data.get("secrets") or {},
             "datasets": [version.pk for version in data.get("datasets") or () if hasattr(version, "pk")],
@@ -54,20 +58,16 @@ def shortened(request: Request) -> dict[str, Any]:
 def initial(user: User, request: Request) -> dict[str, Any]:
     """Initial values of the form for a request, which may be half wrong."""
     given = DEFAULTS | dict(request)
-    seconds, mib, priority = given["max_runtime_s"], given["memory_mib"], given["priority"]
-    current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
-    return {name: given[name] for name in PLAIN if name in given} | {
-        "variables": _lines(given["variables"]),
-        "secrets": _lines(given["secrets"]),
-        "datasets": given["datasets"] if isinstance(given["datasets"], list) else [],
-        "snapshot": given["code"],
-        "image": given["image"],
-        "cluster": given["cluster"] or current,
-        "max_runtime_min": seconds // 60 if isinstance(seconds, int) else seconds,
-        "memory_gib": mib / 1024 if isinstance(mib, int | float) and mib else None,
-        "priority": 0 if priority == Job.URGENT else priority,
-        "urgent": priority == Job.URGENT,
-    }
+    several = isinstance(given["nodes"], int) and given["nodes"] > 1
+    begun = {name: given[name] for name in PLAIN if name in given}
+    return (
+        begun
+        | request_initial.shared(user, given)
+        | {
+            "task_type": TaskType.DISTRIBUTED if several else TaskType.REGULAR,
+            "nodes": given["nodes"] if several else None,
+        }
+    )
 
 
 def of_job(job: Job) -> dict[str, Any]:
@@ -93,10 +93,6 @@ def _submit(user: User, data: dict[str, Any]) -> Job:
 def _check(user: User, data: dict[str, Any]) -> Resources:
     fields = {name: value for name, value in data.items() if name not in PLACES}
     return services.check(user, services.EnvironmentRequest(**fields))
-
-
-def _lines(value: Any) -> str:
-    return written_variables(value) if isinstance(value, dict) else str(value)
 
 
 SCHEMA = RequestSchema(

@@ -21,10 +21,12 @@ from training import run_inputs
 from training import variables as environ
 from training.environments import engine
 from training.environments.models import Environment, Input
+from training.files import usage
 from training.models import CodeSnapshot
 from training.services import drafts
 from training.services.machine_request import MachineRequest
 from workers.images.models import Image
+from workers.images.services import compatibility
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 from workers.models import Job
@@ -49,6 +51,7 @@ class EnvironmentRequest(MachineRequest):
         idle_hours: after so many idle hours it is stopped; None takes the platform's, which is also the most.
         gpus_per_node: 0 runs on processor cores.
         cpus: cores; None chooses.
+        nodes: machines; on more than one JupyterLab runs on the first, and cards and cores are those of each.
         cluster, share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `Resources`.
     """
 
@@ -61,6 +64,7 @@ class EnvironmentRequest(MachineRequest):
     variables: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     idle_hours: float | None = None
+    nodes: int = 1
 
 
 def submit(*, user: User, request: EnvironmentRequest) -> Environment:
@@ -112,11 +116,14 @@ def check(user: User, request: EnvironmentRequest) -> Resources:
             idle_hours=request.idle_hours,
         )
     with found:
+        usage.refuse_full(user)
+    with found:
         engine.check(user, request.image)
     with found:
         run_inputs.check(user, request.datasets)
     with found:
-        resources = request.resources(user)
+        resources = {**request.resources(user), "nodes": request.nodes}
+        resources["needs"] = compatibility.needs_of(request.image).as_row()
         submission.check(user, KIND, **resources)
     found.end()
     return resources
@@ -173,10 +180,13 @@ def name_for(user: User) -> str:
 def as_request(environment: Environment) -> dict[str, Any]:
     """Return the request that would make this environment again, but for its secrets."""
     job = environment.job
-    names = ("name", "cluster", "gpus_per_node", "cpus", "share", "memory_mib", "priority", "preemptible")
+    names = (
+        "name", "cluster", "nodes", "gpus_per_node", "device_kind", "device_model", "cpus", "share", "memory_mib",
+        "priority", "preemptible",
+    )  # fmt: skip
     own = ("description", "folder", "code", "variables", "idle_hours")
     return (
-        {name: getattr(job, name) for name in (*names, "max_runtime")}
+        {name: getattr(job, name) for name in (*names, "root_inside", "max_runtime")}
         | {name: getattr(environment, name) for name in own}
         | {
             "image": engine.image_of(job),
@@ -194,10 +204,9 @@ def token_of(environment: Environment) -> str:
     return environ.unsealed(environment.token)["token"]
 
 
-def hidden_in_log(environment: Environment) -> list[str]:
-    """Texts that are starred out: the token, the secrets, and what is secret by its name among the variables."""
-    named = secret_names.values(environment.variables)
-    return [token_of(environment), *environ.unsealed(environment.secrets).values(), *named]
+def hidden_in_log(environment: Environment, opened: Sequence[str]) -> list[str]:
+    """Texts that are starred out: `opened` (token and secrets), and what is secret by its name among the variables."""
+    return [*opened, *secret_names.values(environment.variables)]
 
 
 def idle_limit(environment: Environment) -> timedelta | None:

@@ -16,12 +16,14 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from training import request_secrets
 from training.environments import acts, life, panel, services
-from training.environments.forms import EnvironmentForm
+from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
 from training.input_fields import written_variables
 from training.services import drafts
+from workers.images import forms as image_forms
 from workers.jobs import job_page
 from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources
@@ -77,8 +79,8 @@ def fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = EnvironmentForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, form.resources(), kind=services.KIND)
-    return render(request, "workers/_fit.html", {"verdict": verdict})
+    verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND)
+    return render(request, "workers/_fit.html", {"verdict": verdict, "image_fit": image_forms.fit_words(form)})
 
 
 @needs(Action.JOBS_VIEW)
@@ -154,10 +156,11 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Environment | 
     if not number:
         return initial, None
     pattern = get_object_or_404(Environment.objects.visible_to(request.user).for_list(), pk=number)
-    given = services.as_request(pattern)
+    given = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
     places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
     names = ("description", "folder", "idle_hours", "image")
     begun = {name: given[name] for name in names} | initial_of(places)
+    begun["task_type"] = TaskType.DISTRIBUTED if given["nodes"] > 1 else TaskType.REGULAR
     return begun | {
         "name": services.name_for(request.user),
         "snapshot": given["code"],

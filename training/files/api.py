@@ -181,7 +181,7 @@ class FilesViewSet(PlatformViewSet):
 
     @extend_schema(request=MoveIn, responses=EntryOut)
     @action(detail=False, methods=["post"])
-    @once
+    @once_in_parts
     def move(self, request: ApiRequest) -> Response:
         """Give a file or folder another name or place."""
         data = sent(MoveIn(data=request.data))

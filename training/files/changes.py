@@ -27,7 +27,7 @@ from aiplatform.lib.files import remove_tree, sha256_of
 from aiplatform.lib.trees import Parts
 from datasets.models import Upload
 from datasets.services import uploads
-from training.files import listing, places, sharing, usage
+from training.files import journal, listing, places, share_paths, usage
 from training.files.listing import Entry
 from training.services import homes
 from workers.execution import job_users
@@ -73,8 +73,10 @@ def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
         trees.opened(source.home, source.parts[:-1]) as here,
         trees.opened(target.home, target.parts[:-1]) as there,
     ):
-        trees.move(here, source.parts[-1], there, target.parts[-1], replace=replace)
-    sharing.follow(user, source.path, target.path)
+        journal.settle_left(user)
+        what = journal.identity(here, source.parts[-1])
+        with journal.noted(user, source.path, target.path, what):
+            trees.move(here, source.parts[-1], there, target.parts[-1], replace=replace)
     return listing.about(target)
 
 
@@ -93,9 +95,9 @@ def delete(user: User, path: str) -> None:
         _beside(".deleted") as trash,
         trees.opened(place.home, place.parts[:-1]) as above,
     ):
-        trees.about(above, place.parts[-1])
-        trees.take_out(above, place.parts[-1], trash, gone)
-        sharing.forget_below(user, place.path)
+        journal.settle_left(user)
+        with journal.noted(user, place.path, "", journal.identity(above, place.parts[-1])):
+            trees.take_out(above, place.parts[-1], trash, gone)
         usage.went(user)
         with contextlib.suppress(OSError):  # a sweep goes on
             trees.remove(trash, gone, until=time.monotonic() + GOING_S)
@@ -176,7 +178,7 @@ def hand_over(giver: User, taker: User) -> None:
         while _is_there(home, free):
             free = name + b"_" + secrets.token_hex(2).encode()
         trees.move(all_homes, name, home, free)
-        sharing.forget_below(giver, "")
+        share_paths.forget_below(giver, "")
         uid = job_users.uid_of(taker.pk)
         if uid:
             with trees.opened(home, (free,)) as moved:
@@ -187,6 +189,7 @@ def hand_over(giver: User, taker: User) -> None:
 
 def sweep() -> None:
     """Go on deleting what took too long, and remove what a process that died was bringing."""
+    journal.settle_left()
     until = time.monotonic() + 10 * GOING_S
     with _beside(".deleted") as trash:
         for name, _info in list(trees.entries(trash)):

@@ -30,6 +30,20 @@ class SharedFolder(models.Model):
         return self.path.rsplit("/", 1)[-1]
 
 
+class HomeChange(models.Model):
+    """A rename or deletion that is under way, see training/files/journal.py; its row goes when it is over."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    path = models.TextField()  # as aiplatform.lib.file_names writes it
+    to = models.TextField(blank=True)  # "": deleted
+    identity = models.CharField(max_length=50)  # of what stood at the path: "disk:number"
+    holder = models.CharField(max_length=200)  # the process, see aiplatform.lib.claims
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.path
+
+
 class HomeUsage(models.Model):
     """How much lay in a person's home when it was last looked through."""
 

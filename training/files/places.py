@@ -15,6 +15,7 @@ from aiplatform.lib import disk, file_names, trees
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, NotFound
 from aiplatform.lib.files import OutsideRoot
 from aiplatform.lib.trees import Parts
+from training.files import journal
 from training.files.models import SharedFolder
 from training.services import homes
 
@@ -78,7 +79,12 @@ def seen_by(user: User, path: str = "", share: int | None = None) -> Place:
     """
     if share is None:
         return own(user, path)
-    row = SharedFolder.objects.visible_to(user).select_related("owner").filter(pk=share, owner__deleted_at=None).first()
+    rows = SharedFolder.objects.visible_to(user).select_related("owner").filter(pk=share, owner__deleted_at=None)
+    row = rows.first()
+    if row is not None and journal.settle_left(row.owner):
+        row = rows.first()
+    if row is not None and journal.rests(row.owner, row.path):
+        raise NotFound(_("This folder is just being moved or deleted. Try again in a moment."))
     if row is None:
         raise NotFound(_("There is no such shared folder (any more)."))
     return Place(homes.path_of(row.owner), file_names.parse(row.path), file_names.parse(path), row)

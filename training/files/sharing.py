@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import sharing
@@ -38,27 +37,3 @@ def with_me(user: User) -> list[SharedFolder]:
     """Folders of others that this person may read, of people whose account is there."""
     rows = SharedFolder.objects.visible_to(user).exclude(owner=user).filter(owner__deleted_at=None)
     return list(rows.select_related("owner").order_by("owner__username", "path"))
-
-
-@transaction.atomic
-def follow(user: User, before: str, after: str) -> None:
-    """A folder has another path: shares of it and of folders in it have it too."""
-    for row in _below(user, before):
-        moved = after + row.path[len(before) :]
-        SharedFolder.objects.filter(owner=user, path=moved).exclude(pk=row.pk).delete()
-        if len(moved) > LONGEST_PATH:
-            row.delete()
-            continue
-        row.path = moved
-        row.save(update_fields=["path"])
-
-
-def forget_below(user: User, path: str) -> None:
-    """A folder is gone: shares of it and of folders in it end, and are not those of a later one of its name."""
-    for row in _below(user, path):
-        row.delete()
-
-
-def _below(user: User, path: str) -> list[SharedFolder]:
-    rows = SharedFolder.objects.filter(owner=user)
-    return [row for row in rows if not path or row.path == path or row.path.startswith(f"{path}/")]

@@ -79,6 +79,22 @@ def require_room(user: User, size_bytes: int) -> None:
         )
 
 
+def refuse_full(user: User) -> None:
+    """Refuse to start what writes to a home that holds more than it may; the disk itself knows no such bound.
+
+    Raises:
+        HomeFull: with what to do.
+    """
+    used = of(user).size_bytes if env.HOME_QUOTA_BYTES else 0
+    if used > env.HOME_QUOTA_BYTES:
+        raise HomeFull(
+            _("Your files hold %(used)s of %(quota)s bytes. Delete some of them on the page Files, then try again.")
+            % {"used": f"{used:,}", "quota": f"{env.HOME_QUOTA_BYTES:,}"},
+            quota=env.HOME_QUOTA_BYTES,
+            used=used,
+        )
+
+
 def came(user: User, size_bytes: int) -> None:
     """Count what the platform itself put into a home, until it is measured again."""
     HomeUsage.objects.filter(user=user).update(size_bytes=F("size_bytes") + size_bytes, files=F("files") + 1)

@@ -149,7 +149,7 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         given = sent(TemplateIn(data=request.data, context=self.get_serializer_context()))
         content = Content(request=given.pop("request", {}), parameters=_parameters(given.pop("parameters", ())))
         if job := given.pop("job"):
-            content, given["kind"] = services.from_job(job), job.kind
+            content, given["kind"] = services.from_job(job, user=user), job.kind
         return Response(TemplateOut(services.create(user=user, content=content, **given)).data, status=201)
 
     @extend_schema(request=TemplateChangeIn, responses=TemplateOut)

@@ -13,9 +13,10 @@ class JobTemplatesConfig(AppConfig):
         from aiplatform import navigation as side_bar
         from training.job_templates import navigation
         from training.job_templates.models import JobTemplate
-        from training.job_templates.panels import PANEL
+        from training.job_templates.panels import PANEL, REQUEST_PANEL
         from workers.jobs import job_page
 
+        job_page.PANELS.register(REQUEST_PANEL)
         job_page.PANELS.register(PANEL)
         sharing.register(
             sharing.Shareable(

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.http import SignedInRequest
@@ -19,7 +21,7 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
-from training import request_schemas, request_text
+from training import request_schemas, request_secrets, request_text
 from training.job_templates import services
 from training.job_templates.models import JobTemplate
 from training.request_schemas import RequestSchema
@@ -64,6 +66,9 @@ def show(request: SignedInRequest) -> HttpResponse:
         except DomainError as exc:
             reading = Reading(reading.request, _notes(exc, text))
         else:
+            messages.success(
+                request, _("%(name)s is queued. Its whole request stands under Spec.") % {"name": job.name}
+            )
             return redirect("workers:array", job.array_id) if job.array_id else redirect("workers:job", job.pk)
     return _page(request, schema, text, reading, status=422 if reading.notes else 200)
 
@@ -108,9 +113,7 @@ def _notes(exc: DomainError, text: str) -> list[Note]:
 
 
 def _schema(request: SignedInRequest) -> RequestSchema:
-    return request_schemas.get(
-        request.POST.get("kind") or request.GET.get("kind") or request_schemas.SCHEMAS.names()[0]
-    )
+    return request_schemas.get(request.POST.get("kind") or request.GET.get("kind") or "command")
 
 
 def _beginning(request: SignedInRequest, schema: RequestSchema) -> dict[str, Any]:
@@ -122,7 +125,7 @@ def _beginning(request: SignedInRequest, schema: RequestSchema) -> dict[str, Any
         job: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=number, kind=schema.kind)
         if not schema.has(job):  # the platform made it, without a request
             raise Http404
-        return schema.of_job(job)
+        return request_secrets.as_known_to(request.user, job, schema.of_job(job), lines=schema.command_lines)
     return {}
 
 
@@ -149,7 +152,7 @@ def _page(
 ) -> HttpResponse:
     context = {
         "schema": schema,
-        "schemas": list(request_schemas.SCHEMAS),
+        "schemas": request_schemas.offered_to(request.user),
         "text": text,
         "reading": reading,
         "form": _form(request, schema, reading.request if reading else {}),

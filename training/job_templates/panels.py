@@ -1,11 +1,16 @@
-"""What a job's page says of templates: which one the job was made of."""
+"""What a job's page says of requests: the text that makes the same job again, and the template it was made of."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.urls import reverse
+
 from accounts.models import User
+from accounts.permissions import Action
+from training import request_schemas, request_secrets, request_text
 from training.job_templates.models import JobTemplate, TemplateUse
+from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
 from workers.models import Job
 
@@ -19,4 +24,15 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     return {"use": use, "seen": seen}
 
 
-PANEL = Panel("template", "job_templates/_panel.html", context, 90)
+def request_context(job: Job, user: User) -> dict[str, Any] | None:
+    """The request of a job as text, with no secret in it; None for jobs that nobody requested by a form or a text."""
+    schema = request_schemas.SCHEMAS.find(job.kind)
+    if schema is None or not schema.has(job):
+        return None
+    url = f"{reverse('templates:expert')}?kind={schema.kind}&job={job.pk}" if user.can(Action.JOBS_SUBMIT) else ""
+    shown = request_secrets.hidden(schema.of_job(job), lines=schema.command_lines)
+    return {"text": request_text.written(shown), "url": url}
+
+
+REQUEST_PANEL = Panel("request", "job_templates/_request_panel.html", request_context, 10, job_tabs.SPEC)
+PANEL = Panel("template", "job_templates/_panel.html", context, 90, job_tabs.SPEC)

@@ -15,7 +15,7 @@ from accounts.models import User
 from aiplatform.lib import secret_names
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
-from training import request_schemas
+from training import request_schemas, request_secrets
 from training.job_templates import parameters as places
 from training.job_templates.models import JobTemplate, TemplateUse, TemplateVersion
 from training.job_templates.parameters import Parameter
@@ -139,8 +139,11 @@ def content_of(version: TemplateVersion) -> Content:
     )
 
 
-def from_job(job: Job) -> Content:
+def from_job(job: Job, *, user: User | None = None) -> Content:
     """What would make a job again: each of its secrets becomes a parameter that is given at use.
+
+    Args:
+        user: who reads it; None is anybody, see `request_secrets.as_known_to`.
 
     Raises:
         Invalid: jobs of its kind cannot be requested as a template.
@@ -148,7 +151,7 @@ def from_job(job: Job) -> Content:
     schema = request_schemas.get(job.kind)
     if not schema.has(job):
         raise Invalid(_("This job is the platform's own and cannot become a template."), field="job")
-    request = schema.of_job(job)
+    request = request_secrets.as_known_to(user, job, schema.of_job(job), lines=schema.command_lines)
     request.pop("cluster", None)  # others may belong to another one
     return without_secrets(schema, request)
 
@@ -195,8 +198,8 @@ def use(
     schema = request_schemas.get(template.kind)
     request = request_for(version, values or {}, instead)
     own_code = any(name in instead for name in (CODE, "code_upload", "home_path"))
-    request_schemas.check(schema, user, request)  # before files are copied
     code = version.code if version.code and not own_code else None
+    request_schemas.check(schema, user, request, **({CODE: code} if code else {}))  # before files are copied
     more = {CODE: snapshots.copy_for(user, code)} if code else {}
     with transaction.atomic():
         job = request_schemas.submit(schema, user, request, **more)
@@ -239,8 +242,9 @@ def _taken(name: str) -> NameTaken:
 
 
 def _check_words(schema: RequestSchema, content: Content) -> None:
-    """Refuse secrets that stand in command lines, which everybody who sees the template would read."""
+    """Refuse secrets that stand in command lines and variables, which everybody who sees the template would read."""
     short = dict.fromkeys(places.names_in(content.request), "x")
+    short |= {one["name"]: str(one["default"]) for one in content.parameters if one["default"] is not None}
     found = Refusals()
     for field in schema.command_lines:
         text = places.filled(content.request.get(field) or "", short)
@@ -254,7 +258,25 @@ def _check_words(schema: RequestSchema, content: Content) -> None:
                     _("The command contains a secret, and a template keeps none. Write {{ parameter }} in its place."),
                     field=field,
                 )
+    for field in (schema.variables, schema.parameters):
+        with found:
+            _check_variables(field, places.filled(content.request.get(field), short))
     found.end()
+
+
+def _check_variables(field: str, variables: Any) -> None:
+    """Refuse variables whose names say that they are secrets: everybody who sees the template would read them."""
+    given = variables if isinstance(variables, Mapping) else {}
+    named = [str(name)[:60] for name, value in given.items() if secret_names.values({str(name): value})]
+    if named:
+        raise Invalid(
+            _(
+                "%(names)s: a template keeps no secret, and the name says that this is one. Put it among the secrets, "
+                "with a parameter without a default as its value."
+            )
+            % {"names": ", ".join(named)},
+            field=field,
+        )
 
 
 def _check_request(schema: RequestSchema, user: User, content: Content, template: JobTemplate | None) -> None:
@@ -262,14 +284,15 @@ def _check_request(schema: RequestSchema, user: User, content: Content, template
     known = CodeSnapshot.objects.visible_to(user)
     code = content.request.get(CODE)
     kept = template.newest.code_id if template else None
-    if code and code != kept and not known.filter(pk=code).exists():
+    row = (CodeSnapshot.objects if code == kept else known).filter(pk=code).first() if code else None
+    if code and row is None:
         raise Invalid(_("There is no such code of yours."), field=CODE)
     chosen = {one["name"]: _SAMPLE if one["default"] is None else one["default"] for one in content.parameters}
     asked = {one["name"] for one in content.parameters if one["default"] is None}
     open_fields = {name for name, value in content.request.items() if asked & set(places.names_in(value))}
     request = {name: value for name, value in content.request.items() if name != CODE}
     try:
-        request_schemas.check(schema, user, places.filled(request, chosen))
+        request_schemas.check(schema, user, places.filled(request, chosen), **({CODE: row} if row else {}))
     except DomainError as exc:
         found = Refusals()
         for refusal in exc.every:

@@ -149,7 +149,7 @@ def _beginning(request: SignedInRequest) -> tuple[request_schemas.RequestSchema,
     number = ids.number(request.GET.get("job", ""))
     if number:
         job: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=number)
-        return request_schemas.get(job.kind), services.from_job(job)
+        return request_schemas.get(job.kind), services.from_job(job, user=request.user)
     schema = request_schemas.get(request.POST.get("kind") or request.GET.get("kind", "command"))
     if request.POST.get("begin") == "text":
         try:

@@ -93,6 +93,7 @@ class Preset:
     suspend: bool = True
     finish: bool = True
     restore: bool = True
+    device_kinds: tuple[str, ...] = ("gpu", "cpu")  # what it can compute on
 
     @property
     def module(self) -> str:

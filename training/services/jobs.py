@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.errors import DomainError, Refusals
-from training.models import TrainingJob
+from aiplatform.lib.errors import Refusals
+from datasets.models import DatasetVersion
+from training import run_inputs
+from training.models import TrainingInput, TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import additional, checkpoints, drafts, parameters
+from training.services import additional, checkpoints, data_use, drafts, own_code, parameters
 from training.services.drafts import TrainingRequest
+from workers.images.services import uses
 from workers.jobs import actions, resource_request, submission
+from workers.jobs.following import Following
 from workers.jobs.resource_request import Resources
 from workers.models import Job
 
 KIND = "training"
 
 
-class NotRestorable(DomainError):
-    code = "not_restorable"
-    field = "checkpoint"
-
-
 def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
-    """Queue a training of a preset or of own code on an annotated dataset version.
+    """Queue a training: of a preset on an annotated dataset version, or of own code on any data or none.
 
     Raises:
         DomainError: see `drafts.check`; and the queue refuses what can never fit.
@@ -37,24 +35,27 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
         draft = drafts.check(user, request)
     if found:  # what the machines cannot give is said as well
         with found:
-            submission.check(user, KIND, **drafts.resources_of(user, request))
+            submission.check(user, KIND, request.following, **drafts.resources_of(user, request))
         found.end()
     training = draft.training
     with transaction.atomic():
         training.job = submission.submit(
-            owner=user, kind=KIND, name=draft.name, spec=spec_of(training), **draft.resources
-        )
+            owner=user, kind=KIND, name=draft.name, following=request.following,
+            spec=spec_of(training, request.datasets, nodes=request.nodes), **draft.resources,
+        )  # fmt: skip
         training.save()
+        uses.attach(training.job, request.image)
+        TrainingInput.objects.bulk_create(
+            TrainingInput(training=training, name=str(version)[:60], version=version) for version in request.datasets
+        )
     return training
 
 
-def spec_of(training: TrainingJob) -> dict[str, Any]:
+def spec_of(training: TrainingJob, datasets: Sequence[DatasetVersion], *, nodes: int) -> dict[str, Any]:
     """Everything the run is made of, as it stands in spec.json and on the spec page."""
 
     def data(version: Any) -> dict[str, Any] | None:
-        if version is None:
-            return None
-        return {"id": version.pk, "name": str(version), "manifest_sha256": version.manifest_sha256}
+        return run_inputs.spec([version])[0] if version is not None else None
 
     spec: dict[str, Any] = {
         "preset": training.preset or None,
@@ -64,14 +65,8 @@ def spec_of(training: TrainingJob) -> dict[str, Any]:
         "dataset": data(training.version),
         "eval_dataset": data(training.eval_version),
     }
-    if training.is_own_code and training.code:
-        spec["code"] = {"id": training.code.pk, "origin": training.code.origin, "files": training.code.files}
-        spec |= {
-            "start_file": training.start_file,
-            "arguments": training.arguments,
-            "output_path": training.output_path,
-            "writes_checkpoints": training.writes_checkpoints,
-        }
+    if training.is_own_code:
+        spec |= own_code.spec(training, datasets, nodes=nodes)
     return spec
 
 
@@ -80,6 +75,7 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
     job = training.job
     preset = PRESETS.get(training.preset)
     given = parameters.changed(preset, training.params) if preset else training.params
+    one_each = training.is_own_code and not training.launcher  # of a row that was made before 0 meant one process
     return {
         "name": job.name,
         "description": training.description,
@@ -87,22 +83,32 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "params": given,
         "code": training.code,
         "start_file": training.start_file,
+        "command": training.script,
+        "worker_command": training.worker_script,
+        "launcher": training.launcher,
+        "variables": training.variables,
+        "image": uses.image_of(job),
         "arguments": training.arguments,
         "writes_checkpoints": training.writes_checkpoints,
         "extra": additional.written(training.extra),
         "output_path": training.output_path,
         "version": training.version,
         "eval_version": training.eval_version,
+        "datasets": [row.version for row in training.inputs.select_related("version__dataset") if row.version],
         "cluster": job.cluster,
         "nodes": job.nodes,
         "gpus_per_node": job.gpus_per_node,
-        "processes": training.processes or (max(job.gpus_per_node, 1) if training.is_own_code else 0),
+        "device_kind": job.device_kind,
+        "device_model": job.device_model,
+        "processes": training.processes or (max(job.gpus_per_node, 1) if one_each else 0),
         "cpus": job.cpus,
         "share": job.share,
         "memory_mib": job.memory_mib,
         "priority": job.priority,
         "preemptible": job.preemptible,
+        "root_inside": job.root_inside,
         "max_runtime": job.max_runtime,
+        "following": Following(retries=job.retries, retry_pause_s=job.retry_pause_s),
     }
 
 
@@ -131,11 +137,9 @@ def restore(
     with found:
         folder = checkpoints.folder_of(training, checkpoint)
     with found:
-        if training.version is None:
-            raise NotRestorable(
-                _("%(version)s was deleted, so the training cannot go on.") % {"version": training.version_label}
-            )
-        drafts.check_version(owner, training.version, field="checkpoint")
+        data_use.check_restore(training)
+    with found:
+        uses.check_restore(job)
     with found:
         resource_request.cluster_for(owner, job.cluster)
     places: Resources = {
@@ -143,7 +147,11 @@ def restore(
         "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
     }
     share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
-    resources = Resources(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib)
+    resources = Resources(
+        cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib,
+        device_kind=job.device_kind, device_model=job.device_model, needs=job.needs,
+        root_inside=job.root_inside,
+    )  # fmt: skip
     with found:
         submission.check_fit(KIND, **resources | places)
     changes: dict[str, Any] = {}
@@ -152,7 +160,8 @@ def restore(
             preset = PRESETS.get(training.preset)
             merged = {**training.params, **params}
             training.params = parameters.read(preset, merged) if preset else parameters.plain_pairs(merged)
-            changes = spec_of(training)
+            datasets = [row.version for row in training.inputs.select_related("version__dataset") if row.version]
+            changes = spec_of(training, datasets, nodes=places["nodes"])
     found.end()
     with transaction.atomic():
         training.save(update_fields=["params"])

@@ -24,12 +24,15 @@ class MachineRequest:
 
     cluster: VirtualCluster | None = None
     gpus_per_node: int = 0
+    device_kind: str = "gpu"
+    device_model: str = ""
     cpus: float | None = None
     share: int = 8
     card_memory_mib: int = 0
     memory_mib: int = 0
     priority: int = 0
     preemptible: bool = False
+    root_inside: bool = False
     max_runtime: timedelta | None = None
 
     def resources(self, user: User) -> Resources:
@@ -41,11 +44,14 @@ class MachineRequest:
         return {
             "cluster": resource_request.cluster_for(user, self.cluster),
             "gpus_per_node": self.gpus_per_node,
+            "device_kind": self.device_kind,
+            "device_model": self.device_model,
             "share": self.share,
             "card_memory_mib": self.card_memory_mib,
             "cpus": self.cpus if self.cpus is not None else drafts.default_cpus(),
             "memory_mib": self.memory_mib,
             "priority": self.priority,
             "preemptible": self.preemptible,
+            "root_inside": self.root_inside,
             "max_runtime": self.max_runtime,
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiplatform.lib import secret_names
 from training.models import TrainingJob
+from training.programs import program
 from training.services import jobs
 
 
@@ -19,28 +20,42 @@ def secrets_of(training: TrainingJob) -> list[str]:
         words = shlex.split(training.arguments)
     except ValueError:
         words = training.arguments.split()
-    return [*secret_names.values(training.params), *secret_names.values_in_words(words)]
+    named = [*secret_names.values(training.params), *secret_names.values_in_words(words)]
+    return named + program.named_secrets(training)
 
 
 def request_of(training: TrainingJob) -> dict[str, Any]:
     """The body of `POST /api/v1/training/jobs/` that asks for the same; defaults are left out."""
     request = jobs.as_request(training)
     body: dict[str, Any] = {"name": request["name"]}
-    body["version"] = training.version_id
-    body |= (
-        {"preset": request["preset"]}
-        if request["preset"]
-        else {"code": request["code"].pk if request["code"] else None}
-    )
-    for name in ("start_file", "arguments", "extra", "output_path", "description"):
-        if request[name]:
-            body[name] = request[name]
-    if request["params"]:
-        body["params"] = request["params"]
+    if training.version_id:
+        body["version"] = training.version_id
+    if request["preset"]:
+        body["preset"] = request["preset"]
+    if request["code"]:
+        body["code"] = request["code"].pk
+    plain = ("start_file", "command", "worker_command", "arguments", "extra", "output_path", "description")
+    body |= {name: request[name] for name in (*plain, "params", "variables") if request[name]}
+    if request["launcher"] not in ("", "once"):
+        body["launcher"] = request["launcher"]
+    if training.secret_names:
+        body["secrets"] = dict.fromkeys(training.secret_names, secret_names.MASK)
+    if request["image"]:
+        body["image"] = request["image"].pk
+    if request["datasets"]:
+        body["datasets"] = [version.pk for version in request["datasets"]]
+    if training.job.retries:
+        body["retries"] = training.job.retries
     if training.eval_version_id:
         body["eval_version"] = training.eval_version_id
     body |= {"cluster": training.job.cluster_id, "gpus_per_node": request["gpus_per_node"]}
-    for name, default in (("nodes", 1), ("processes", 0), ("priority", 0), ("preemptible", False)):
+    for name, default in (
+        ("nodes", 1),
+        ("processes", 0),
+        ("priority", 0),
+        ("preemptible", False),
+        ("root_inside", False),
+    ):
         if request[name] != default:
             body[name] = request[name]
     if request["writes_checkpoints"]:
@@ -53,11 +68,19 @@ def request_of(training: TrainingJob) -> dict[str, Any]:
 def as_cli(training: TrainingJob) -> str:
     """`aip train submit …`; own code is named by its snapshot."""
     body = request_of(training)
-    words = ["aip", "train", "submit", str(body["name"]), "--data", str(body["version"])]
+    words = ["aip", "train", "submit", str(body["name"])]
+    data = [body["version"], *body.get("datasets", ())] if "version" in body else []
+    for number in data:
+        words += ["--data", str(number)]
     for name, option in (
         ("preset", "--preset"),
         ("code", "--snapshot"),
         ("start_file", "--start"),
+        ("command", "--command"),
+        ("worker_command", "--worker-command"),
+        ("launcher", "--launcher"),
+        ("image", "--image"),
+        ("retries", "--retries"),
         ("arguments", "--arguments"),
         ("eval_version", "--eval-data"),
         ("cluster", "--cluster"),
@@ -74,9 +97,13 @@ def as_cli(training: TrainingJob) -> str:
         words.append(f"--extra={body['extra']}")
     for name, value in body.get("params", {}).items():
         words += ["-p", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
+    for name, value in body.get("variables", {}).items():
+        words += ["--env", f"{name}={value}"]
+    for name in body.get("secrets", ()):
+        words += ["--secret", name]
     if "max_runtime_s" in body:
         words += ["--max-runtime", f"{body['max_runtime_s']}s"]
-    words += [flag for name, flag in (("preemptible", "--preemptible"),) if body.get(name)]
+    words += [flag for name, flag in (("preemptible", "--preemptible"), ("root_inside", "--root")) if body.get(name)]
     words += [flag for name, flag in (("writes_checkpoints", "--writes-checkpoints"),) if body.get(name)]
     return shlex.join(words)
 

@@ -21,9 +21,12 @@ from training.forms import RestoreForm
 from training.models import TrainingJob
 from training.orders import ORDERING
 from training.presets.catalog import PRESETS
+from training.programs import layout, program
 from training.services import additional, checkpoints, jobs, parameters, results, snippets, steering
-from workers.jobs import job_page
+from workers.jobs import job_page, job_tabs
+from workers.kinds import Fact
 from workers.output import files as output_files
+from workers.output import phase_words
 
 STATES = [
     ("", gettext_lazy("All states")),
@@ -36,17 +39,27 @@ STATES = [
 ]
 TABS = [
     ("job-detail", gettext_lazy("Overview")),
-    ("job-log", gettext_lazy("Log")),
+    ("job-log", gettext_lazy("Console")),
     ("job-metrics", gettext_lazy("Metrics")),
+    ("job-ports", gettext_lazy("Ports")),
     ("job-files", gettext_lazy("Files")),
     ("job-events", gettext_lazy("Events")),
     ("job-spec", gettext_lazy("Spec")),
 ]
+ROUTES = {  # what a page of any job calls a tab, and the route of it here
+    job_tabs.CONSOLE: "training:job-log",
+    job_tabs.METRICS: "training:job-metrics",
+    job_tabs.PORTS: "training:job-ports",
+    job_tabs.FILES: "training:job-files",
+    job_tabs.EVENTS: "training:job-events",
+    job_tabs.SPEC: "training:job-spec",
+}
 TEMPLATES = {
     "_job_acts": "training/_job_acts.html",
     "job-detail": "training/job_detail.html",
     "job-log": "training/job_log.html",
     "job-metrics": "training/job_metrics.html",
+    "job-ports": "training/job_ports.html",
     "job-files": "training/job_files.html",
     "job-events": "training/job_events.html",
     "job-spec": "training/job_spec.html",
@@ -75,6 +88,11 @@ def job_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "training/_job_table.html" if request.htmx else "training/job_list.html", context)
 
 
+def panels_of(request: SignedInRequest, training: TrainingJob, tab: str) -> dict[str, Any]:
+    """What other rooms add to one tab."""
+    return {"panels": job_page.panels(training.job, request.user, tab=tab)}
+
+
 def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any) -> HttpResponse:
     """One tab of a training's page, see TEMPLATES."""
     context = {
@@ -99,7 +117,11 @@ def job_acts(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The overview, or by `?tab=` the tab that a page of any job calls so."""
     training = training_or_404(request, pk)
+    asked = job_tabs.of(request.GET.get("tab", "")).name
+    if asked != job_tabs.OVERVIEW:
+        return redirect(ROUTES[asked], pk)
     preset = PRESETS.get(training.preset)
     changed = parameters.changed(preset, training.params) if preset else hidden(training.params)
     shown_figures = list(results.readable(training.metrics))
@@ -109,21 +131,43 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "job-detail",
         changed=changed,
         figures=shown_figures,
-        panels=job_page.panels(training.job, request.user),
+        **panels_of(request, training, job_tabs.OVERVIEW),
+        events=job_page.events(training.job, job_page.NEWEST_EVENTS),
+        few=True,
         extra=additional.written(training.extra),
+        further=list(training.inputs.all()),
+        facts=_program_facts(training),
     )
+
+
+def _program_facts(training: TrainingJob) -> list[Fact]:
+    """What own code runs, how it is started, and what it is told."""
+    found = program.script_facts(training)
+    if training.launcher and layout.is_needed(training):
+        found.append(Fact(_("Way to start"), layout.started_words(training)))
+    return found + program.variable_facts(training)
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_log(request: SignedInRequest, pk: int) -> HttpResponse:
-    return shown(request, training_or_404(request, pk), "job-log")
+    training = training_or_404(request, pk)
+    more = panels_of(request, training, job_tabs.CONSOLE)
+    return shown(request, training, "job-log", log_phases=phase_words.phases(), **more)
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
-    return shown(request, training_or_404(request, pk), "job-metrics")
+    training = training_or_404(request, pk)
+    return shown(request, training, "job-metrics", **panels_of(request, training, job_tabs.METRICS))
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_ports(request: SignedInRequest, pk: int) -> HttpResponse:
+    training = training_or_404(request, pk)
+    return shown(request, training, "job-ports", **panels_of(request, training, job_tabs.PORTS))
 
 
 @needs(Action.TRAINING_VIEW)
@@ -179,8 +223,9 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
         ("python", "Python", snippets.as_python(training, address)),
     ]
     secrets = snippets.secrets_of(training)
+    more = panels_of(request, training, job_tabs.SPEC)
     quiet = [(key, label, hushed(text, secrets)) for key, label, text in ways]
-    return shown(request, training, "job-spec", spec=hushed(snippets.pretty(training), secrets), ways=quiet)
+    return shown(request, training, "job-spec", spec=hushed(snippets.pretty(training), secrets), ways=quiet, **more)
 
 
 @needs(Action.TRAINING_CONTROL)

@@ -9,16 +9,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
+from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from datasets.models import DatasetVersion
+from training import request_secrets
 from training.forms import OWN, SubmitForm
+from training.input_fields import written_variables
 from training.models import ParameterSet, TrainingJob
 from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
 from training.services import additional, drafts, jobs
 from training.task_kinds import preset_for
+from workers.images import forms as image_forms
+from workers.jobs.forms import following
 from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -45,7 +50,8 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "switches": additional.known(),
         "chosen": form["preset"].value(),
         "own": OWN,
-        "has_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]  # a choice among rows, declared above
+        "has_data": _has_annotated(request.user),
+        "any_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]  # a choice among rows, declared above
     }
     return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
 
@@ -56,15 +62,20 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, form.resources(), kind=jobs.KIND)
-    return render(request, "workers/_fit.html", {"verdict": verdict})
+    verdict = preview.look(request.user, image_forms.resources_of(form), kind=jobs.KIND)
+    nodes, cards = form.total_devices()
+    return render(
+        request,
+        "workers/_fit.html",
+        {"verdict": verdict, "image_fit": image_forms.fit_words(form), "nodes": nodes, "cards": cards},
+    )
 
 
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
     """Return initial values of the form, parameters by preset, and the parameter set or training they come from."""
     cards = drafts.card_ids()
     initial: dict[str, Any] = {
-        "preset": next(iter(PRESETS)),
+        "preset": next(iter(PRESETS)) if _has_annotated(request.user) else OWN,
         "gpus_per_node": 1 if cards else 0,
         "cpus": drafts.default_cpus(),
     }
@@ -80,13 +91,22 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
         return initial | {"preset": chosen.preset}, {chosen.preset: chosen.params}, chosen
     if number := ids.number(query.get("clone", "")):
         parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=number)
-        return initial | _of_clone(parent), {parent.preset: parent.params}, parent
+        given = request_secrets.as_known_to(request.user, parent.job, jobs.as_request(parent))
+        known = request_secrets.as_known_to(request.user, parent.job, {"params": parent.params})
+        return initial | _of_clone(parent, given), {parent.preset: known["params"]}, parent
     return initial, {}, None
 
 
-def _of_clone(parent: TrainingJob) -> dict[str, Any]:
-    request = jobs.as_request(parent)
-    plain = ("description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "processes")
+def _has_annotated(user: User) -> bool:
+    """Whether there is a version that a preset may learn from."""
+    return DatasetVersion.objects.usable_by(user).filter(annotated=True).exists()
+
+
+def _of_clone(parent: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
+    plain = (
+        "description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "processes", "command",
+        "worker_command", "launcher", "image",
+    )  # fmt: skip
     return (
         {name: request[name] for name in plain}
         | initial_of(cast(Resources, request))
@@ -97,7 +117,11 @@ def _of_clone(parent: TrainingJob) -> dict[str, Any]:
             "snapshot": request["code"],
             "version": request["version"],
             "eval_version": request["eval_version"],
+            "datasets": [version.pk for version in request["datasets"]],
+            "variables": written_variables(request["variables"]),
+            "secrets": "".join(f"{name}=\n" for name in parent.secret_names),
         }
+        | following.initial_of(parent.job)
     )
 
 

@@ -23,8 +23,9 @@ from aiplatform.lib.errors import DomainError
 from workers import kinds
 from workers.exec import greeting, socket_paths
 from workers.models import Allocation, Attempt, Job
+from workers.runs import RunDir
 from workers.states import JobState
-from workers.supervisor import sandbox
+from workers.supervisor import handover, records, sandbox
 
 PATIENCE_S = 10.0
 _LONGEST = 65536  # bytes of an answer
@@ -34,13 +35,21 @@ _SENTENCES = {
     "not_running": _("The job is not running. Start it first."),
     "paused": _("The job is paused. Continue it first."),
     "no_exec_server": _("Terminals, ports and files of this job cannot be opened from outside."),
+    "no_python": _(
+        "The container image of this job has no python3 of version %(why)s or later, so its terminals, ports and files "
+        "cannot be opened. Choose an image with one."
+    ),
+    "late": _(
+        "The container of this job did not begin in time what opens its terminals, ports and files. Stop the job and "
+        "restore it to have them."
+    ),
     "unreachable": _("The job does not answer. Is it paused, or its machine away? Try again in a moment."),
     "refused": _("The job refused: %(why)s."),
 }
 
 
 class ChannelRefused(DomainError):
-    """No channel was opened. `code` says which of five reasons it was."""
+    """No channel was opened. `code` says which of seven reasons it was."""
 
     def __init__(self, code: str, why: str = "") -> None:
         super().__init__(str(_SENTENCES[code]) % {"why": why}, **({"why": why} if why else {}))
@@ -60,7 +69,7 @@ def way_to(job: Job, rank: int = 0) -> Way:
     """Return the way to a rank of a running job, by its rows.
 
     Raises:
-        ChannelRefused: not_running, paused, no_exec_server.
+        ChannelRefused: not_running, paused, no_exec_server, no_python, late.
     """
     if job.state == JobState.PAUSED:
         raise ChannelRefused("paused")
@@ -68,11 +77,23 @@ def way_to(job: Job, rank: int = 0) -> Way:
     held = Allocation.objects.filter(attempt=attempt, rank=rank, released_at=None).select_related("node").first()
     if attempt is None or held is None or not job.is_live:
         raise ChannelRefused("not_running")
-    if not kinds.has_exec_server(job.kind) or (attempt.sandbox_tier or 0) >= sandbox.CONTAINER:
+    if not kinds.has_exec_server(job.kind):
         raise ChannelRefused("no_exec_server")
+    if (attempt.sandbox_tier or 0) >= sandbox.CONTAINER and (why := _closed(job, rank)):
+        raise why
     away = held.node.name != settings.NODE
     target = (job.pk, attempt.number, rank)
     return Way(socket_paths.of(*target), (held.node.address, env.EXEC_PORT) if away else None, target)
+
+
+def _closed(job: Job, rank: int) -> ChannelRefused | None:
+    """Why the job's container turned out to have no exec server; None while it may have one."""
+    found = records.read(RunDir.of(job.pk, job.attempt_number).of_rank(rank) / handover.WAYS)
+    if found is None:
+        return None
+    if found.get("why") == handover.NO_PYTHON:
+        return ChannelRefused("no_python", ".".join(map(str, handover.OLDEST)))
+    return ChannelRefused("late")
 
 
 async def open_channel(

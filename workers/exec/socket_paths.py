@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import socket
+import stat
 import tempfile
+import time
 from pathlib import Path
 
 from django.conf import settings
 
-from workers.supervisor import exec_socket
+from workers.supervisor import exec_socket, handover
 
+PEERS_SOCKET = "socket"
+YOUNG_S = 60.0  # one that was just bound may not listen yet
 _NAME = "{job}-{attempt}-{rank}"
-_ROOM = len("/") + len(_NAME.format(job=10**10, attempt=10**5, rank=10**3))
+_ROOM = len("/") + len(_NAME.format(job=10**10, attempt=10**5, rank=10**3)) + len(handover.SUFFIX)
 
 
 def folder() -> Path:
@@ -25,9 +31,30 @@ def egress() -> Path:
     return _short("egress") / "proxy"
 
 
-def _short(name: str) -> Path:
+def peers() -> Path:
+    """Return the folder of what ranks of jobs on several machines reach each other by: one folder for each rank here.
+
+    A job sees its own rank's alone: whose socket is asked says who asks.
+    """
+    return _short("peers", len(f"/{PEERS_SOCKET}"))
+
+
+def peers_of(job_id: int, attempt: int, rank: int) -> Path:
+    """Return the folder of one rank, made or not."""
+    return peers() / _NAME.format(job=job_id, attempt=attempt, rank=rank)
+
+
+def rank_of(name: str) -> tuple[int, int, int] | None:
+    """Job, attempt and rank that a name of `of` or `peers_of` stands for; None for any other name."""
+    parts = name.split("-")
+    if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts):
+        return None
+    return int(parts[0]), int(parts[1]), int(parts[2])
+
+
+def _short(name: str, room: int = 0) -> Path:
     own = Path(settings.RUN_DIR) / name
-    if len(os.fsencode(own)) + _ROOM <= exec_socket.LONGEST:
+    if len(os.fsencode(own)) + _ROOM + room <= exec_socket.LONGEST:
         return own
     digest = hashlib.sha256(os.fsencode(own)).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"aip-{name}-{os.geteuid()}-{digest}"
@@ -36,6 +63,39 @@ def _short(name: str) -> Path:
 def of(job_id: int, attempt: int, rank: int = 0) -> Path:
     """Return the socket of one rank of an attempt, made or not."""
     return folder() / _NAME.format(job=job_id, attempt=attempt, rank=rank)
+
+
+def sweep() -> list[str]:
+    """Remove sockets that nobody listens at: killed supervisors left them. Returns their names."""
+    removed, open_here = [], _open_here()
+    for path in folder().iterdir() if folder().is_dir() else ():
+        with contextlib.suppress(FileNotFoundError):
+            about, known = path.lstat(), os.fsencode(path) in open_here
+            young = about.st_mtime > time.time() - YOUNG_S
+            if stat.S_ISSOCK(about.st_mode) and not known and not young and _is_deaf(path):
+                path.unlink()
+                removed.append(path.name)
+    return removed
+
+
+def _open_here() -> set[bytes]:
+    """Paths of the sockets that are open in this network namespace; asking those would only wake their jobs."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
+        return {fields[7] for line in lines if len(fields := line.split(None, 7)) > 7}
+    return set()
+
+
+def _is_deaf(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            return True
+        except OSError:  # one that is busy listens
+            return False
+    return False
 
 
 def forget_earlier(job_id: int, attempt: int) -> None:

@@ -26,6 +26,12 @@ class Unreadable(DomainError):
     code = "unreadable"
 
 
+class ShutOut(DomainError):
+    """A job whose user cannot get to files of its own on this machine."""
+
+    code = "shut_out"
+
+
 def uid_of(owner_id: int) -> int:
     """The user that jobs of a person run under; 0 is the platform's own, where it has no other to give files to."""
     return env.JOB_UIDS + owner_id if os.geteuid() == 0 and may_give(Path(settings.DATA_ROOT)) else 0
@@ -42,13 +48,21 @@ def may_give(folder: Path) -> bool:
     return True
 
 
-def who(uid: int, tier: int, needs: Iterable[Path], devices: Iterable[str] = ()) -> dict[str, Any]:
+def who(
+    uid: int, tier: int, needs: Iterable[Path], devices: Iterable[str] = (), *, own: Iterable[Path] = ()
+) -> dict[str, Any]:
     """What a ticket says of the user, and of the groups that its device files are kept for.
 
     From tier 2 on the sandbox shows a job what it needs, wherever that lies. Below, the job has to get there on the
     machine's own paths: into the data folder by a group of all jobs, which may pass but not look round. Where another
     folder on the way is closed for it (a program in root's home), it stays root without any capability, and `doctor`
     says so.
+
+    Args:
+        own: what the job writes to beside its run directory.
+
+    Raises:
+        ShutOut: it would stay root, and some of that belongs to its user, so it could not write there.
     """
     if not uid:
         return {"uid": 0}
@@ -58,6 +72,8 @@ def who(uid: int, tier: int, needs: Iterable[Path], devices: Iterable[str] = ())
     open_way(Path(settings.DATA_ROOT))
     closed = closed_to_jobs(needs, uid)
     if closed:
+        if any(path.exists() and path.stat().st_uid == uid for path in own):
+            raise ShutOut(wording.message("job.shut_out", path=str(closed)))
         log.warning("jobs run as root without capabilities, their user cannot enter %s", closed)
         return {"uid": 0}
     return {"uid": uid, "groups": [env.JOB_UIDS, *groups]}

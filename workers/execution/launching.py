@@ -6,15 +6,16 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from aiplatform.lib import disk, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.registry import Registry, dotted_name
 from workers import kinds, queues
-from workers.execution import resuming, supervisors, tickets
+from workers.execution import handing_over, resuming, supervisors, tickets
 from workers.execution.supervisors import SupervisorFailed
 from workers.execution.time_limit import at_most
 from workers.jobs import transitions
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 COMMAND = "command.json"  # what rank 0 of a gang was given, for the other ranks
 PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
 WAIT_FOR_CHILD_S = 1.0
+#: What has to be on a machine before a rank begins there; each raises `kinds.NotYet` until it is.
+ARRIVALS: Registry[Callable[[Attempt, Launch, Path], None]] = Registry("arrival", name=dotted_name)
 WAITS = ".waits"  # touched where the kind says that the job cannot begin yet
 
 
@@ -42,6 +45,16 @@ def send(attempt: Attempt, leads: Mapping[int, Device]) -> None:
         name = lead.node.name
         queue = queues.gpu(name, lead.index) if lead.kind == Device.Kind.GPU else queues.cpu(name)
         enqueue("workers.start", queue=queue, attempt_id=attempt.pk, rank=rank)
+
+
+def hand_over(attempt_id: int) -> None:
+    """Let the machine of an attempt have what only this one can open, and start it there. Safe to run twice."""
+    attempt = Attempt.objects.select_related("job").filter(pk=attempt_id, ended_at=None).first()
+    if attempt is None or attempt.number != attempt.job.attempt_number:
+        return
+    held = by_rank(attempt).get(0, [])
+    if held and handing_over.is_needed(attempt.job, held[0].node.name) and handing_over.write(attempt):
+        send(attempt, {0: held[0].device})
 
 
 def by_rank(attempt: Attempt) -> dict[int, list[Allocation]]:
@@ -155,11 +168,15 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
         if attempt.job.nodes > 1:
             launch.keep(run.path / COMMAND)
     else:
-        launch = Launch.kept(run.path / COMMAND)
+        launch = kinds.get(attempt.job.kind).further(attempt.job, Launch.kept(run.path / COMMAND))
         attempt.refresh_from_db(fields=["checkpoint_in"])
+    for arrive in ARRIVALS:
+        arrive(attempt, launch, home)
     ticket = tickets.make(attempt, rank, held, launch)
     records.write(home / records.LAUNCH, ticket.to_json())
     (home / records.LAUNCH).chmod(0o600)  # it holds the job's environment
+    if rank == 0:
+        handing_over.forget(run)
     live = Attempt.objects.filter(pk=attempt.pk, ended_at=None)
     if rank:
         return live.exists()
@@ -222,10 +239,13 @@ def _never_begun(attempt: Attempt, home: Path) -> bool:
 def _refused(attempt: Attempt, home: Path, **why: str) -> bool:
     """Make sure that this run never begins; False where it did. A disk that takes no record takes no claim either."""
     try:
-        return claims.refuse(home, job=attempt.job_id, attempt=attempt.number, **why)
+        refused = claims.refuse(home, job=attempt.job_id, attempt=attempt.number, **why)
     except OSError as exc:
         log.error("job=%s attempt=%s no record can be written: %s", attempt.job_id, attempt.number, exc)
-        return not (home / records.SUPERVISOR).exists()
+        refused = not (home / records.SUPERVISOR).exists()
+    if refused:
+        handing_over.forget(RunDir.of(attempt.job_id, attempt.number))
+    return refused
 
 
 @contextmanager

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 from aiplatform import env
 from workers import kinds
 from workers.exec import egress, socket_paths
+from workers.exec import peers as exec_peers
+from workers.execution import job_users
 from workers.kinds import Launch
 from workers.models import Attempt
 from workers.supervisor import exec_socket, sandbox
 
+log = logging.getLogger(__name__)
+
 
 def fields(attempt: Attempt, rank: int, level: int, launch: Launch) -> dict[str, Any]:
     """The ticket's fields."""
-    if not has_server(attempt, level):
+    if not has_server(attempt):
         return {}
     socket_paths.folder().parent.mkdir(parents=True, exist_ok=True)
     socket_paths.forget_earlier(attempt.job_id, attempt.number)
@@ -25,19 +30,40 @@ def fields(attempt: Attempt, rank: int, level: int, launch: Launch) -> dict[str,
     return way_in | {"own_network": True, "egress_socket": str(socket_paths.egress()) if _has_egress() else ""}
 
 
-def has_server(attempt: Attempt, level: int) -> bool:
-    """Whether an exec server runs beside the job's command: its kind wants one, and no container is around it."""
-    return level < sandbox.CONTAINER and kinds.has_exec_server(attempt.job.kind)
+def has_server(attempt: Attempt) -> bool:
+    """Whether an exec server runs beside the job's command: its kind wants it. A container may lack Python."""
+    return kinds.has_exec_server(attempt.job.kind)
 
 
 def is_alone(attempt: Attempt, level: int, launch: Launch) -> bool:
-    """Whether the job has a network of its own. That takes tier 2 or 3, and a job that lives on one machine."""
-    return launch.own_network and attempt.job.nodes == 1 and level >= sandbox.BUBBLEWRAP and has_server(attempt, level)
+    """Whether the job has a network of its own. That takes tier 2 or more, and a job that lives on one machine."""
+    return launch.own_network and attempt.job.nodes == 1 and level >= sandbox.BUBBLEWRAP and has_server(attempt)
+
+
+def has_peers(attempt: Attempt, level: int) -> bool:
+    """Whether a rank may start programs in the others of its job. Images of tier 4 may lack what that takes."""
+    return attempt.job.nodes > 1 and level < sandbox.CONTAINER and has_server(attempt)
+
+
+def peers(attempt: Attempt, rank: int, level: int) -> list[Path]:
+    """The folder by which a rank reaches the others, made for it; none where it does not.
+
+    Below tier 2 a job gets there on the machine's own paths. Where those are closed it goes without, and keeps a user
+    of its own.
+    """
+    if not has_peers(attempt, level):
+        return []
+    uid = job_users.uid_of(attempt.job.owner_id)
+    folder = exec_peers.make((attempt.job_id, attempt.number, rank), uid)
+    closed = job_users.closed_to_jobs([folder], uid) if uid and level < sandbox.BUBBLEWRAP else None
+    if closed:
+        log.warning("job=%s reaches no other rank by itself, its user cannot enter %s", attempt.job_id, closed)
+    return [] if closed else [folder]
 
 
 def readable(attempt: Attempt, level: int, launch: Launch) -> list[Path]:
     """What the exec server has to read inside."""
-    if not has_server(attempt, level):
+    if not has_server(attempt):
         return []
     if not (is_alone(attempt, level, launch) and _has_egress()):
         return [Path(exec_socket.INSIDE)]

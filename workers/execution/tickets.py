@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
-import struct
 import sys
 from functools import cache
 from pathlib import Path
@@ -18,14 +16,13 @@ from aiplatform import env
 from aiplatform.lib import secret_names
 from workers import kinds, run_time
 from workers.clusters import bounds
-from workers.execution import job_users, resuming, sandbox_access
+from workers.execution import gang_environment, job_users, opening_lines, resuming, root_users, sandbox_access
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
-from workers.supervisor import engines, sandbox, tiers
+from workers.supervisor import engines, env_file, sandbox, tiers
 from workers.supervisor.ticket import Ticket
 
-_SIOCGIFADDR = 0x8915
 GRACE_S = 30
 JOB_USER = "job"  # libraries name folders after it
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -36,8 +33,8 @@ class NoPort(Exception):
 
 
 def rank_dir(run: RunDir, rank: int) -> Path:
-    """Where the supervisor of a rank keeps its records; rank 0 owns the run directory itself."""
-    return run.path if rank == 0 else run.path / "ranks" / str(rank)
+    """Where the supervisor of a rank keeps its records."""
+    return run.of_rank(rank)
 
 
 @cache
@@ -70,6 +67,8 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     tmp = rank_dir(run, rank) / "tmp"
     for folder in (run.code, run.inputs, run.outputs, run.checkpoints, tmp):
         folder.mkdir(parents=True, exist_ok=True)
+    if job.root_inside:
+        tmp.chmod(0o1777)  # packages have users of their own
     run.metrics.touch(exist_ok=True)
     cards = [a.device for a in held if a.device.kind == Device.Kind.GPU]
     span = run_time.runtime(job)
@@ -77,8 +76,10 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     environ = base_environment(attempt, run, rank, cards, tmp if level < sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
     mps = mps_folder(held) if level < sandbox.CONTAINER else None  # its clients would have to share the machine's IPC
     environ |= share_environment(held, mps) | sandbox_access.environment(attempt, level, launch)
+    if level < sandbox.CONTAINER:
+        environ["AIP_ENV_FILE"] = env_file.PATH if level >= sandbox.BUBBLEWRAP else str(tmp / env_file.NAME)
     if job.nodes > 1:
-        environ |= gang_environment(rank, held[0].node.address)
+        environ |= gang_environment.of(rank, held[0].node.address)
     if port:
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
     uid = job_users.uid_of(job.owner_id)
@@ -87,24 +88,31 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
     python = tiers.python_folders() if level < sandbox.CONTAINER or _mounts_python() else []
     inside = sandbox_access.readable(attempt, level, launch)
-    readable = [run.path, *python, *inside, *_behind(run.inputs), *launch.read_only]
+    peers = sandbox_access.peers(attempt, rank, level)
+    readable = [run.path, *python, *inside, *peers, *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
     job_users.refuse_unreadable(filter(Path.exists, map(Path, [*_behind(run.inputs), *launch.read_only])), uid)
-    limits = job_users.who(uid, level, map(Path, [*readable, *writable]), device_files(cards))
+    devices = device_files(cards) + (gang_environment.rdma_files() if job.nodes > 1 else [])
+    limits = job_users.who(uid, level, map(Path, [*readable, *writable]), devices, own=launch.read_write)
+    if job.root_inside:
+        limits["root"] = root_users.of_job(job, uid, *tier())
     if level >= sandbox.OWN_UID:
         limits |= _own_limits(job)
     if level >= sandbox.CONTAINER:
-        limits |= _contained(job, uid, listens=bool(launch.ports))
+        limits |= _contained(job, uid, launch)
     argv = [str(part) for part in launch.argv]
     if level >= sandbox.CONTAINER and not _mounts_python():
         argv = [env.CONTAINER_PYTHON if part == sys.executable else part for part in argv]
         del environ["PATH"]  # the image knows where its programs are
-    return Ticket(
+    environ |= {name: str(value) for name, value in launch.env.items()}
+    if peers:
+        environ["PATH"] = os.pathsep.join([str(peers[0]), environ["PATH"]])
+    ticket = Ticket(
         job=job.pk,
         attempt=attempt.number,
         rank=rank,
         argv=argv,
-        env=environ | {name: str(value) for name, value in launch.env.items()},
+        env=root_users.environment(job, environ),
         cwd=str(run.code),
         tier=level,
         bwrap=bwrap,
@@ -115,7 +123,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         calls=env.SANDBOX_CALLS,
         **limits,
         **sandbox_access.fields(attempt, rank, level, launch),
-        devices=device_files(cards),
+        devices=devices,
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
         finish_grace_s=launch.finish_grace_s,
@@ -125,6 +133,8 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         secrets=[*launch.secrets, *secret_names.values(launch.env)],
         rlimits={"CORE": 0},
     )
+    ticket.opening = opening_lines.of(ticket, attempt, held, launch)
+    return ticket
 
 
 def _own_limits(job: Job) -> dict[str, Any]:
@@ -133,10 +143,12 @@ def _own_limits(job: Job) -> dict[str, Any]:
     return {"processes": env.JOB_PROCESSES, "cpus_most": most}
 
 
-def _contained(job: Job, uid: int, *, listens: bool) -> dict[str, Any]:
-    """What tier 4 adds: the container, and the user inside of it where the engine takes ours."""
-    about = engines.user_of(containers().container, uid)
-    if listens or job.nodes > 1:  # others have to reach it
+def _contained(job: Job, uid: int, launch: Launch) -> dict[str, Any]:
+    """What tier 4 adds: the container, of the job's own image or the operator's, and the user inside."""
+    python = sys.executable if _mounts_python() else env.CONTAINER_PYTHON
+    about = engines.user_of(containers().container, uid) | {"python": python}
+    about |= launch.container
+    if launch.ports or job.nodes > 1:  # others have to reach it
         about |= {"network": "host"}
     return {"uid": uid if about["user"].startswith(f"{uid}:") else 0, "container": about}
 
@@ -284,33 +296,6 @@ def _lease_meeting_port(attempt: Attempt, held: Allocation) -> int:
             Allocation.objects.filter(pk=held.pk).update(port=port)
             return port
     raise NoPort(f"no free port for a meeting on {held.node}")
-
-
-def gang_environment(rank: int, address: str) -> dict[str, str]:
-    """Environment for torchrun, gloo and NCCL of one rank: address of rank 0, and the network interface to use.
-
-    `PET_…` are torchrun's own names for its options. Nothing is guessed from host names: nodes may not know each
-    other by name.
-    """
-    told = {
-        "PET_RDZV_CONF": f"is_host={'true' if rank == 0 else 'false'}",
-        "PET_LOCAL_ADDR": address,
-    }
-    interface = interface_of(address)
-    return told | {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface} if interface else told
-
-
-def interface_of(address: str) -> str:
-    """Name of this machine's network interface with an IPv4 address; "" where there is none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for _number, name in socket.if_nameindex():
-            try:
-                found = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-            except OSError:
-                continue
-            if socket.inet_ntoa(found[20:24]) == address:
-                return name
-    return ""
 
 
 def lease_port(held: Allocation) -> int:

@@ -17,9 +17,10 @@ from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import once
-from workers.images.models import Image, Visibility
+from workers.images.containers import adding
+from workers.images.models import Image, RegistryLogin, Visibility
 from workers.images.orders import ORDERING
-from workers.images.services import catalog, engines, images, saving
+from workers.images.services import boxes, catalog, engines, images, saving
 from workers.models import Job, VirtualCluster
 
 
@@ -46,21 +47,33 @@ class SaveIn(NamedIn):
     job = VisibleField(Job)
 
 
+class ContainerIn(NamedIn):
+    """A container image: registry.example.org/lab/torch:2.1, with the credentials of that registry."""
+
+    reference = serializers.CharField(max_length=300)
+    source = serializers.ChoiceField(Image.Source.choices, default=Image.Source.HUB)  # type: ignore[assignment]  # fields leave the class as it is made
+    policy = serializers.ChoiceField(Image.Policy.choices, default=Image.Policy.PINNED)
+    login = VisibleField(RegistryLogin, required=False, allow_null=True, default=None)
+
+
 class EditIn(StrictMixin, serializers.Serializer[Any]):
     description = serializers.CharField(max_length=500, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
 
 
 class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
-    """An image. `state` is new, building, saving, ready or failed; `message` says why it failed."""
+    """An image. `state` is new, building, saving, looking, ready or failed; `message` says why it failed."""
 
     owner = serializers.CharField(source="owner.username", allow_null=True, help_text="null: the platform's.")
     description = serializers.SerializerMethodField()
     state = serializers.CharField(source="status")
     message = serializers.CharField(source="why")
+    login = serializers.PrimaryKeyRelatedField[RegistryLogin](
+        read_only=True, help_text="Credentials of its registry, see registry-logins."
+    )
     size_bytes = serializers.IntegerField(source="total_bytes")
     requirements = serializers.SerializerMethodField()
-    facts = serializers.SerializerMethodField(help_text="python, torch, cuda, packages.")
+    facts = serializers.SerializerMethodField(help_text="python, torch, cuda, packages, architecture.")
     build_job = serializers.SerializerMethodField(help_text="The newest job that builds its engine.")
     used_by = serializers.IntegerField(source="used", help_text="How many jobs and images need it.")
     url = serializers.SerializerMethodField()
@@ -70,7 +83,7 @@ class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
         fields = [
             "id", "kind", "name", "tag", "description", "owner", "visibility", "built_in", "state", "message",
             "size_bytes", "unpacked_bytes", "sha256", "parent", "job", "build_job", "requirements", "facts",
-            "left_out", "used_by", "created_at", "url",
+            "left_out", "source", "reference", "digest", "policy", "login", "used_by", "created_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -81,7 +94,7 @@ class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
         return image.engine.requirements if image.engine else ""
 
     def get_facts(self, image: Image) -> dict[str, Any]:
-        return image.engine.facts if image.engine else {}
+        return image.contents
 
     def get_build_job(self, image: Image) -> int | None:
         return image.engine.job_id if image.engine else None
@@ -97,6 +110,9 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "create": Action.JOBS_SUBMIT,
         "build": Action.JOBS_SUBMIT,
         "save": Action.JOBS_SUBMIT,
+        "container": Action.JOBS_SUBMIT,
+        "look": Action.JOBS_SUBMIT,
+        "forget": Action.JOBS_CONTROL,
         "partial_update": Action.JOBS_SUBMIT,
         "destroy": Action.JOBS_SUBMIT,
     }
@@ -128,10 +144,9 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=None, responses=ImageOut)
     @action(detail=True, methods=["post"])
     def build(self, request: ApiRequest, pk: str) -> Response:
-        """Build an engine that is not there, or try one again that failed."""
-        rows = Image.objects.usable_by(request.user).filter(kind=Image.Kind.ENGINE)
-        image = get_object_or_404(rows, pk=pk)
-        engines.ensure(image, by=request.user)
+        """Build an engine that is not there, or try again what failed: a build, or the saving of one's own image."""
+        image = get_object_or_404(Image.objects.visible_to(request.user).makeable_by(request.user), pk=pk)
+        images.make(image, by=request.user)
         return self._answer(image)
 
     @extend_schema(request=SaveIn, responses={201: ImageOut})
@@ -144,6 +159,32 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if not Job.objects.editable_by(request.user).filter(pk=fields["job"].pk).exists():
             self.permission_denied(request)
         return self._answer(saving.request(by=request.user, **fields), 201)
+
+    @extend_schema(responses={204: None})
+    @action(detail=False, methods=["delete"], url_path="boxes/(?P<pk>[0-9]{1,18})")
+    def forget(self, request: ApiRequest, pk: str) -> Response:
+        """Delete the packages that were installed in a job, by its number; it starts from its image again."""
+        job: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=pk)
+        if not Job.objects.editable_by(request.user).filter(pk=job.pk).exists():
+            self.permission_denied(request)
+        boxes.forget(job, by=request.user)
+        return Response(status=204)
+
+    @extend_schema(request=ContainerIn, responses={201: ImageOut})
+    @action(detail=False, methods=["post"])
+    @once
+    def container(self, request: ApiRequest) -> Response:
+        """Add a container image; it is looked up at once. Ask for it until it is ready or failed."""
+        given = ContainerIn(data=request.data, context=self.get_serializer_context())
+        return self._answer(adding.add(user=request.user, **sent(given, adding.check, user=request.user)), 201)
+
+    @extend_schema(request=None, responses=ImageOut)
+    @action(detail=True, methods=["post"])
+    def look(self, request: ApiRequest, pk: str) -> Response:
+        """Look a container image up again: its tag may name another one now."""
+        image = self._own(request, pk)
+        adding.look_again(image)
+        return self._answer(image)
 
     @extend_schema(request=EditIn, responses=ImageOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:

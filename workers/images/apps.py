@@ -13,15 +13,21 @@ class ImagesConfig(AppConfig):
         from accounts.permissions import Action
         from accounts.services import audit
         from aiplatform.lib import search, sweeps
-        from workers import kinds
+        from workers import kinds, pins, placement
+        from workers.execution import launching
         from workers.images import messages, panel, searching
+        from workers.images.containers.launching import arrive
         from workers.images.kind import EngineKind
-        from workers.images.models import Image
+        from workers.images.models import Image, RegistryLogin
+        from workers.images.services import boxes, uses
         from workers.jobs import job_page
 
         kinds.register(EngineKind())
         messages.register()
+        pins.register(pins.Source("images", boxes.machines, boxes.kept))
         job_page.PANELS.register(job_page.Panel("image", "images/_panel.html", panel.shown, order=60))
+        placement.SOURCES.register(uses.tiers_of_waiting)
+        launching.ARRIVALS.register(arrive)
         sweeps.register("images.sweep")
         audit.register_verbs(messages.VERBS)
         acts.register(acts.Page(Image, "images:detail"))
@@ -37,4 +43,9 @@ class ImagesConfig(AppConfig):
             )
         )
         ownership.register(ownership.Owned("images", label, Image))
+        ownership.register(
+            ownership.Owned(
+                "registry_logins", pgettext_lazy("registry", "Credentials of registries"), RegistryLogin, named=False
+            )
+        )
         search.register("image", label, "images", needs=Action.JOBS_VIEW, find=searching.images)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MARK = "aiplatform.pth"
 _LOOK = """
 import json, platform, importlib.metadata as m
-found = {"python": platform.python_version(), "packages": len({d.name for d in m.distributions() if d.name})}
+found = {"python": platform.python_version(), "machine": platform.machine()}
+found["packages"] = len({d.name for d in m.distributions() if d.name})
 try:
     import torch
     found["torch"], found["cuda"] = torch.__version__, torch.version.cuda or ""
@@ -38,22 +39,22 @@ def main(plan: "dict[str, Any]") -> None:
         CalledProcessError: a step failed and said why.
     """
     target = Path(plan["target"])
-    _step(f"[environment] Python {plan['python']}", [plan["base"], "-I", "-m", "venv", "--clear", str(target)])
+    _step(f"[build] Python {plan['python']}", [plan["base"], "-I", "-m", "venv", "--clear", str(target)])
     python = str(target / "bin/python")
     if plan["requirements"].strip():
         wanted = Path(os.environ["TMPDIR"], "requirements.txt")
         wanted.write_text(plan["requirements"])
         pip = [python, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-cache-dir"]
-        _step("[environment] packages", [*pip, *index(plan["index"]), "--requirement", str(wanted)])
+        _step("[build] packages", [*pip, *index(plan["index"]), "--requirement", str(wanted)])
     _list = [python, "-I", "-m", "pip", "--disable-pip-version-check", "list", "--format", "freeze"]
-    _step("[environment] what is in it", _list)
+    _step("[build] what is in it", _list)
     if plan["platform"]:
         packages = next(target.glob("lib/python3*/site-packages"))
         (packages / MARK).write_text("".join(f"{folder}\n" for folder in plan["platform"]))
     keep_news_out(target)
     found = subprocess.run([python, "-I", "-c", _LOOK], stdout=subprocess.PIPE, text=True, check=True)
     _write(Path(os.environ["AIP_OUTPUT_DIR"], "engine.json"), json.loads(found.stdout))
-    print("[environment] ready", flush=True)
+    print("[build] ready", flush=True)
 
 
 def keep_news_out(target: Path) -> None:
@@ -88,4 +89,4 @@ if __name__ == "__main__":
     try:
         main(json.loads(Path(sys.argv[1]).read_text()))
     except subprocess.CalledProcessError as exc:
-        sys.exit(f"[environment] {' '.join(map(str, exc.cmd[:6]))} … ended with {exc.returncode}")
+        sys.exit(f"[build] {' '.join(map(str, exc.cmd[:6]))} … ended with {exc.returncode}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.models import User
 from workers.images.models import Image
@@ -18,7 +18,7 @@ class ImageChoice(forms.ModelChoiceField):
 
     def __init__(self, **more: Any) -> None:
         given = {
-            "label": gettext_lazy("Image"),
+            "label": pgettext_lazy("container", "Image"),
             "required": False,
             "empty_label": gettext_lazy("The platform's own programs"),
             "help_text": gettext_lazy("Where python and other programs come from."),

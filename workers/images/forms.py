@@ -7,7 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.titles import TITLE
 from workers.images.models import Image, Visibility
-from workers.images.services import engines
+from workers.images.services import compatibility, engines
+from workers.jobs.forms.resource_request import ResourceForm
+from workers.jobs.resource_request import Resources
 
 
 class NameFields(forms.Form):
@@ -48,3 +50,15 @@ class EditForm(forms.ModelForm):
         model = Image
         fields = ["description", "visibility"]
         widgets = {"description": forms.Textarea(attrs={"rows": 2})}
+
+
+def resources_of(form: ResourceForm) -> Resources:
+    """What a form with a choice of an image asks of the machines, half filled or not."""
+    image = form.cleaned_data.get("image")
+    return {**form.resources(), "needs": compatibility.needs_of(image).as_row()}
+
+
+def fit_words(form: ResourceForm) -> str:
+    """On which machines the chosen image runs; "" where none is chosen."""
+    image = form.cleaned_data.get("image")
+    return compatibility.sentence(image, cards=bool(form.cleaned_data.get("gpus_per_node"))) if image else ""

@@ -16,6 +16,12 @@ IMAGE = {
     ),
     "gone": Wording(_("The image %(name)s was deleted. Start a new job with another one.")),
     "not_yours": Wording(_("The image %(name)s is no longer there for its owner. Choose another one.")),
+    "old_driver": Wording(
+        _("The driver of %(node)s, %(driver)s, is too old for CUDA %(cuda)s of the image. Choose another one.")
+    ),
+    "other_processor": Wording(
+        _("The image was built for processors of kind %(needed)s, %(node)s has %(there)s. Choose another one.")
+    ),
     "elsewhere": Wording(
         _(
             "Its packages lie on the machine %(node)s, and it was placed on %(other)s. Restore it when that machine "
@@ -28,6 +34,61 @@ IMAGE = {
     "in_container": Wording(
         _("The machine %(node)s runs jobs in containers, which bring their own programs. Start it without an image.")
     ),
+    "needs_container": Wording(
+        _(
+            "The image %(name)s runs in a container, and the machine %(node)s offers isolation tier "
+            "%(tier)s. Restore it when a machine with tier 4 has room."
+        )
+    ),
+    "not_ready": Wording(_("The image %(name)s was not found so far. Look it up again on its page.")),
+    "not_on_machine": Wording(
+        _("The container image %(name)s is not on the machine %(node)s. Ask an operator to load it there.")
+    ),
+    "not_fetched": Wording(_("The image %(name)s could not be fetched: %(why)s"), why=wording.nested("why")),
+    "on_its_way": Wording(_("The image %(name)s is being fetched.")),
+    "fetch_gave_up": Wording(_("Fetching it was interrupted %(count)s times. Restore the job to try again.")),
+    "look_failed": Wording(_("It could not be looked up: %(error)s")),
+    "load_failed": Wording(_("The container engine did not take it: %(error)s")),
+    "no_engine_here": Wording(_("The machine %(node)s no longer offers containers. Ask an operator.")),
+    "registry_bad_ca": Wording(_("The certificate authority of %(host)s is no certificate in PEM. Paste it whole.")),
+    "registry_checksum": Wording(_("%(host)s gave something else than %(what)s. Try again, or ask who keeps it.")),
+    "registry_credentials": Wording(_("%(host)s does not take these credentials, or they may not read this image.")),
+    "registry_sign_in": Wording(
+        _("%(host)s wants credentials, or has no such image. Add credentials and choose them.")
+    ),
+    "registry_not_found": Wording(_("%(host)s has no image %(what)s. Look at its name and its tag.")),
+    "registry_too_many": Wording(_("%(host)s was asked too often. Wait, or sign in there with credentials.")),
+    "registry_answered": Wording(_("%(host)s answered as no registry does (%(status)s). Look at its name.")),
+    "registry_insecure": Wording(_("%(host)s leads to an address without HTTPS, which is not followed.")),
+    "registry_silent": Wording(_("%(host)s does not answer: %(error)s")),
+    "registry_slow": Wording(_("%(host)s answers too slowly. Try again later, or use a registry that is nearer.")),
+    "registry_stranger": Wording(
+        _(
+            "%(host)s leads to %(other)s, which asks for credentials; they are for %(host)s alone. Ask who keeps that "
+            "registry."
+        )
+    ),
+    "registry_not_allowed": Wording(_("%(host)s is not among the registries that may be used here. Ask an operator.")),
+    "registry_unknown": Wording(_("There is no machine called %(host)s. Look at the registry's name.")),
+    "registry_inner": Wording(
+        _("%(host)s is an address of an inner network. An operator may allow it by its whole name in AIP_REGISTRIES.")
+    ),
+    "registry_certificate": Wording(
+        _("The certificate of %(host)s is not valid: %(error)s. Add its certificate authority to the credentials.")
+    ),
+    "registry_sealed": Wording(
+        _("The credentials of %(host)s were kept under another secret key of the platform. Type the password again.")
+    ),
+    "registry_joined": Wording(
+        _(
+            "The credentials of %(host)s can be opened on the server alone, so the machine %(node)s cannot fetch this "
+            "image. Use one that needs no credentials, or let an operator load it onto that machine and add it as one "
+            "that is there already."
+        )
+    ),
+    "registry_no_linux": Wording(_("%(host)s has this image for no Linux machine.")),
+    "registry_no_image": Wording(_("What %(host)s has under this name is no container image that can be run.")),
+    "registry_other_machines": Wording(_("%(host)s has this image for %(names)s alone, and this machine is %(own)s.")),
     "no_layers": Wording(
         _(
             "The machine %(node)s cannot lay a saved image over its engine: that takes bubblewrap 0.11 and isolation "
@@ -40,11 +101,26 @@ IMAGE = {
             "operator to set AIP_BOX_ROOT to a local disk."
         )
     ),
+    "closed_unknown": Wording(
+        _(
+            "It was not found out which files of the machine %(node)s are closed to others, so its folders are not "
+            "opened: %(error)s. Start it again; if that does not help, ask an operator."
+        )
+    ),
     "layer_broken": Wording(_("The saved image %(name)s cannot be unpacked: %(why)s"), why=wording.nested("why")),
     "box_in_use": Wording(_("Its packages are just being saved. It starts when that is done.")),
     "save_failed": Wording(_("It could not be saved: %(error)s")),
     "save_gave_up": Wording(_("It was interrupted %(count)s times while it was saved. Save it again.")),
     "no_rest": Wording(_("Its processes did not come to rest within %(seconds)s s. Save it again, or stop it first.")),
+    "not_still": Wording(
+        _("Its processes went on while they were saved, so nothing was kept. Stop the job, then save it again.")
+    ),
+    "machine_away": Wording(
+        _(
+            "Its packages lie on the machine %(node)s, which does not answer. Save it again when the machine is back, "
+            "or delete it."
+        )
+    ),
     "box_gone": Wording(_("Its packages are no longer on the machine %(node)s.")),
     "box_lost": Wording(
         _(
@@ -66,6 +142,10 @@ VERBS = {
     "image_built": _("asked for the image"),
     "image_saved": _("saved the image"),
     "image_deleted": _("deleted the image"),
+    "image_added": _("added the container image"),
+    "registry_login_added": _("added credentials of a registry"),
+    "registry_login_changed": _("changed credentials of a registry"),
+    "registry_login_deleted": _("deleted credentials of a registry"),
 }
 
 

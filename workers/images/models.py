@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -10,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
-from workers.images.querysets import ImageQuerySet
+from workers.images.querysets import ImageQuerySet, NodeCopyQuerySet, RegistryLoginQuerySet
 from workers.models import Job
 
 
@@ -18,6 +20,7 @@ class State(models.TextChoices):
     NEW = "new", _("Not built yet")
     BUILDING = "building", _("Being built")
     SAVING = "saving", _("Being saved")
+    LOOKING = "looking", _("Being looked up")
     READY = "ready", _("Ready")
     FAILED = "failed", _("Failed")
 
@@ -49,14 +52,49 @@ class Engine(models.Model):
         return self.digest[:12]
 
 
+class RegistryLogin(models.Model):
+    """Credentials of a registry of container images. The password is kept sealed and never shown again."""
+
+    host = models.CharField(_("registry"), max_length=255)  # as it stands before the first slash of its images
+    username = models.CharField(_("username"), max_length=200, blank=True)  # "": nobody signs in, only `ca` counts
+    secret = models.TextField(blank=True, editable=False)  # {"password"}, see aiplatform.lib.sealed
+    ca = models.TextField(_("certificate authority"), blank=True)  # PEM, believed besides the machine's own
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="registry_logins")
+    visibility = models.CharField(_("usable by"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    created_at = models.DateTimeField(default=now)
+    tested_at = models.DateTimeField(null=True, blank=True)
+    message = MessageField()  # why the last test failed; none where it went well
+
+    objects = RegistryLoginQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["host", "username", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "host", "username"], name="registry_login_once_per_owner")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.username}@{self.host}" if self.username else self.host
+
+
 class Image(models.Model):
-    """What a job's programs come from: an engine, or layers that people saved on top of one."""
+    """What a job's programs come from: an engine, layers that people saved on top of one, or a container image."""
 
     class Kind(models.TextChoices):
         ENGINE = "engine", _("Engine")
         SAVED = "saved", _("Saved environment")
+        CONTAINER = "container", _("Container image")
 
-    kind = models.CharField(max_length=8, choices=Kind)
+    class Source(models.TextChoices):
+        LOCAL = "local", _("On the machines already")
+        HUB = "hub", _("Docker Hub")
+        REGISTRY = "registry", _("Another registry")
+
+    class Policy(models.TextChoices):
+        PINNED = "pinned", _("The one that was found when it was added")
+        NEWEST = "newest", _("The newest of its tag, asked for each new job")
+
+    kind = models.CharField(max_length=10, choices=Kind)
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
     tag = models.CharField(_("tag"), max_length=50, blank=True, validators=[TITLE])
     description = models.CharField(_("description"), max_length=500, blank=True)
@@ -75,6 +113,13 @@ class Image(models.Model):
     unpacked_bytes = models.PositiveBigIntegerField(default=0)
     files = models.PositiveBigIntegerField(default=0)
     left_out = models.JSONField(default=list)  # names of what was not taken along
+    # what a container image adds
+    source = models.CharField(_("source"), max_length=10, choices=Source, blank=True)
+    reference = models.CharField(_("reference"), max_length=300, blank=True)  # see containers.reference
+    digest = models.CharField(max_length=80, blank=True)  # what its tag named when it was looked at last
+    login = models.ForeignKey(RegistryLogin, models.PROTECT, null=True, blank=True, related_name="images")
+    policy = models.CharField(_("which one"), max_length=8, choices=Policy, default=Policy.PINNED)
+    facts = models.JSONField(default=dict)  # os, architecture, created, python, torch, cuda, as it says of itself
     # who saves it now, see aiplatform.lib.claims
     holder = models.CharField(max_length=200, blank=True, editable=False)
     renewed_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -94,8 +139,8 @@ class Image(models.Model):
 
     @property
     def status(self) -> State:
-        """How far it is: a saved one's own state, else that of its engine."""
-        if self.kind == self.Kind.SAVED:
+        """How far it is: its own state, an engine's is that of the engine."""
+        if self.kind != self.Kind.ENGINE:
             return State(self.state)
         return State(self.engine.state) if self.engine else State.NEW
 
@@ -111,7 +156,12 @@ class Image(models.Model):
     @property
     def total_bytes(self) -> int:
         """What it takes on disk: an engine's folder, or the packed layer."""
-        return self.size_bytes if self.kind == self.Kind.SAVED else self.engine.size_bytes if self.engine else 0
+        return self.size_bytes if self.kind != self.Kind.ENGINE else self.engine.size_bytes if self.engine else 0
+
+    @property
+    def contents(self) -> dict[str, Any]:
+        """Facts by name: python, torch, cuda, packages, architecture, as far as they are known."""
+        return self.engine.facts if self.kind != self.Kind.CONTAINER and self.engine else self.facts
 
 
 class ImageUse(models.Model):
@@ -121,6 +171,7 @@ class ImageUse(models.Model):
     image = models.ForeignKey(Image, models.SET_NULL, null=True, related_name="uses")
     engine = models.ForeignKey(Engine, models.PROTECT, null=True, related_name="uses")  # from its first start on
     name = models.CharField(max_length=160)  # also after the image is gone
+    digest = models.CharField(max_length=80, blank=True)  # of a container image: the same in every attempt
     boxed = models.BooleanField(default=False)
     node = models.CharField(max_length=100, blank=True)  # where the box lies; "": nowhere yet
     size_bytes = models.PositiveBigIntegerField(default=0)  # of the box, when it was last measured
@@ -128,3 +179,29 @@ class ImageUse(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class NodeCopy(models.Model):
+    """A container image on one machine: being fetched from its registry, there, or failed to come."""
+
+    image = models.ForeignKey(Image, models.CASCADE, related_name="copies")
+    digest = models.CharField(max_length=80)
+    node = models.CharField(max_length=100)
+    state = models.CharField(max_length=10, choices=State, default=State.NEW, editable=False)
+    message = MessageField()  # why it failed
+    done_bytes = models.PositiveBigIntegerField(default=0)
+    total_bytes = models.PositiveBigIntegerField(default=0)
+    changed_at = models.DateTimeField(default=now)
+    # who fetches it now, see aiplatform.lib.claims
+    holder = models.CharField(max_length=200, blank=True, editable=False)
+    renewed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    tries = models.PositiveIntegerField(default=0, editable=False)
+
+    objects = NodeCopyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["node", "pk"]
+        constraints = [models.UniqueConstraint(fields=["image", "digest", "node"], name="container_copy_once_per_node")]
+
+    def __str__(self) -> str:
+        return f"{self.image_id} on {self.node}"

@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.permissions import Action
+from workers import held_back, wait_reasons
 from workers.images.models import Image, ImageUse
-from workers.images.services import saving
+from workers.images.services import boxes, saving
 from workers.models import Job
 
 
@@ -19,10 +20,12 @@ def shown(job: Job, user: User) -> dict[str, Any] | None:
     if use is None:
         return None
     seen = use.image and Image.objects.visible_to(user).filter(pk=use.image.pk).exists()
+    away = held_back.by_machine({use.node} if use.boxed and use.node and job.is_final else ()).get(use.node)
     own = Job.objects.editable_by(user).filter(pk=job.pk).exists()
     return {
         "use": use,
         "url": reverse("images:detail", args=[use.image.pk]) if seen and use.image else "",
+        "away": wait_reasons.sentence(away.code, away.args) if away else "",  # what a restored job would wait for
         "can_save": own and user.can(Action.JOBS_SUBMIT) and not saving.why_not(job),
-        "can_forget": own and user.can(Action.JOBS_CONTROL) and job.is_final and bool(use.boxed and use.node),
+        "can_forget": own and user.can(Action.JOBS_CONTROL) and boxes.can_forget(job) and bool(use.boxed and use.node),
     }

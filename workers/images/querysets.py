@@ -23,10 +23,16 @@ class ImageQuerySet(OwnedQuerySet):
         """As for everything owned; what the platform brings along nobody changes."""
         return super().editable_by(user).filter(built_in="")
 
+    def makeable_by(self, user: User) -> Self:
+        """Engines that this person may have built, and images of theirs that may be saved again."""
+        rows = type(self)(self.model)
+        engines = Q(kind="engine", pk__in=rows.usable_by(user).values("pk"))
+        return self.filter(engines | Q(kind="saved", pk__in=rows.editable_by(user).values("pk")))
+
     def for_list(self) -> Self:
         """With owner, engine and parent; `used`: how many jobs and images need it."""
         jobs = self._counted("uses", ~Q(job__state__in=FINAL) | Q(boxed=True) & ~Q(node=""))
-        return self.select_related("owner", "engine__job", "parent").annotate(
+        return self.select_related("owner", "engine__job", "parent", "login").annotate(
             used=jobs + self._counted("children", Q())
         )
 
@@ -47,4 +53,23 @@ class ImageQuerySet(OwnedQuerySet):
 
     def startable(self) -> Self:
         """What a new job may name: what is ready, or is built when somebody asks for it."""
-        return self.filter(Q(kind="engine") | Q(kind="saved", state="ready"))
+        return self.filter(Q(kind="engine") | Q(kind__in=("saved", "container"), state="ready"))
+
+
+class RegistryLoginQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+
+    def usable_by(self, user: User) -> Self:
+        """Own ones and those shared with one's groups; not even operators use another's."""
+        mates = self.model._meta.apps.get_model("accounts", "User")._default_manager.filter(user_groups__users=user)
+        return self.filter(Q(owner=user) | Q(visibility="group", owner__in=mates.values("pk")))
+
+    def for_list(self) -> Self:
+        """With owner; `used`: how many images need it."""
+        return self.select_related("owner").annotate(used=Count("images"))
+
+
+class NodeCopyQuerySet(OwnedQuerySet):
+    owner_path = "image__owner"
+    visibility_path = "image__visibility"
+    shared = ("images.image", "image")

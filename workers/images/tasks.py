@@ -8,6 +8,7 @@ from celery import shared_task
 
 from aiplatform.lib.enqueue import enqueue
 from workers import queues
+from workers.images.containers import adding, copies, tidying
 from workers.images.models import ImageUse
 from workers.images.services import boxes, engines, images, places, saving
 from workers.models import Node
@@ -19,6 +20,18 @@ log = logging.getLogger(__name__)
 def save(image_id: int) -> None:
     """Save one image, on the machine where its box lies. Safe to run twice."""
     saving.run(image_id)
+
+
+@shared_task(name="images.look", ignore_result=True)
+def look(image_id: int) -> None:
+    """Look a container image up in its registry. Safe to run twice."""
+    adding.run(image_id)
+
+
+@shared_task(name="images.fetch", ignore_result=True)
+def fetch(copy_id: int) -> None:
+    """Fetch a container image for this machine. Safe to run twice."""
+    copies.run(copy_id)
 
 
 @shared_task(name="images.clean", ignore_result=True)
@@ -45,12 +58,16 @@ def tidy() -> None:
     for parent in (places.box(0).parent, places.engine("0").parent):
         places.finish_removals(parent)
     images.clean_layers()
+    tidying.tidy_engine()
 
 
 @shared_task(name="images.sweep", ignore_result=True)
 def sweep() -> None:
     """Continue what a lost message or a dead worker left: saves, builds, forgotten engines; each machine tidies up."""
     saving.go_on()
+    saving.sweep_files()
+    adding.go_on()
+    tidying.tidy_blobs()
     engines.settle()
     engines.forget_unused()
     for name in Node.objects.exclude(state=Node.State.REMOVED).values_list("name", flat=True):

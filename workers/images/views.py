@@ -14,11 +14,12 @@ from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from workers.images import usage
 from workers.images.forms import BuildForm, EditForm, SaveForm
-from workers.images.models import Image, State
+from workers.images.models import Image, NodeCopy, State
 from workers.images.orders import ORDERING
-from workers.images.services import archive, boxes, catalog, engines, images, layers, saving, uses
+from workers.images.services import archive, boxes, catalog, compatibility, engines, images, layers, saving, uses
 from workers.models import Job
 
+ALIVE = (State.BUILDING, State.SAVING, State.LOOKING)
 KINDS = [("", gettext_lazy("All kinds")), *Image.Kind.choices]
 
 
@@ -34,7 +35,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     page = ORDERING.page(request, rows)
     for image in page:
         image.about = catalog.about(image)
-    alive = any(image.status in (State.BUILDING, State.SAVING) for image in page)
+    alive = any(image.status in ALIVE for image in page)
     context = {"page": page, "kinds": KINDS, "refresh": alive}
     return render(request, "images/_table.html" if request.htmx else "images/list.html", context)
 
@@ -59,14 +60,20 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     image = get_object_or_404(Image.objects.visible_to(request.user).for_list(), pk=pk)
     seen = Job.objects.visible_to(request.user)
     job = image.job if image.kind == Image.Kind.SAVED else image.engine.job if image.engine else None
+    may_edit = Image.objects.editable_by(request.user).filter(pk=pk).exists()
     context = {
         "image": image,
         "about": catalog.about(image),
         "chain": layers.chain(image)[:-1],
         "job": seen.filter(pk=job.pk).first() if job else None,
         "users": usage.users_of(image) if request.user.sees_everything or image.owner == request.user else [],
-        "may_edit": Image.objects.editable_by(request.user).filter(pk=pk).exists(),
-        "refresh": image.status in (State.BUILDING, State.SAVING),
+        "may_edit": may_edit,
+        "refresh": image.status in ALIVE,
+        "can_save": may_edit and image.kind == Image.Kind.SAVED and image.status == State.FAILED and image.job,
+        "can_look": image.kind == Image.Kind.CONTAINER and image.status != State.LOOKING,
+        "copies": NodeCopy.objects.visible_to(request.user).filter(image=image),
+        "machines": compatibility.machines(image) if request.user.can(Action.CLUSTER_VIEW) else [],
+        "needs": compatibility.needs_of(image),
         "can_build": image.kind == Image.Kind.ENGINE and image.status in (State.NEW, State.FAILED),
     }
     return render(request, "images/_facts.html" if request.htmx else "images/detail.html", context)
@@ -75,10 +82,10 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.JOBS_SUBMIT)
 @require_POST
 def build(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Build an engine that is not there, or try one again that failed."""
-    image = get_object_or_404(Image.objects.usable_by(request.user).filter(kind=Image.Kind.ENGINE), pk=pk)
+    """Build an engine that is not there, or try again what failed: a build, or the saving of one's own image."""
+    image = get_object_or_404(Image.objects.visible_to(request.user).makeable_by(request.user), pk=pk)
     with refusals_said(request):
-        engines.ensure(image, by=request.user)
+        images.make(image, by=request.user)
     return redirect("images:detail", pk)
 
 

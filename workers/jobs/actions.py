@@ -16,7 +16,7 @@ from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
 from workers import kinds, scheduler_wakeup
-from workers.jobs import approval, buttons, checkpoints, resource_request, transitions
+from workers.jobs import approval, buttons, checkpoints, resource_request, root_rights, transitions
 from workers.models import Dependency, Job, Node
 from workers.states import COMPLETED, FINAL, Desired, Event, IllegalMove, JobState, Reason
 
@@ -159,6 +159,7 @@ def restore(
     button = next(button for button in buttons.of(fresh) if button.verb == "restore")
     if not button.allowed:
         raise IllegalMove(button.why, state=fresh.state, verb="restore")
+    root_rights.check_restore(fresh)
     kinds.get(fresh.kind).check_restore(fresh)
     folder = checkpoints.own_checkpoint(fresh, checkpoint) if checkpoint else checkpoints.newest_checkpoint(fresh)
     spec = {**fresh.spec, **(changes or {})}
@@ -178,7 +179,8 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
 
     Args:
         why: "urgent", "guarantee" (the devices were borrowed), "window" (the machines are kept for other work)
-            or "turn" (it was let ahead of a job that waited longer).
+            "turn" (it was let ahead of a job that waited longer) or "idle" (nobody uses it: it then waits, paused, for
+            its owner).
 
     Raises:
         IllegalMove: it does not run, is ending already, or has not run for long enough.
@@ -192,7 +194,8 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     if why != "guarantee" and now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
     message = wording.message(f"job.room_for_{why}", job=for_job)
-    return transitions.request_room(job, Desired.RELEASE, message, makes_room_for=for_job)
+    columns = {"reason": Reason.IDLE} if why == "idle" else {}
+    return transitions.request_room(job, Desired.RELEASE, message, makes_room_for=for_job, **columns)
 
 
 @transaction.atomic

@@ -44,7 +44,10 @@ LABELS = {
 
 def of(job: Job) -> list[Button]:
     """All buttons of a job in their usual order."""
-    can = kinds.capabilities_of(job)
+    return _all(job, kinds.capabilities_of(job))
+
+
+def _all(job: Job, can: Capabilities) -> list[Button]:
     found = []
     for verb, (label, icon) in LABELS.items():
         asks = ""
@@ -64,10 +67,11 @@ def shown(job: Job) -> list[Button]:
     What runs an ended job again stands in a menu of its own, see `again`.
     """
     paused = job.state == S.PAUSED or job.desired == Desired.PAUSE
+    can = kinds.capabilities_of(job)
     left_out = {"restore", "pause" if paused else "continue"}
-    if not kinds.capabilities_of(job).suspend:
+    if not can.suspend:
         left_out.add("suspend")
-    return [button for button in of(job) if button.verb not in left_out]
+    return [button for button in _all(job, can) if button.verb not in left_out]
 
 
 ABOUT = {
@@ -82,7 +86,7 @@ def again(job: Job, user: User, *, may_control: bool) -> list[Way]:
     about = {**ABOUT, "restore": kinds.about_restore(job) or ABOUT["restore"]}
     own = [
         Way(button.verb, button.label, button.icon, about[button.verb], verb=button.verb, why=button.why)
-        for button in of(job)
+        for button in _all(job, can)
         if may_control and button.verb in ABOUT and (can.pause or can.restore)
     ]
     return own + kinds.again_of(job, user)

@@ -14,9 +14,12 @@ from accounts.permissions import Action
 from aiplatform.lib.registry import Registry
 from workers import kinds, run_time
 from workers.clusters import cluster_use
-from workers.jobs import buttons
+from workers.jobs import buttons, job_tabs
 from workers.models import Allocation, Attempt, Device, Job, JobEvent
 from workers.states import JobState
+
+EVENTS_SHOWN = 200
+NEWEST_EVENTS = 6  # on the overview
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,16 @@ class Panel:
         template: a partial; it gets `job` and, as `panel`, what `context` answers.
         context: what it shows of a job to a person who may see the job; None shows nothing until the job moves.
         order: place among the panels; equal ones by name.
+        tab: the tab that it stands in, see workers.jobs.job_tabs.
+        also: another one.
     """
 
     name: str
     template: str
     context: Callable[[Job, User], dict[str, Any] | None]
     order: int = 100
+    tab: str = job_tabs.OVERVIEW
+    also: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,10 @@ class ShownPanel:
 PANELS: Registry[Panel] = Registry("panel of job pages", order=lambda panel: (panel.order, panel.name))
 
 
-def panels(job: Job, user: User, *, only: str = "") -> list[ShownPanel]:
-    """What rooms above add to the page of this job, in order; `only` names the one that is wanted."""
-    return [
-        ShownPanel(panel.name, panel.template, panel.context(job, user)) for panel in PANELS if only in {"", panel.name}
-    ]
+def panels(job: Job, user: User, *, tab: str = "", only: str = "") -> list[ShownPanel]:
+    """What rooms above add to the page of this job, in order: to one tab, or the one panel that is wanted."""
+    wanted = [panel for panel in PANELS if only in {"", panel.name} and (not tab or tab in {panel.tab, panel.also})]
+    return [ShownPanel(panel.name, panel.template, panel.context(job, user)) for panel in wanted]
 
 
 def context(job: Job, user: User) -> dict[str, Any]:
@@ -104,9 +110,9 @@ def context(job: Job, user: User) -> dict[str, Any]:
     }
 
 
-def events(job: Job) -> list[JobEvent]:
-    """The job's events, newest first, at most 200."""
-    return list(job.events.select_related("by").order_by("-pk")[:200])
+def events(job: Job, most: int = EVENTS_SHOWN) -> list[JobEvent]:
+    """The job's events, newest first."""
+    return list(job.events.select_related("by").order_by("-pk")[:most])
 
 
 def places(attempt: Attempt) -> list[Place]:

@@ -11,9 +11,9 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
-from workers import planner_input
+from workers import machine_needs, planner_input
 from workers.clusters import bounds
-from workers.device_kinds import rules
+from workers.device_kinds import CPU, GPU, KINDS, rules
 from workers.models import Device, Job, Node, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE
 from workers.planner.snapshot import Request
@@ -30,12 +30,15 @@ class Resources(TypedDict, total=False):
         cluster: where it runs, see `cluster_for`.
         nodes: machines; all or none of them start.
         gpus_per_node: cards on each node; 0 runs on `cpus` cores instead.
-        device_kind: which kind of cards, see `device_kinds`.
+        device_kind: which kind of cards, see `device_kinds`; "cpu" is the processor, without cards.
+        device_model: which model of them; "" takes any.
+        needs: what its image needs of a machine, see `machine_needs`.
         share: eighths of one card; 8 is whole cards.
         card_memory_mib: least memory that share must amount to; 0: whatever the card has.
         cpus: cores per node.
         memory_mib: most host memory per node, above which it is ended; 0: as much as the cluster allows a job.
         priority: 0 to 99, higher starts first; 100 is urgent.
+        root_inside: its programs are root of a user namespace of their own; for people who may.
         preemptible: may make room for urgent work and go on later.
         max_runtime: None is the cluster's limit, or none.
     """
@@ -44,11 +47,14 @@ class Resources(TypedDict, total=False):
     nodes: int
     gpus_per_node: int
     device_kind: str
+    device_model: str
+    needs: dict[str, int | str]
     share: int
     card_memory_mib: int
     cpus: float
     memory_mib: int
     priority: int
+    root_inside: bool
     preemptible: bool
     max_runtime: timedelta | None
 
@@ -107,6 +113,9 @@ def request_of(requested: Resources) -> Request:
         share=requested.get("share", SHARES_PER_DEVICE),
         device_kind=requested.get("device_kind", "gpu"),
         card_memory_mib=requested.get("card_memory_mib", 0),
+        root_inside=requested.get("root_inside", False),
+        device_model=requested.get("device_model", ""),
+        needs=machine_needs.of_row(requested.get("needs") or {}),
     )
 
 
@@ -120,7 +129,10 @@ def bounded(requested: Resources) -> Resources:
     cpus, memory_mib = bounds.check(
         requested["cluster"], kind, requested.get("cpus", 1.0), requested.get("memory_mib", 0)
     )
-    return {**requested, "cpus": cpus, "memory_mib": memory_mib}
+    bound: Resources = {**requested, "cpus": cpus, "memory_mib": memory_mib}
+    if not requested.get("gpus_per_node", 0):  # cards that it takes after a restore are of the usual kind
+        bound |= {"device_kind": GPU.name, "device_model": ""}
+    return bound
 
 
 def check_shape(requested: Resources) -> None:
@@ -143,6 +155,8 @@ def check_shape(requested: Resources) -> None:
         if gpus < 0:
             raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
     with found:
+        _check_kind(requested.get("device_kind", GPU.name), gpus)
+    with found:
         if not 0 < cpus <= MOST_CPUS:
             raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
     with found:
@@ -154,6 +168,15 @@ def check_shape(requested: Resources) -> None:
     with found:
         _check_share(requested, share, gpus, nodes)
     found.end()
+
+
+def _check_kind(kind: str, gpus: int) -> None:
+    if kind not in KINDS:
+        raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="device_kind")
+    if kind == CPU.name and gpus:
+        raise Invalid(
+            _("The processor has no cards. Ask for 0 cards, or choose another type of device."), field="gpus_per_node"
+        )
 
 
 def _check_share(requested: Resources, share: int, gpus: int, nodes: int) -> None:

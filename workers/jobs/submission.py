@@ -12,7 +12,8 @@ from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
-from workers.jobs import approval, resource_request
+from workers.device_kinds import rules
+from workers.jobs import approval, resource_request, root_rights
 from workers.jobs import following as following_jobs
 from workers.jobs.arrays import Indices
 from workers.jobs.following import NOTHING, Following
@@ -120,10 +121,18 @@ def check(owner: User, kind: str, following: Following = NOTHING, /, **requested
     found = Refusals()
     with found:
         following_jobs.check(owner, following)
+    with found:
+        wanted = requested.get("device_kind", "gpu")
+        if requested.get("gpus_per_node", 0) and wanted not in about.device_kinds:
+            facts = {"kind": about.label, "device": rules(wanted).label}
+            said = _("%(kind)s does not compute on cards of kind %(device)s. Choose another type of device.")
+            raise Invalid(said % facts, field="device_kind")
     shaped = False
     with found:
         resource_request.check_shape(requested)
         shaped = True
+    with found:
+        root_rights.check(owner, about, requested.get("root_inside", False))
     with found:
         resource_request.check_priority(owner, requested.get("priority", 0))
     with found:

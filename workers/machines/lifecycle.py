@@ -24,7 +24,7 @@ from accounts.models import User
 from accounts.services import audit
 from aiplatform import env
 from aiplatform import secrets as kept
-from aiplatform.lib import wording
+from aiplatform.lib import inner_port, wording
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
 from aiplatform.lib.wording import Message
 from workers import scheduler_wakeup
@@ -163,6 +163,12 @@ def probe(*, name: str, machine: str, probe: str, content: str) -> None:
     if not known.exclude(state=Node.State.REMOVED).exists():
         raise JoinTokenInvalid(_("No machine of this name has joined. Make a token on the page Resources."))
     _prove_shared(probe, content)
+
+
+def reaches(name: str) -> bool:
+    """Whether this machine gets to the port by which jobs of a node are entered; asked by the node itself."""
+    node = Node.objects.filter(name__iexact=name).first()
+    return node is not None and inner_port.answers(node.address, env.EXEC_PORT)
 
 
 def claim(name: str, machine: str, *, rejoin: bool) -> Node:

@@ -7,7 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
+from workers import pins
 from workers.machines.nodes import NodeView
 from workers.models import Job
 
@@ -35,6 +38,18 @@ def services(view: NodeView, user: User) -> list[Service]:
         job = known.get(number) if number else None
         found.append(Service(one["name"], one["pid"], one["memory_mib"], one["up_s"], job, number is not None))
     return found
+
+
+def kept(name: str) -> str:
+    """What jobs keep on the machine, for whoever is about to drain or remove it; "" for nothing."""
+    found = pins.kept().get(name)
+    if found is None:
+        return ""
+    said = _(
+        "Own packages of jobs lie on this machine (%(live)s running, %(waiting)s waiting, %(over)s stopped). They start"
+        " nowhere else: while it is drained or away they wait for it."
+    )
+    return said % vars(found)
 
 
 def _job_of(run: str) -> int | None:

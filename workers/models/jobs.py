@@ -48,12 +48,15 @@ class Job(models.Model):
     nodes = models.PositiveSmallIntegerField(default=1)
     gpus_per_node = models.PositiveSmallIntegerField(default=0)  # 0: CPU only
     device_kind = models.CharField(max_length=8, default="gpu")  # kind of the cards asked for, see device_kinds
+    device_model = models.CharField(max_length=100, blank=True)  # model of the cards asked for, "" takes any
+    needs = models.JSONField(default=dict, blank=True)  # of a machine, by its image: {"cuda": 12040, "arch": "x86_64"}
     share = models.PositiveSmallIntegerField(default=8)  # eighths of each card
     card_memory_mib = models.PositiveIntegerField(default=0)  # least memory of that share; 0: any
     memory_mib = models.PositiveIntegerField(default=0)  # most host memory per node; 0: no bound
     cpus = models.FloatField(default=1.0)  # cores per node: threads, and CPU shares when gpus_per_node is 0
     priority = models.SmallIntegerField(default=0)  # higher starts first; >= URGENT is the urgent tier
     preemptible = models.BooleanField(default=False)
+    root_inside = models.BooleanField(default=False)  # its programs are root of a user namespace of their own
     max_runtime = models.DurationField(null=True, blank=True)  # None: no limit
     more_time = models.DurationField(default=timedelta, editable=False)  # granted beyond the limit
     restart = models.CharField(max_length=12, choices=Restart, default=Restart.NEVER)
@@ -102,6 +105,11 @@ class Job(models.Model):
     def get_state_display(self) -> str:  # type: ignore[no-redef]  # takes the place of what Django makes
         """Its state in words; Django's own gathers the words of all states at each call."""
         return str(_STATE_WORDS.get(self.state, self.state))
+
+    @property
+    def ranks(self) -> range:
+        """Its machines, counted from 0."""
+        return range(self.nodes)
 
     @property
     def is_final(self) -> bool:

@@ -41,6 +41,7 @@ class Node(models.Model):
     cpu_cores = models.PositiveIntegerField(default=1)
     memory_mib = models.PositiveIntegerField(default=0)
     sandbox_tier = models.PositiveSmallIntegerField(default=0)
+    root_inside = models.BooleanField(default=False)  # jobs may be root inside, see workers.supervisor.root_inside
     evicts = models.BooleanField(default=False)  # set by an operator, see machines/eviction_policy.py
     evict_can = models.JSONField(default=dict)  # what its agent found out: {"driver", "tier", "library", "why"}
     evict_proof = models.JSONField(default=dict)  # of a real card: {"driver", "tier", "ok", "message", "at", "seconds"}

@@ -40,9 +40,10 @@ class Piece:
     attempt: int
 
 
-def path_of(job: Job, attempt: int | None = None) -> Path:
-    """The log file of an attempt, the newest by default. It may not exist yet."""
-    return RunDir.of(job.pk, attempt or job.attempt_number).log
+def path_of(job: Job, attempt: int | None = None, rank: int = 0) -> Path:
+    """The log file of one machine of an attempt, the newest by default. It may not exist yet."""
+    run = RunDir.of(job.pk, attempt or job.attempt_number)
+    return run.path / "ranks" / str(rank) / records.LOG if rank else run.log
 
 
 def size_of(path: Path) -> int:
@@ -70,13 +71,13 @@ def size_of(path: Path) -> int:
         return quota
 
 
-def open_whole(job: Job, attempt: int) -> int:
+def open_whole(job: Job, attempt: int, rank: int = 0) -> int:
     """Descriptor of an attempt's log for handing out, without its secrets.
 
     Raises:
         FileNotFoundError: nothing was written.
     """
-    path = path_of(job, attempt)
+    path = path_of(job, attempt, rank)
     descriptor = files.open_beneath(path.parent, path.name)
     if stat.S_ISREG(os.fstat(descriptor).st_mode) and not (path.parent / records.EXIT).exists():
         secrecy.mask_file(path, _secrets(path))  # the supervisor does it when the attempt ends
@@ -91,6 +92,7 @@ def piece(
     limit: int = PIECE,
     tail: int | None = None,
     before: int | None = None,
+    rank: int = 0,
 ) -> Piece:
     """Part of a job's log.
 
@@ -99,13 +101,14 @@ def piece(
         offset: first byte. Beyond the end gives an empty piece at the end, so a cut file is noticed.
         limit: most bytes, at most 64 KiB; 0 only asks for the size.
         tail: begin at the first whole line within this many bytes before the end; overrides `offset`.
+        rank: which machine of a job on several.
         before: the whole lines that end at this offset, for reading backwards; overrides `offset`.
     """
     number = attempt or job.attempt_number
     ended, length, late = _end_of(job, number)  # asked before the size, so that an ended log is complete
-    path = path_of(job, number)
+    path = path_of(job, number, rank)
     size = size_of(path)
-    ended = ended and (size >= length or late)  # what another machine wrote last may not show here yet
+    ended = ended and (size >= length or late or rank > 0)  # what another machine wrote last may not show here yet
     if tail is not None:
         offset = line_start(path, max(0, size - max(0, tail)), size)
     elif before is not None:

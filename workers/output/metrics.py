@@ -59,6 +59,12 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
     return taken
 
 
+def has_figures(job: Job) -> bool:
+    """Whether the program of its newest attempt reported any figure; what it uses does not count."""
+    points = MetricPoint.objects.filter(attempt__job=job, attempt__number=job.attempt_number)
+    return points.exclude(key__startswith="system/").exists()
+
+
 def record_system(
     attempt: Attempt, figures: Mapping[str, float], *, at: datetime | None = None, node: int | None = None
 ) -> None:

@@ -1,7 +1,9 @@
-"""The page of a job for kinds without one of their own: its head, what it runs, log, curves, outputs, events."""
+"""The page of a job for kinds without one of their own, tab by tab."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,14 +11,16 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
 from accounts.http import SignedInRequest
+from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib import secret_names
 from aiplatform.lib.pages import needs
 from aiplatform.navigation import navigation
 from workers import kinds
-from workers.jobs import job_page
+from workers.jobs import job_page, job_tabs
 from workers.jobs.views.jobs import visible
 from workers.models import Job
-from workers.output import files
+from workers.output import files, metrics, phase_words
 
 FILES_SHOWN = 200  # the download holds all of them
 
@@ -24,18 +28,21 @@ FILES_SHOWN = 200  # the download holds all of them
 @require_GET
 @needs(Action.JOBS_VIEW)
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The kind's own page, or the generic one for a kind without."""
+    """One tab of a job, `?tab=`. A kind with a page of its own shows that instead of the overview."""
     job = visible(request, pk)
-    url = kinds.url_of(job)
-    if url and url != request.path:
-        return redirect(url)
+    url, asked = kinds.url_of(job), request.GET.get("tab", "")
     kind = kinds.KINDS.find(job.kind)
+    own_page = url if url != request.path else ""
+    if own_page and (not asked or (kind and kind.own_tabs)):
+        return redirect(f"{own_page}?tab={job_tabs.of(asked).name}" if asked else own_page)
+    tab = job_tabs.of(asked)
     list_url = kind.list_path() if kind else ""
     context = {
         **job_page.context(job, request.user),
-        **_outputs(job),
-        "facts": kinds.facts_of(job),
-        "panels": job_page.panels(job, request.user),
+        **tab_context(job, request.user, tab.name),
+        "tab": tab,
+        "tabs": job_tabs.TABS,
+        "own_page": own_page,
         "list_url": list_url,
         "navigation": navigation(list_url or request.path, request.user.actions()),  # its list is where one is
         "list_label": kind.plural_label() if kind else "",
@@ -51,6 +58,43 @@ def outputs(request: SignedInRequest, pk: int) -> HttpResponse:
     return render(request, "workers/_files.html", {"job": job, **_outputs(job)})
 
 
+def tab_context(job: Job, user: User, tab: str) -> dict[str, Any]:
+    """What one tab shows beside the head: the panels of other rooms, and what is its own."""
+    own = _OF_TAB.get(tab)
+    return {"panels": job_page.panels(job, user, tab=tab)} | (own(job, user) if own else {})
+
+
+def _overview(job: Job, user: User) -> dict[str, Any]:
+    return {
+        "facts": kinds.facts_of(job),
+        "has_figures": metrics.has_figures(job),
+        "events": job_page.events(job, job_page.NEWEST_EVENTS),
+        "few": True,
+    }
+
+
+def _console(job: Job, user: User) -> dict[str, Any]:
+    return {"log_phases": phase_words.phases()}
+
+
+def _spec(job: Job, user: User) -> dict[str, Any]:
+    """Context of `tabs/_spec.html`; secrets are hidden by their names."""
+    return {
+        "spec": json.dumps(_quiet(job.spec), indent=2, ensure_ascii=False),
+        "clone": next((way for way in kinds.again_of(job, user) if way.key == "clone"), None),
+    }
+
+
+def _quiet(value: Any) -> Any:
+    if isinstance(value, dict):
+        return secret_names.hidden({name: _quiet(inner) for name, inner in value.items()})
+    return [_quiet(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _files(job: Job, user: User) -> dict[str, Any]:
+    return _outputs(job)
+
+
 def _outputs(job: Job) -> dict[str, Any]:
     """Context of `_files.html`."""
     attempt = files.attempt_of(job)
@@ -61,3 +105,11 @@ def _outputs(job: Job) -> dict[str, Any]:
         "output_attempt": attempt,
         "total_bytes": sum(row.size_bytes for row in rows),
     }
+
+
+_OF_TAB: Mapping[str, Callable[[Job, User], dict[str, Any]]] = {
+    job_tabs.OVERVIEW: _overview,
+    job_tabs.CONSOLE: _console,
+    job_tabs.FILES: _files,
+    job_tabs.SPEC: _spec,
+}

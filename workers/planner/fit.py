@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from workers.count_classes import CLASSES, JOB
 from workers.device_kinds import DeviceKind, rules
+from workers.machine_needs import NOTHING, fits
 from workers.planner.limits import unowned
 from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Request, ResourceGroup
 
@@ -61,11 +62,13 @@ class Space:
     ) -> None:
         up = {node.id: node for node in nodes if node.accepts}
         self.nodes = list(up.values())
+        self.tiers = {node.id: node.tier for node in self.nodes}
         self.devices = [d for d in devices if d.healthy and d.node in up]
         self.index = {d.id: i for i, d in enumerate(self.devices)}
         self.free = [d.capacity for d in self.devices]
         self.groups = [d.group for d in self.devices]
         self.spare = self.long_free = self.free
+        self._rootless = frozenset(node.id for node in self.nodes if not node.root_inside)
         self._closed_to = closed_to
         self._by_id: dict[tuple[int, str | None], Shape] = {}
         self._shapes: dict[tuple[Request, frozenset[int]], Shape] = {}
@@ -88,11 +91,15 @@ class Space:
 
     def _new_shape(self, request: Request, closed: frozenset[int]) -> Shape:
         kind = rules(request.kind)
+        closed |= self._rootless if request.root_inside else frozenset()
+        alone = request.node if request.nodes == 1 else 0
         whole = request.shares >= FULL_CARD or kind.shareable
         found: dict[int, list[int]] = {}
         if not request.gpus or (kind.allows(request.gpus, request.nodes) and whole):
             for i, device in enumerate(self.devices):
-                if device.node not in closed and matches(request, device):
+                if device.node in closed or not request.takes(self.tiers[device.node]):
+                    continue
+                if alone in (0, device.node) and matches(request, device):
                     found.setdefault(device.node, []).append(i)
         wanted, count = wanted_shares(request), request.gpus or 1
         nodes = tuple(
@@ -162,7 +169,11 @@ class Space:
                 options.append((choice[0], choice[1], len(usable), node, choice[2]))
         if len(options) < shape.request.nodes:
             return None
-        chosen = [min(options)] if shape.request.nodes == 1 else sorted(options)[: shape.request.nodes]
+        home = shape.request.node
+        if home and all(node != home for *_, node, _ in options):
+            return None
+        order = (lambda option: (option[3] != home, option)) if home else None
+        chosen = [min(options)] if shape.request.nodes == 1 else sorted(options, key=order)[: shape.request.nodes]
         places = []
         for *_, node, group in chosen:
             group.sort(key=lambda i: (free[i], i))
@@ -217,6 +228,10 @@ def matches(request: Request, device: Device) -> bool:
     """Whether `request` could be placed on this device when it is empty."""
     if device.kind != request.kind or request.model not in ("", device.model):
         return False
+    if request.needs is not NOTHING and not fits(
+        request.needs, driver=device.driver, arch=device.arch, cards=bool(request.gpus)
+    ):
+        return False
     if not request.card_memory_mib or not request.gpus or not device.memory_mib:
         return True
     return device.memory_mib * request.shares >= request.card_memory_mib * device.capacity
@@ -245,7 +260,8 @@ def why_never(
         clusters: all of them; what they are guaranteed is nothing for who would not give way.
         preemptible: whether the job would.
     """
-    all_up = [Node(n.id, n.name) for n in nodes], [replace(d, healthy=True) for d in devices]
+    up = [Node(n.id, n.name, root_inside=n.root_inside, tier=n.tier) for n in nodes]
+    all_up = up, [replace(d, healthy=True) for d in devices]
     against_rules = _against_rules(request)
     found = [*against_rules, *_over_limits(request, cluster, counts_as)]
     if not preemptible and cluster.quota(request.counted[0]).guaranteed is None:
@@ -259,6 +275,8 @@ def why_never(
     if closed and space.find(space.shape(request, None), space.free) is not None:
         names = ", ".join(g.name for g in groups if not g.windows and kind not in g.kinds)
         return (*found, Never("kept_for_others", "nodes", {"groups": names}))
+    if request.root_inside and space.find(space.shape(replace(request, root_inside=False), kind), space.free):
+        return (*found, Never("no_root_inside", "root_inside", {}))
     beyond = _beyond_machines(request, space, len(nodes))
     return (*found, *(beyond or [_too_many_nodes(request, len(nodes))]))
 
@@ -272,8 +290,26 @@ def _beyond_machines(request: Request, space: Space, nodes: int) -> list[Never]:
 
 
 def _beyond_a_machine(request: Request, space: Space) -> list[Never]:
+    """The numbers that are larger than any machine; first what its image needs and none has."""
+    if request.needs is not NOTHING and not any(matches(request, device) for device in space.devices):
+        bare = replace(request, needs=NOTHING)
+        return _beyond_a_machine(bare, space) or [_image_fits_nowhere(request, bare, space)]
+    return _too_large(request, space)
+
+
+def _image_fits_nowhere(request: Request, bare: Request, space: Space) -> Never:
+    """What the image needs, and what the machines that could hold the job have."""
+    able = [device for device in space.devices if matches(bare, device)]
+    needs = request.needs
+    if needs.arch and all(device.arch not in ("", needs.arch) for device in able):
+        return Never("image_processor", "image", {"needed": needs.arch, "there": able[0].arch})
+    newest = max(device.driver for device in able)
+    return Never("image_driver", "image", {"cuda": needs.cuda_words, "needed": needs.driver, "newest": newest})
+
+
+def _too_large(request: Request, space: Space) -> list[Never]:
     if request.gpus == 0:
-        best = max((d.capacity for d in space.devices if d.kind == "cpu"), default=0)
+        best = max((d.capacity for d in space.devices if matches(request, d)), default=0)
         if best >= request.cpu_shares:
             return []
         requested = -(-request.cpu_shares // FULL_CARD)
@@ -282,6 +318,8 @@ def _beyond_a_machine(request: Request, space: Space) -> list[Never]:
     if most == 0:
         if request.card_memory_mib and _most_on_a_node(replace(request, card_memory_mib=0), space):
             return [Never("too_little_memory", "share", {"asked_mib": request.card_memory_mib})]
+        if request.model:
+            return [Never("no_such_model", "device_model", {"model": request.model})]
         return [Never("no_such_card", "gpus_per_node", {"model": request.model})]
     if most < request.gpus:
         return [Never("too_many_on_a_node", "gpus_per_node", {"asked": request.gpus, "best": most})]

@@ -25,6 +25,8 @@ from workers.planner.uncollected import uncollected
 from workers.planner.windows import Openings
 
 _Reason = tuple[str, Mapping[str, int | str]]
+_Kept = tuple[str, str, int, frozenset[int]]
+"""What one reservation is for: kind and model of device, the machine or 0, and machines kept for other work."""
 
 MAKING_ROOM = "making_room"
 """Code of a job that running work makes room for; one that was told so is promised the cards."""
@@ -117,7 +119,7 @@ class _Pass:
         self.claims: list[Running] = []  # jobs that wait only for leaving work
         self.whole = [device.capacity for device in self.space.devices]
         self.kept = [0] * len(self.whole)  # shares of each device that reservations need
-        self.reserved: set[tuple[str, str, frozenset[int]]] = set()
+        self.reserved: set[_Kept] = set()
         self.settled: set[Shape] = set()  # shapes that get no reservation, as there is one already or never will be
         self.held: dict[str, _Reservation] = {}  # the earliest reservation by kind of device
         self.failed: dict[bool, set[Shape]] = {True: set(), False: set()}  # free only shrinks: it fails again
@@ -182,7 +184,8 @@ class _Pass:
         urgent = job.priority >= URGENT
         promised = job.promised or job.job in self.asked_for
         turn = self._is_due(job) and job.request.kind not in self.held
-        if not (urgent or verdict.owns or promised or turn or self.openings.kept_for(job.kind)):
+        entitled = urgent or verdict.owns or promised or turn or self.openings.kept_for(job.kind)
+        if not (entitled or self.victims.any_idle()):
             return False
         class_ = (shape, urgent, verdict.owns, outlives, job.kind, job.job if turn else -job.cluster)
         if class_ in self.hopeless and not promised:
@@ -266,7 +269,7 @@ class _Pass:
             return
         if shape not in self.settled:
             request = job.request
-            key = (request.kind, request.model, self.openings.closed_to(job.kind))
+            key = (request.kind, request.model, request.node, self.openings.closed_to(job.kind))
             if key not in self.reserved and self._possible_at_all(shape):
                 self._reserve(job, shape, key)
             else:
@@ -292,11 +295,18 @@ class _Pass:
     def why(self, job: Waiting, shape: Shape) -> _Reason:
         """The sentence for a request that the free devices cannot take."""
         request = shape.request
+        home = next((node for node in self.space.nodes if request.node == node.id != 0), None)
         closing = self.openings.closing(job.kind)
         if not self._possible_at_all(shape):
+            if request.tiers and self._possible_at_all(self.space.shape(replace(request, tiers=None), job.kind)):
+                return "no_such_tier", {"least": request.tiers[0], "most": request.tiers[1]}
             if closing is not None and self._possible_at_all(self.space.shape(request, None)):
                 return "kept_group", {"group": closing[0].name}
+            if home is not None:
+                return "machine_too_small", {"node": home.name}
             return "no_machine", {"asked": shape.requested, "nodes": request.nodes}
+        if home is not None:
+            return "machine_full", {"node": home.name}
         if not request.gpus:
             return "no_cpu", {"asked": -(-request.cpu_shares // FULL_CARD)}
         free = self.space.free_cards(shape, self.space.free)
@@ -305,7 +315,7 @@ class _Pass:
         best = self.space.best_node(shape, self.space.free)
         return "scattered", {"asked": request.gpus, "free": free, "best": best}
 
-    def _reserve(self, job: Waiting, shape: Shape, key: tuple[str, str, frozenset[int]]) -> None:
+    def _reserve(self, job: Waiting, shape: Shape, key: _Kept) -> None:
         """Hold devices for `job` from the first moment at which it fits."""
         staying = [run for run in (*self.running, *self.claims) if run.held and run.job not in self.leaving]
         ends = [(self._end(run), run.held) for run in staying]
@@ -381,6 +391,8 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
             if reason[0] in _NOTHING_IDLE and job.job in borrowers and (facts := this.ledger.quota_facts(job)):
                 reason = (_NOTHING_IDLE[reason[0]], facts)
         code, args = reason
+        if job.request.node:  # the estimate takes all machines for one
+            etas.pop(job.job, None)
         eta = None if code == "no_machine" else this.starts.get(job.job, etas.get(job.job))
         waits[job.job] = Wait(code, args, position, eta)
     return Plan(tuple(this.started), waits, tuple(this.preemptions), tuple(this.returns))

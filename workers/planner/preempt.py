@@ -1,12 +1,12 @@
 """Which running jobs make room for a waiting one. Pure.
 
-Four reasons: the waiting job is urgent; it lies inside its cluster's guarantee and others borrowed the cards;
-a window has opened in which the machines are kept for its kind of work; it is its turn after a very long wait,
-and preemptible work that came later was let ahead of it meanwhile. Who borrows himself takes only from his own
-cluster and from others who borrow. Lowest priority first, then the fewest jobs, then the youngest; a job counts
-twice as much for each time that it made room. Nothing is preempted upward, before its minimum run time, which
-doubles with each time, or twice at once; but a guarantee waits for neither rank nor minimum: where no other
-borrowed work is enough, urgent work gives borrowed devices back, and so does work that has just begun.
+Five reasons: nobody uses the running job, whoever waits; the waiting job is urgent; it lies inside its cluster's
+guarantee and others borrowed the cards; a window has opened in which the machines are kept for its kind of work; it is
+its turn after a very long wait, and preemptible work that came later was let ahead of it meanwhile. Who borrows
+himself takes only from his own cluster and from others who borrow. Lowest priority first, then the fewest jobs, then
+the youngest; a job counts twice as much for each time that it made room. Nothing is preempted upward, before its
+minimum run time, which doubles with each time, or twice at once; but a guarantee waits for neither rank nor minimum:
+where no other borrowed work is enough, urgent work gives borrowed devices back, and so does work that has just begun.
 
 Work that is not willing is evicted where its machine allows that and has the memory: urgent work may displace it so
 where no willing work is enough, and what was borrowed leaves this way rather than by being ended.
@@ -22,7 +22,7 @@ from workers.planner.policy import Policy
 from workers.planner.snapshot import FULL_CARD, URGENT, Running, Waiting
 from workers.planner.windows import Openings
 
-Why = Literal["urgent", "guarantee", "window", "turn"]
+Why = Literal["idle", "urgent", "guarantee", "window", "turn"]
 Cost = tuple[int, int, float]
 """(highest priority among the victims, for how many they count, hours they ran): what is smaller is taken first."""
 
@@ -65,7 +65,7 @@ class Victims:
             return
         self._spare = {node.id: node.spare_mib for node in space.nodes if node.spare_mib > 0}
         for run in running:
-            willing = run.askable and (run.preemptible or run.job in borrowed or run.evictable)
+            willing = run.askable and (run.preemptible or run.idle or run.job in borrowed or run.evictable)
             protected = now - run.started_at < policy.protected_s(run.times_preempted)
             if willing and not run.preempting and (run.job in borrowed or not protected):
                 gives = tuple((space.index[d], shares) for d, shares in run.held if d in space.index)
@@ -76,6 +76,10 @@ class Victims:
                     self._gives[run.job] = gives
                     if run.evictable and len(gives) == len(run.held):
                         self._needs[run.job] = _host_memory(gives, space)
+
+    def any_idle(self) -> bool:
+        """Whether anybody may take cards that nobody uses."""
+        return any(run.idle for run in self._eligible)
 
     def __bool__(self) -> bool:
         return bool(self._eligible)
@@ -96,7 +100,7 @@ class Victims:
             turn: whether it is the turn of `job`, so that what was let ahead of it gives way.
         """
         kept = openings.kept_for(job.kind)
-        if job.priority < URGENT and not verdict.owns and not kept and not turn:
+        if job.priority < URGENT and not verdict.owns and not kept and not turn and not self.any_idle():
             return []
         found = []
         for run in self._eligible:
@@ -106,7 +110,7 @@ class Victims:
             if why is not None:
                 needs = self._needs.get(run.job, (0, 0)) if verdict.refused is None else (0, 0)
                 evict = 0 < needs[1] <= self._spare.get(needs[0], 0)
-                unwilling = not run.preemptible and run.job not in self._borrowed
+                unwilling = not run.preemptible and not run.idle and run.job not in self._borrowed
                 if evict or not unwilling:
                     weight = 1 << min(run.times_preempted, 30)
                     last = run.job in self._protected or run.priority >= URGENT
@@ -134,6 +138,8 @@ class Victims:
         """Why `run` may be asked; `foreign` if it sits where a window keeps machines for the kind of `job`."""
         urgent, lent, own = job.priority >= URGENT, run.job in self._borrowed, run.cluster == job.cluster
         owed = verdict.owns and lent and not own
+        if run.idle and run.priority < URGENT and verdict.refused is None and (own or lent or not verdict.borrows):
+            return "idle"
         if run.priority >= URGENT or run.job in self._protected:
             return "guarantee" if owed else None  # else never upward, sideways among urgent work, or early
         if verdict.refused is not None:
@@ -162,13 +168,14 @@ def choose_for(
     *,
     gap: int = 0,
 ) -> tuple[Victim, ...] | None:
-    """`choose`, but the unwilling and the `last` only where the others are not enough, and never more than the
-    machines can keep.
+    """`choose`, but first among what nobody uses, the unwilling and the `last` only where the others are not enough,
+    and never more than the machines can keep.
 
     What was borrowed and finds no room in its machine's memory leaves as work without eviction does.
     """
-    stages = [[victim for victim in victims if not victim.unwilling and not victim.last]]
-    for wider in ([victim for victim in victims if not victim.unwilling], list(victims)):
+    stages = [[victim for victim in victims if victim.why == "idle"]]
+    readily = [victim for victim in victims if not victim.unwilling and not victim.last]
+    for wider in (readily, [victim for victim in victims if not victim.unwilling], list(victims)):
         if len(wider) > len(stages[-1]):
             stages.append(wider)
     for among in stages:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workers.count_classes import JOB
+from workers.machine_needs import NOTHING, Needs
 
 FULL_CARD = 8
 """Shares of one whole card, and of one CPU core."""
@@ -21,12 +22,15 @@ class Node:
     """A machine. `accepts` is false while it is silent, drained or being removed.
 
     `spare_mib` is host memory that card memory of evicted work may take, 0 where nothing is evicted.
+    `root_inside`: jobs can be root inside there. `tier` is how it keeps jobs apart (workers.supervisor.sandbox).
     """
 
     id: int
     name: str
     accepts: bool = True
     spare_mib: int = 0
+    root_inside: bool = False
+    tier: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ class Device:
     """One card, or all cores of a node as one device of kind `cpu`.
 
     `kind` is a name of `device_kinds.KINDS`. `group` names cards that talk to each other faster (a switch
-    or NVLink island). `memory_mib` is the card's own memory, 0 where nobody knows.
+    or NVLink island). `memory_mib` is the card's own memory, 0 where nobody knows. `driver` (its major number) and
+    `arch` are its machine's, 0 and "" where nobody knows.
     """
 
     id: int
@@ -45,6 +50,8 @@ class Device:
     capacity: int = FULL_CARD
     healthy: bool = True
     memory_mib: int = 0
+    driver: int = 0
+    arch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,10 @@ class Request:
     """What a job asks for on each of its nodes.
 
     `gpus` cards of `device_kind` with `shares` of each; or, with no cards, `cpu_shares` of the node's cores.
-    `card_memory_mib` is the least memory that those shares of a card must amount to.
+    `card_memory_mib` is the least memory that those shares of a card must amount to. `node` is the machine it
+    belongs to, 0 where any will do; of several one is that. `root_inside`: only machines that offer it will do.
+    `tiers` are the least and the most isolation tier of its machines; None takes any.
+    `needs` is what its image asks of each machine.
     """
 
     nodes: int = 1
@@ -119,6 +129,14 @@ class Request:
     model: str = ""
     device_kind: str = "gpu"
     card_memory_mib: int = 0
+    node: int = 0
+    root_inside: bool = False
+    needs: Needs = NOTHING
+    tiers: tuple[int, int] | None = None
+
+    def takes(self, tier: int) -> bool:
+        """Whether a machine of this isolation tier will do."""
+        return self.tiers is None or self.tiers[0] <= tier <= self.tiers[1]
 
     @property
     def kind(self) -> str:
@@ -149,6 +167,7 @@ class Running:
     `evictable`: it is not willing to leave, but its card memory may be moved to the host. Work that was evicted
     holds nothing; `away` is then what it goes back to, since `evicted_since`, and limits count it all the time.
     `kind` is only compared with those of resource groups; `counts_as` is a name of `workers.count_classes`.
+    `idle`: nobody uses it, and its owner was told that it gives its cards to whoever waits.
     """
 
     job: int
@@ -173,6 +192,7 @@ class Running:
     away: tuple[tuple[int, int], ...] = ()
     evicted_since: float = 0.0
     counts_as: str = JOB.name
+    idle: bool = False
 
     @property
     def counted(self) -> tuple[str, int]:

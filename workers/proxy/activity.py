@@ -7,6 +7,8 @@ tab asks for by itself (lists, states, figures) is not.
 from __future__ import annotations
 
 import time
+from collections import deque
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.utils.timezone import now
@@ -16,6 +18,33 @@ from workers.proxy.models import PortUse
 
 EVERY_S = 10.0
 SHORTEST = 3  # bytes: programs that keep a socket alive say less
+EDITOR_HEAD, EDITOR_REGULAR = 13, 1  # of messages of VS Code, see `Spoken`
+BURST, BURST_S = 5, 10.0
+
+
+class Spoken:
+    """What a browser says over one WebSocket, and whether a person does so.
+
+    An editor of VS Code's kind says something by itself every few seconds: it acknowledges, keeps its connection alive,
+    answers what its server asks. Its messages have a head of 13 bytes, the first one their kind; who types or
+    clicks sends many that carry something within a few seconds.
+
+    Args:
+        query: of the address of the socket, by which that protocol is known.
+    """
+
+    def __init__(self, query: Mapping[str, str]) -> None:
+        self._carrying: deque[float] | None = deque(maxlen=BURST) if "reconnectionToken" in query else None
+
+    def is_persons(self, data: str | bytes) -> bool:
+        """Whether this message shows that somebody is there."""
+        if self._carrying is None:
+            return len(data) >= SHORTEST
+        if not isinstance(data, bytes) or len(data) <= EDITOR_HEAD or data[0] != EDITOR_REGULAR:
+            return False
+        moment = time.monotonic()
+        self._carrying.append(moment)
+        return len(self._carrying) == BURST and moment - self._carrying[0] <= BURST_S
 
 
 def is_persons(method: str, mode: str) -> bool:

@@ -65,15 +65,8 @@ class Grant:
     cookie_names: tuple[str, ...]
 
 
-@transaction.atomic
-def issue(
-    row: PublishedPort, *, user: User, host: str, secure: bool, session_key: str = "", token: ApiToken | None = None
-) -> Opened:
-    """Make a ticket for a port.
-
-    Args:
-        host: by which the person reached the platform, and `secure`: whether by https.
-        session_key: of the browser's sign-in; or `token`: the caller's.
+def check(row: PublishedPort, user: User) -> None:
+    """Refuse to open a port that is not this person's to open, or not now.
 
     Raises:
         NotAllowed: the port is not theirs, nor shared with them.
@@ -92,6 +85,22 @@ def issue(
                 "yours. Ask an administrator to set AIP_PORTS_HOST."
             )
         )
+
+
+@transaction.atomic
+def issue(
+    row: PublishedPort, *, user: User, host: str, secure: bool, session_key: str = "", token: ApiToken | None = None
+) -> Opened:
+    """Make a ticket for a port.
+
+    Args:
+        host: by which the person reached the platform, and `secure`: whether by https.
+        session_key: of the browser's sign-in; or `token`: the caller's.
+
+    Raises:
+        NotAllowed, NotRunning, NeedsName, PortsOff: see `check`.
+    """
+    check(row, user)
     ticket = secrets.token_urlsafe(32)
     old = Admission.objects.filter(port=row, user=user).order_by("-pk").values("pk")[MOST_OPEN - 1 :]
     Admission.objects.filter(pk__in=[one["pk"] for one in old]).delete()

@@ -21,7 +21,7 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from workers.models import Job
-from workers.proxy import addresses, admissions, publishing
+from workers.proxy import addresses, opening, publishing
 from workers.proxy.models import PublishedPort
 from workers.states import JobState
 
@@ -105,7 +105,7 @@ class JobPortViewSet(NumberedViewSet):
             raise NotAllowed(_("You act for somebody else. Into their ports only they go."))
         row = get_object_or_404(PublishedPort.objects.visible_to(request.user).select_related("job"), job=pk, name=name)
         token = request.auth if isinstance(request.auth, ApiToken) else None
-        opened = admissions.issue(
+        opened = opening.open_port(
             row,
             user=request.user,
             host=request.get_host(),

@@ -18,7 +18,7 @@ class PortsConfig(AppConfig):
         from accounts import sharing
         from accounts.permissions import Action
         from accounts.services import audit
-        from workers.jobs import job_page
+        from workers.jobs import job_page, job_tabs
         from workers.proxy import panel
         from workers.proxy.models import PublishedPort
 
@@ -34,4 +34,4 @@ class PortsConfig(AppConfig):
                 about=_("Who may view a port opens it and does there whatever its program allows."),
             )
         )
-        job_page.PANELS.register(job_page.Panel("ports", "ports/_panel.html", panel.shown, order=20))
+        job_page.PANELS.register(job_page.Panel("ports", "ports/_panel.html", panel.shown, 20, job_tabs.PORTS))

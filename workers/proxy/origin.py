@@ -5,12 +5,14 @@ It is no part of the web server, so that a page of a job has another origin than
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
@@ -27,6 +29,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 LONGEST_LINE = 32 * 1024
 QUIET_S = 75.0  # a connection without a request
+
+
+class Unreadable(logging.Filter):
+    """Drops what aiohttp says of requests that are none: it repeats their lines, and these hold tickets and tokens."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+log = logging.getLogger(__name__)
+log.addFilter(Unreadable())
 
 
 class Origin:
@@ -49,6 +62,7 @@ class Origin:
         return web.AppRunner(
             app,
             access_log=None,
+            logger=log,
             handler_cancellation=True,
             keepalive_timeout=QUIET_S,
             max_line_size=LONGEST_LINE,

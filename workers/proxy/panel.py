@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.urls import reverse
-
 from accounts import sharing
 from accounts.models import User
 from accounts.permissions import Action
 from workers import kinds
+from workers.jobs import job_tabs
 from workers.models import Job
 from workers.proxy import addresses, publishing
 from workers.proxy.models import PublishedPort
@@ -17,7 +16,7 @@ from workers.proxy.models import PublishedPort
 
 def page_of(row: PublishedPort) -> str:
     """The page that shows a port: its job's."""
-    return reverse("workers:job", args=[row.job_id])
+    return job_tabs.path(row.job_id, job_tabs.PORTS)
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:

@@ -54,17 +54,25 @@ async def forward(
     )
     try:
         await browser.prepare(request)
-        await _carry(browser, job, exchange, heard)
+        await _carry(browser, job, exchange, _hearing(activity.Spoken(request.query), heard))
     finally:
         await job.close()
     return browser
+
+
+def _hearing(spoken: activity.Spoken, heard: Callable[[], Awaitable[None]]) -> Callable[[str | bytes], Awaitable[None]]:
+    async def hear(data: str | bytes) -> None:
+        if spoken.is_persons(data):
+            await heard()
+
+    return hear
 
 
 async def _carry(
     browser: web.WebSocketResponse,
     job: aiohttp.ClientWebSocketResponse,
     exchange: Exchange,
-    heard: Callable[[], Awaitable[None]],
+    heard: Callable[[str | bytes], Awaitable[None]],
 ) -> None:
     """Carry messages until a side ends, or the browser may no longer stay."""
     tasks = [
@@ -87,11 +95,12 @@ async def _carry(
 
 
 async def _to_job(
-    browser: web.WebSocketResponse, job: aiohttp.ClientWebSocketResponse, heard: Callable[[], Awaitable[None]]
+    browser: web.WebSocketResponse,
+    job: aiohttp.ClientWebSocketResponse,
+    heard: Callable[[str | bytes], Awaitable[None]],
 ) -> None:
     async for message in browser:
-        if len(message.data) >= activity.SHORTEST:
-            await heard()
+        await heard(message.data)
         if message.type == aiohttp.WSMsgType.TEXT:
             await job.send_str(message.data)
         elif message.type == aiohttp.WSMsgType.BINARY:

@@ -12,8 +12,9 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs, refusals_said
+from workers.jobs import job_tabs
 from workers.models import Job
-from workers.proxy import admissions, publishing
+from workers.proxy import addresses, opening, publishing
 from workers.proxy.forms import PublishForm
 from workers.proxy.models import PublishedPort
 from workers.states import JobState
@@ -27,7 +28,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     """Ports of running jobs that this person may open: own and shared ones."""
     rows = PublishedPort.objects.openable_by(request.user).filter(job__state=JobState.RUNNING)
     rows = rows.select_related("job__owner").order_by("-job_id", "pk")[:SHOWN]
-    return render(request, "ports/list.html", {"rows": rows})
+    return render(request, "ports/list.html", {"rows": rows, "named": addresses.named()})
 
 
 @require_POST
@@ -42,7 +43,7 @@ def publish(request: SignedInRequest, pk: int) -> HttpResponse:
             messages.info(request, _("Published as %(name)s. Open it as soon as your program listens.") % {"name": row})
     for errors in form.errors.values():
         messages.error(request, " ".join(map(str, errors)))
-    return redirect("workers:job", pk)
+    return redirect(job_tabs.path(pk, job_tabs.PORTS))
 
 
 @require_POST
@@ -53,7 +54,7 @@ def withdraw(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
     with refusals_said(request):
         publishing.withdraw(row, by=request.user)
         messages.info(request, _("Withdrawn. Who had it open is out within seconds."))
-    return redirect("workers:job", pk)
+    return redirect(job_tabs.path(pk, job_tabs.PORTS))
 
 
 @require_POST
@@ -66,7 +67,7 @@ def open_port(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
     if hasattr(request, "behind"):
         raise NotAllowed(_("You act for somebody else. Into their ports only they go."))
     row = get_object_or_404(PublishedPort.objects.visible_to(request.user).select_related("job"), job=pk, name=name)
-    opened = admissions.issue(
+    opened = opening.open_port(
         row,
         user=request.user,
         host=request.get_host(),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from workers import pins
 from workers.execution import lost_attempts
 from workers.machines import lifecycle
 from workers.models import Attempt, Node
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 
 SUSPECT = timedelta(seconds=env.NODE_SUSPECT_S)
 UNREACHABLE = timedelta(seconds=env.NODE_UNREACHABLE_S)
+_ELSEWHERE = wording.message("job.requeued_elsewhere")
 LOST = timedelta(seconds=env.NODE_LOST_S)
 
 
@@ -72,7 +74,8 @@ def _give_up(node: Node) -> None:
     held = Attempt.objects.filter(ended_at=None, allocations__node=node, allocations__released_at=None).distinct()
     for attempt in held.select_related("job"):
         message = wording.message("job.machine_silent", node=node.name)
-        again = wording.message("job.requeued_elsewhere")
+        stays = pins.of_job(attempt.job) == node.name
+        again = wording.message("job.requeued_same", node=node.name) if stays else _ELSEWHERE
         try:
             lost_attempts.lose(attempt, reason=Reason.NODE_LOST, message=message, again=again, at_most=None)
         except DomainError as exc:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
 from aiplatform.lib import wording
-from workers import held_back
-from workers.execution import launching, tickets
+from aiplatform.lib.enqueue import enqueue
+from workers import held_back, queues
+from workers.execution import handing_over, launching, tickets
 from workers.jobs import transitions
 from workers.models import Allocation, Attempt, Device, Job
 from workers.states import Event
@@ -54,6 +56,9 @@ def place(job_id: int, places: Places) -> Attempt:
     )
     if len(places) > 1:
         tickets.lease_meeting(attempt)
+    first = places[0][0]
+    if handing_over.is_needed(job, names.get(first, "")):
+        enqueue("workers.hand_over", queue=queues.cpu(settings.NODE), attempt_id=attempt.pk)
     launching.send(attempt, {rank: _lead(devices, about) for rank, (_node, devices) in enumerate(places)})
     return attempt
 

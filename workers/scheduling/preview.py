@@ -66,7 +66,7 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
         return Verdict("never", said, field=found.never[0].field)
     if found.wait is None:
         where = _fits(found.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
-        return Verdict("now", where, _free(requested["gpus_per_node"]))
+        return Verdict("now", where, _free(requested["gpus_per_node"], requested.get("device_kind", "gpu")))
     if found.makes_room:
         return Verdict("waits", _("Others would make room for it, within a minute or two."))
     wait = found.wait
@@ -103,11 +103,11 @@ def _fits(places: Iterable[Place]) -> str:
     return _("Fits now on %(where)s.") % {"where": ", ".join(names.get(node, "") for node in ids)}
 
 
-def _free(gpus: int) -> str:
+def _free(gpus: int, kind: str) -> str:
     """How much is free on machines that take work."""
     rows = Device.objects.filter(node__state=Node.State.LIVE, health=Device.Health.OK)
     if gpus:
-        cards = [row.used == 0 for row in rows.filter(kind=Device.Kind.GPU)]
+        cards = [row.used == 0 for row in rows.filter(kind=kind)]
         facts = {"free": sum(cards), "all": len(cards)}
         return ngettext("%(free)s of %(all)s card free", "%(free)s of %(all)s cards free", len(cards)) % facts
     free = sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU)) // snapshot.FULL_CARD

@@ -18,7 +18,7 @@ from workers.ssh.models import SshSession
 
 JUMP = "jump"
 """Whoever signs in by this name, or by the own one, jumps from here to a job."""
-_JOB = re.compile(r"(?:job-)?([1-9][0-9]{0,17})\Z")
+_JOB = re.compile(r"(?:job-)?([1-9][0-9]{0,17})(?:\.([0-9]{1,3}))?\Z")
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,21 @@ class Admission:
     way: str
     language: str
     job: int | None = None
+    rank: int = 0
     key_name: str = ""
     fingerprint: str = ""
 
 
 def job_number(name: str) -> int | None:
-    """The job that a login name stands for: `12` and `job-12`."""
+    """The job that a login name stands for: `12` and `job-12`, and `job-12.1` for its second machine."""
     found = _JOB.match(name)
     return int(found[1]) if found else None
+
+
+def rank_number(name: str) -> int:
+    """The machine of the job that a login name stands for: 1 for `job-12.1`, 0 where none is named."""
+    found = _JOB.match(name)
+    return int(found[2] or 0) if found else 0
 
 
 def may_enter(user: User, job: Job) -> bool:
@@ -55,32 +62,36 @@ def by_key(name: str, fingerprint: str) -> Admission | None:
         jumps = name in {JUMP, user.username} and _is_fit(user) and user.can(Action.JOBS_CONTROL)
         return _admission(user, SshSession.Way.KEY, None, key) if jumps else None
     job = Job.objects.visible_to(user).filter(pk=number).first()
-    return _admission(user, SshSession.Way.KEY, number, key) if job and may_enter(user, job) else None
+    if job is None or not may_enter(user, job):
+        return None
+    return _admission(user, SshSession.Way.KEY, number, key, rank=rank_number(name))
 
 
 def by_password(name: str, secret: str, *, address: str) -> Admission | None:
     """Use a one-time password up; None where it is wrong, used, too old, or somebody guessed too often."""
-    if lockout.is_paused_at(address, name):
-        return None
     number = job_number(name)
+    name_counted = f"job-{number}" if number else name  # a job has many names, and one count
+    if lockout.is_paused_at(address, name_counted):
+        return None
     row = passwords.use(number, secret) if number else None
     if row is None or not may_enter(row.user, row.job):
-        lockout.count_failure_at(address, name)
+        lockout.count_failure_at(address, name_counted)
         return None
-    return _admission(row.user, SshSession.Way.PASSWORD, number)
+    return _admission(row.user, SshSession.Way.PASSWORD, number, rank=rank_number(name))
 
 
 def _is_fit(user: User) -> bool:
     return user.is_active and not user.must_change_password
 
 
-def _admission(user: User, way: str, job: int | None, key: SshKey | None = None) -> Admission:
+def _admission(user: User, way: str, job: int | None, key: SshKey | None = None, *, rank: int = 0) -> Admission:
     return Admission(
         user=user.pk,
         username=user.username,
         way=str(way),
         language=user.speaks,
         job=job,
+        rank=rank,
         key_name=key.name if key else "",
         fingerprint=key.fingerprint if key else "",
     )

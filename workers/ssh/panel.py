@@ -8,6 +8,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
 from workers import kinds
+from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
 from workers.models import Job
 from workers.ssh import access
@@ -28,4 +29,4 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     }
 
 
-PANEL = Panel("ssh", "ssh/_panel.html", context, order=40)
+PANEL = Panel("ssh", "ssh/_panel.html", context, 40, job_tabs.PORTS)

@@ -13,7 +13,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs
-from workers import kinds
+from workers.jobs import job_tabs
 from workers.jobs.views.jobs import visible
 from workers.ssh import passwords, sessions
 from workers.ssh.models import SshSession
@@ -31,8 +31,13 @@ def password(request: SignedInRequest, pk: int) -> HttpResponse:
         made, secret = passwords.make(job, by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.message)
-        return redirect(kinds.url_of(job))
-    context = {"job": job, "job_url": kinds.url_of(job), "secret": secret, "expires_at": made.expires_at}
+        return redirect(job_tabs.path(job.pk, job_tabs.PORTS))
+    context = {
+        "job": job,
+        "job_url": job_tabs.path(job.pk, job_tabs.PORTS),
+        "secret": secret,
+        "expires_at": made.expires_at,
+    }
     return render(request, "ssh/password.html", context)
 
 
@@ -48,4 +53,4 @@ def session_end(request: SignedInRequest, pk: int, session: int) -> HttpResponse
         messages.error(request, refusal.message)
     else:
         messages.info(request, _("The session ends within a few seconds."))
-    return redirect(kinds.url_of(row.job))
+    return redirect(job_tabs.path(row.job_id, job_tabs.PORTS))

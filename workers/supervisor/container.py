@@ -14,8 +14,9 @@ import signal
 import socket
 import time
 
-from workers.supervisor import processes, records
+from workers.supervisor import exec_socket, handover, processes, records
 from workers.supervisor.engine import Engine, Refused, Unanswered, is_cut
+from workers.supervisor.handover import Handover
 from workers.supervisor.ladder import ProcessPause
 from workers.supervisor.sandbox import give
 from workers.supervisor.ticket import Ticket
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 LABEL = "aip"
 SUPERVISOR_LABEL = "aip.supervisor"
 _INTO_LOG = 'log=$1; shift; exec "$@" >>"$log" 2>&1 </dev/null'
+_SERVED = f'log=$1; shift; exec >>"$log" 2>&1 </dev/null; {handover.ENTRY}'
 _LOOK_S = 5.0  # between two questions whether it still runs, besides the kernel's word
 _ENDS_S = 0.05  # once the kernel says that it ended
 _OUTCOME_S = 120.0  # how long an engine that went away may take to come back and tell the exit code
@@ -52,12 +54,15 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
     mounts += [_bind(path, write=True) for path in dict.fromkeys([*write, log])]
     if ticket.tmp:
         mounts.append({**_bind(ticket.tmp, write=True), "Target": "/tmp"})
+    served = _served(ticket)
+    if served:
+        mounts.append(_bind(handover.place(ticket), write=False))
     host: dict[str, Any] = {
         "Init": True,
-        "NetworkMode": about.get("network", "none"),
+        "NetworkMode": _network(ticket),
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges"],
-        "ReadonlyRootfs": True,
+        "ReadonlyRootfs": not about.get("writable"),  # what can be saved is written, the rest is a throw-away anyway
         "Privileged": False,
         "IpcMode": "private",
         "Mounts": mounts,
@@ -81,7 +86,7 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
     return {
         "Image": about["image"],
         "User": about["user"],
-        "Entrypoint": ["/bin/sh", "-c", _INTO_LOG, "sh", log],
+        "Entrypoint": ["/bin/sh", "-c", _SERVED if served else _INTO_LOG, "sh", log, *served],
         "Cmd": ticket.argv,
         "Env": [f"{key}={value}" for key, value in ticket.env.items()],
         "WorkingDir": ticket.cwd,
@@ -97,6 +102,18 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
         "OpenStdin": False,
         "HostConfig": host,
     }
+
+
+def _network(ticket: Ticket) -> str:
+    return "none" if ticket.own_network else ticket.container.get("network", "none")
+
+
+def _served(ticket: Ticket) -> list[str]:
+    """What the entry needs to start the exec server; nothing for a job without one, or where it cannot be reached."""
+    if not os.path.exists(handover.place(ticket)):
+        return []
+    network = f"own:{ticket.egress_socket}" if _network(ticket) == "none" else "shared"
+    return [ticket.container.get("python", "python3"), exec_socket.SERVER, handover.place(ticket), network]
 
 
 def _bind(path: str, *, write: bool) -> "dict[str, Any]":
@@ -167,6 +184,7 @@ class Container:
         self._look_at = 0.0
         self._guard, self._guarded = 0, -1
         self._line: socket.socket | None = None
+        self.handover: Handover | None = None  # of the exec server's socket
 
     def start(self, *, guarded: bool = True) -> None:
         """Make it and start it.
@@ -182,6 +200,7 @@ class Container:
             os.chown(os.path.join(self.run, records.LOG), self.ticket.uid, -1)
         if guarded:
             self._watch_over()
+        self.handover = Handover(self.ticket, self.run, os.path.join(self.run, records.LOG))
         try:
             self.engine.create(self.name, described(self.ticket, self.run, self.claim))
             self._line = self.engine.listen(self.name)
@@ -251,8 +270,10 @@ class Container:
         return self._ended_since is not None
 
     def waking(self) -> list[int]:
-        """What becomes readable when the job ends; nothing once it did."""
-        return [self.ended_fd] if self.ended_fd >= 0 and not self.ends else []
+        """What becomes readable when the job ends, or its exec server asks; nothing once it ended."""
+        if self.ends:
+            return []
+        return [*([self.ended_fd] if self.ended_fd >= 0 else []), *(self.handover.waking() if self.handover else [])]
 
     def code(self, now: float) -> int | None:
         """The exit code once it has ended, None before. A signal's is 128 + number, as bubblewrap's is.
@@ -300,6 +321,8 @@ class Container:
             self._dismiss(gone=gone)
         if self._line:
             self._line.close()
+        if self.handover:
+            self.handover.close()
         if self.ended_fd >= 0:
             os.close(self.ended_fd)
             self.ended_fd = -1

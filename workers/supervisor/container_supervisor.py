@@ -2,7 +2,7 @@
 
 import time
 
-from workers.supervisor import container, processes, records
+from workers.supervisor import container, exec_socket, log_lines, processes, records
 from workers.supervisor.gpu_checkpoint import GpuCheckpoint
 from workers.supervisor.ladder import Ladder
 from workers.supervisor.process_supervisor import ProcessSupervisor
@@ -44,11 +44,13 @@ class ContainerSupervisor(ProcessSupervisor):
     def _reap(self) -> None:
         if self._resume_due:
             self._resume_processes()
+        if self.box and self.box.handover:
+            self.box.handover.step(time.monotonic(), paused=self.requested == "pause" or self._resume_due)
         if self.box and self._code is None:
             known = self.box.waits
             self._code = self.box.code(time.monotonic())
             if self.box.waits and not known:
-                self.log.note("[it ended while the container engine is away, which has to tell how]")
+                self.log.tell(log_lines.PROGRAM, "engine_away")
 
     def _ends(self) -> bool:
         return bool(self.box and self.box.ends)
@@ -74,12 +76,13 @@ class ContainerSupervisor(ProcessSupervisor):
             self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
         if self._code in (_KILLED, _TERMED) and not self.ladder and not self.limit and box.was_deserted():
             self.told_to_end = True  # as if the machine went down
-            self.log.note("[the container engine was restarted and ended the job with it]")
+            self.log.tell(log_lines.PROGRAM, "engine_restarted")
         if box.unknown:
-            self.log.note(f"[nobody knows how it ended: {box.unknown}]")
+            self.log.tell(log_lines.PROGRAM, "unknown_end", why=box.unknown)
         look = still([] if self._ends() else [*self._layers()[0], *self._pids()])
+        exec_socket.end(self.ticket.exec_socket)
         if not box.remove():
-            self.log.note("[the container engine does not answer; the container is removed once it does]")
+            self.log.tell(log_lines.PROGRAM, "engine_silent")
         return sweep(look, self._layers()[0], lambda: self._sleep(0.01), None)
 
 

@@ -11,6 +11,7 @@ import urllib.parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 ANSWER_S = 30.0  # an engine under load takes seconds to create a container
@@ -61,6 +62,42 @@ class Engine:
             words = value.get("message") if isinstance(value, dict) else None
             raise Refused(status, str(words or text[:300].decode(errors="replace") or f"HTTP {status}"))
         return value
+
+    def load(self, length: int, archive: "Iterable[bytes]") -> str:
+        """Take images out of an archive as `docker save` writes it; return what the engine says, for errors.
+
+        Raises:
+            Refused, Unanswered: see `ask`.
+        """
+        door = _UnixConnection(self.path, self.answer_s)
+        try:
+            about = {"Content-Type": "application/x-tar", "Content-Length": str(length)}
+            door.request("POST", "/images/load?quiet=1", archive, about)
+            answer = door.getresponse()
+            words, status = answer.read(65536).decode(errors="replace"), answer.status
+        except (OSError, http.client.HTTPException) as exc:
+            raise Unanswered(f"no container engine answers at {self.path}: {exc or type(exc).__name__}") from exc
+        finally:
+            door.close()
+        if status >= 400:
+            raise Refused(status, words[:300])
+        return words
+
+    def image(self, name: str) -> "dict[str, Any]":
+        """Look at an image: Id, Size, Config, Architecture.
+
+        Raises:
+            Refused: there is none of this name.
+        """
+        return dict(self.ask("GET", f"/images/{name}/json"))
+
+    def remove_image(self, name: str) -> None:
+        """Forget a name of an image. One that is gone is no error, and one in use stays."""
+        self._unless((404, 409), "DELETE", f"/images/{name}")
+
+    def images(self) -> "list[dict[str, Any]]":
+        """Every image with a name, by `RepoTags`."""
+        return list(self.ask("GET", "/images/json") or [])
 
     def create(self, name: str, described: "dict[str, Any]") -> None:
         """Make a container without starting it; a name that is taken is refused with 409."""

@@ -9,7 +9,7 @@ import socket
 import stat
 import sys
 
-from workers.supervisor import processes
+from workers.supervisor import log_lines, processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def listen(path: str, log: str) -> socket.socket | None:
         made.listen(_WAITING)
     except OSError as exc:
         made.close()
-        _note(log, f"[no terminal, port or file of this job can be opened from outside: {exc}]")
+        _note(log, log_lines.line(log_lines.ENVIRONMENT, "not_reachable", why=exc))
         return None
     return made
 
@@ -49,7 +49,7 @@ def _bind(made: socket.socket, path: str) -> None:
         OSError: it cannot be.
     """
     for last in (False, False, True):
-        _folder(os.path.dirname(path))
+        own_folder(os.path.dirname(path))
         remove(path)
         try:
             made.bind(path)
@@ -67,18 +67,27 @@ def _note(log: str, line: str) -> None:
         return
 
 
-def _folder(path: str) -> None:
+def own_folder(path: str, mode: int = 0o700) -> None:
     """Make a folder of our own, in one where others may have put something of that name before.
+
+    Args:
+        mode: what it allows at most.
 
     Raises:
         OSError: it is not ours.
     """
     try:
-        os.mkdir(path, 0o700)
+        os.mkdir(path, mode)
     except FileExistsError:
-        about = os.lstat(path)
-        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o077:
-            raise PermissionError(f"{path} is not a folder of this user alone") from None
+        if not is_own(path, mode):
+            raise PermissionError(f"{path} is not a folder of this user alone. Remove it") from None
+
+
+def is_own(path: str, mode: int = 0o700) -> bool:
+    """Whether this is a folder of ours that allows no more than that; a link is none."""
+    about = os.lstat(path)
+    ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+    return ours and not stat.S_IMODE(about.st_mode) & 0o777 & ~mode
 
 
 def remove(path: str) -> None:

@@ -7,11 +7,11 @@ lies below it (idmapped mounts, kernel 5.12; below an overlay 5.19). Needs root.
 
 import ctypes
 import os
-import signal
 
+from workers.supervisor import userns
 from workers.supervisor.ticket import Ticket
 
-_CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
+_CLONE_NEWNS = 0x20000
 _MS_REC, _MS_SLAVE = 0x4000, 0x80000
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same numbers on every machine
 _AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
@@ -41,46 +41,38 @@ def mount(ticket: Ticket) -> None:
         return
     if _libc.unshare(_CLONE_NEWNS) or _libc.mount(None, b"/", None, _MS_REC | _MS_SLAVE, None):
         _refuse("mounts of its own")
-    users = _users_of(os.geteuid(), ticket.uid)
+    ids = [(os.geteuid(), ticket.uid, 1)]
+    users = userns.new(ids, ids)
     try:
         for layer, place in zip(ticket.overlay["layers"], places(ticket), strict=True):
             os.makedirs(place, exist_ok=True)
-            _mount(layer, place, users)
+            put(mapped_tree(layer, users), place)
     finally:
         os.close(users)
 
 
-def _mount(layer: str, place: str, users: int) -> None:
+def mapped_tree(layer: str, users: int) -> int:
+    """Open a folder for reading, whose files belong to whom the user namespace `users` says; `put` gives it a place.
+
+    Raises:
+        OSError: the kernel or the file system cannot.
+    """
     tree = _call(layer, _OPEN_TREE, _AT_FDCWD, os.fsencode(layer), _OPEN_TREE_CLONE | os.O_CLOEXEC)
     try:
         wanted = _Attributes(_ATTRIBUTES, 0, 0, users)
         _call(layer, _MOUNT_SETATTR, tree, b"", _AT_EMPTY_PATH, ctypes.byref(wanted), ctypes.sizeof(wanted))
+    except OSError:
+        os.close(tree)
+        raise
+    return tree
+
+
+def put(tree: int, place: str) -> None:
+    """Mount what `mapped_tree` opened, and close it."""
+    try:
         _call(place, _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(place), _MOVE_MOUNT_F_EMPTY_PATH)
     finally:
         os.close(tree)
-
-
-def _users_of(owner: int, uid: int) -> int:
-    """Open a user namespace in which `owner` of the disk is `uid`; a child holds it until it is open."""
-    there, tell = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        if _libc.unshare(_CLONE_NEWUSER) == 0:
-            os.write(tell, b"1")
-            signal.pause()
-        os._exit(1)
-    os.close(tell)
-    try:
-        if os.read(there, 1) != b"1":
-            _refuse("user namespace", 1)
-        for name in ("uid_map", "gid_map"):
-            with open(f"/proc/{pid}/{name}", "w") as file:
-                file.write(f"{owner} {uid} 1")
-        return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-    finally:
-        os.close(there)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
 def _call(name: str, number: int, *arguments: object) -> int:
@@ -92,6 +84,6 @@ def _call(name: str, number: int, *arguments: object) -> int:
     return found
 
 
-def _refuse(name: str, number: int = 0) -> None:
-    error = number or ctypes.get_errno()
+def _refuse(name: str) -> None:
+    error = ctypes.get_errno()
     raise OSError(error, os.strerror(error), name)

@@ -82,18 +82,18 @@ class RecordKeeper:
         self._owed[name] = value
         self._flush()
 
-    def look(self, now: float, *, due: bool = False) -> str:
-        """Write what is owed, once a second; return a line for the log where the disk was full and is no more."""
+    def look(self, now: float, *, due: bool = False) -> "float | None":
+        """Write what is owed, once a second; return for how many seconds the disk was full, where it is no more."""
         if now < self._look_next and not due:
-            return ""
+            return None
         self._look_next = now + _LOOK_S
         self._flush()
         if self._owed or records.has_no_room(self.run):
             self._note_full(now)
         elif self._full_since is not None:
             span_s, self._full_since = now - self._full_since, None
-            return f"[the disk was full for {span_s:.0f} s: what was printed meanwhile is missing here]"
-        return ""
+            return span_s
+        return None
 
     def seal(self, value: object, sleep: "Callable[[float], None]") -> None:
         """Write how the run ended, durably; return only when that is on the disk."""

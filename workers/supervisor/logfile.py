@@ -2,9 +2,10 @@
 
 import os
 
-from workers.supervisor import records, secrecy
+from workers.supervisor import log_lines, records, secrecy
 
 TAIL_BYTES = 64 << 10
+HEAD_BYTES = 1 << 20  # where a log's first line stands: before it is at most how its image was fetched
 
 
 def marker(quota_bytes: int) -> str:
@@ -35,10 +36,27 @@ class LogFile:
     def size_bytes(self) -> int:
         return os.fstat(self.fd).st_size
 
+    def tell(self, phase: str, code: str, /, **facts: object) -> None:
+        """Add a line of ours, by what `log_lines` knows of it, once there is room."""
+        self.note(log_lines.line(phase, code, **facts))
+
+    def tell_end(self, code: int | None, signal_name: str, span_s: float) -> None:
+        """Add how the command ended, and after how long."""
+        if signal_name:
+            self.tell(log_lines.PROGRAM, "signalled", signal=signal_name, seconds=span_s)
+        else:
+            self.tell(log_lines.PROGRAM, "exited", code=code, seconds=span_s)
+
+    def begin(self, lines: list[str]) -> None:
+        """Write what the log begins with, unless it stands there; lines of the time before may stand above it."""
+        if lines and not self._owed and lines[0].encode() not in os.pread(self.fd, HEAD_BYTES, 0).split(b"\n"):
+            self.note("\n".join(lines))
+
     def note(self, text: str) -> None:
-        """Add a line of ours to the log, once there is room for it; an empty one adds nothing."""
-        if text:
-            self._owed.append(f"{text}\n".encode())
+        """Add a line of ours to the log, once there is room for it; it begins a line whatever the program printed."""
+        size = self.size_bytes
+        begun = bool(size) and not self._owed and os.pread(self.fd, 1, size - 1) != b"\n"
+        self._owed.append(f"{chr(10) if begun else ''}{text}\n".encode())
         self._write_owed()
 
     def _write_owed(self) -> None:
@@ -92,7 +110,7 @@ class LogFile:
         self.keep_quota()
         if self._tail:
             tail, self._tail = self._tail, b""
-            self.note(f"[{self.cut_bytes:,} bytes cut; the last of them:]")
+            self.tell(log_lines.PROGRAM, "cut", bytes=self.cut_bytes)
             self._owed.append(tail.partition(b"\n")[2] or tail)
             self._write_owed()
         try:

@@ -6,7 +6,7 @@ import select
 import signal
 import time
 
-from workers.supervisor import exec_socket, gpu_checkpoint, processes, records, sandbox, spawn
+from workers.supervisor import exec_socket, gpu_checkpoint, log_lines, processes, records, sandbox, spawn
 from workers.supervisor.command_watch import CommandWatch
 from workers.supervisor.hold import Hold
 from workers.supervisor.keeper import RecordKeeper
@@ -43,18 +43,15 @@ class ProcessSupervisor:
         self.hold = Hold(run, self.pausing)
         self.ladder: Ladder | None = None
         self.requested = "run"  # the one being obeyed
-        self.limit = ""  # "max_runtime" when time ran out, "memory" when it held too much
-        self.held_bytes = 0  # of memory, when that was too much
+        self.limit, self.held_bytes = "", 0  # "max_runtime" when time ran out, "memory" when it held so much
         self._weighed_next, self._close = 0.0, False  # close: near its memory limit, so look more often
         self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
         self.card = gpu_checkpoint.GpuCheckpoint(ticket.libcuda)
-        self.state, self.oom_before = "", 0
-        self.paused_s = 0.0
+        self.state, self.oom_before, self.paused_s = "", 0, 0.0
         self._paused_since: float | None = None
-        self._child = 0  # pid of the command
+        self._child, self._forced = 0, False  # pid of the command; whether its end was not waited for any longer
         self._code: int | None = None
         self.watch = CommandWatch(self._layers)
-        self._forced = False  # its end was not waited for any longer
         self._group: Group | None = None
         self._wake, self._woken = self._watch()
 
@@ -92,9 +89,11 @@ class ProcessSupervisor:
             self._group.remove()
         self._end_pause(time.monotonic())
         self._look_at_disk(time.monotonic(), last=True)
+        code, number = processes.outcome(self._code, wrapped=self.ticket.tier >= sandbox.BUBBLEWRAP)
+        if self.ticket.opening and self._child:
+            self.log.tell_end(code, number.name if number else "", time.monotonic() - since)
         while not self.log.close():
             self._sleep(_IDLE_S)
-        code, number = processes.outcome(self._code, wrapped=self.ticket.tier >= sandbox.BUBBLEWRAP)
         self.records.seal(
             {
                 "job": self.ticket.job,
@@ -139,12 +138,13 @@ class ProcessSupervisor:
             self.requested = records.read_request(self.run)
             self._code = 0 if self.requested == "finish" else 75
             return ""
+        self.log.begin(self.ticket.opening)
         try:
             self._child = self._begin()
         except OSError as exc:
             if records.is_refused(exc):
                 return None
-            self.log.note(f"[could not start {self.ticket.argv[0]!r}: {exc}]")
+            self.log.tell(log_lines.COMMAND, "not_started", program=self.ticket.argv[0], why=exc)
             return str(exc)
         child = {"pid": self._child, "start_ticks": records.start_ticks(self._child)}
         self.records.put(records.SUPERVISOR, {**self.claim, "tier": self.ticket.tier, "child": child})
@@ -169,7 +169,7 @@ class ProcessSupervisor:
 
         group = cgroups.of_job(self.ticket)
         if not group.works:
-            self.log.note("[no cgroup could be made: memory and processes of this job are not limited by the kernel]")
+            self.log.tell(log_lines.ENVIRONMENT, "not_limited")
         return group
 
     def _obey(self, requested: str, now: float) -> None:
@@ -225,7 +225,7 @@ class ProcessSupervisor:
             if self._group:
                 self._group.allow(self.ticket.memory_bytes)
             if self.card.why and self.state != "kept":
-                self.log.note(f"[stays on its cards: {self.card.why}]")
+                self.log.tell(log_lines.PROGRAM, "stays_on_cards", why=self.card.why)
             self._tell("kept" if self.card.why else "running", why=self.card.why)
         elif at in (gpu_checkpoint.LEAVING, gpu_checkpoint.RETURNING):
             self._tell("evicting" if at == gpu_checkpoint.LEAVING else "returning")
@@ -233,7 +233,7 @@ class ProcessSupervisor:
     def _give_up(self, now: float) -> None:
         """Its memory cannot come back: what is left of it ends, to start again from its newest checkpoint."""
         self.limit = "stranded"
-        self.log.note(f"[could not be brought back onto its cards: {self.card.trouble}]")
+        self.log.tell(log_lines.PROGRAM, "stranded", why=self.card.trouble)
         self._end_pause(now)
         self.ladder = self._ladder(0.0, 0.0)
         self._tell("stopping")
@@ -267,11 +267,12 @@ class ProcessSupervisor:
             return
         if now - since - self.paused_s >= allowed:
             self.limit = "max_runtime"
-            self.log.note(f"[the maximum run time of {allowed:g} s is over]")
+            self.log.tell(log_lines.PROGRAM, "over_time", seconds=f"{allowed:g}")
             self._end("suspend", now)
 
     def _look_at_disk(self, now: float, *, last: bool = False) -> None:
-        self.log.note(self.records.look(now, due=last))
+        if (full_s := self.records.look(now, due=last)) is not None:
+            self.log.tell(log_lines.PROGRAM, "disk_was_full", seconds=round(full_s))
         self.log.keep_quota()
 
     def _check_memory(self, now: float) -> None:
@@ -285,8 +286,7 @@ class ProcessSupervisor:
         by_kernel = self._group is not None and self._group.out_of_memory()  # it took one; others may wait for that
         if held > allowed or by_kernel:
             self.limit, self.held_bytes = "memory", max(held, allowed)
-            most, most_held = processes.gib(allowed), processes.gib(self.held_bytes)
-            self.log.note(f"[memory limit {most} exceeded: the program held {most_held}]")
+            self.log.tell(log_lines.PROGRAM, "over_memory", limit_bytes=allowed, held_bytes=self.held_bytes)
             self._end_pause(now)
             self._resume_processes()
             self.ladder = self._ladder(0.0, 0.0)
@@ -331,7 +331,7 @@ class ProcessSupervisor:
             self._forced = True
         elif self.watch.held(now):
             self._forced = True
-            self.log.note("[its command is over, but what stands around it did not end: it is killed]")
+            self.log.tell(log_lines.PROGRAM, "withheld")
         return self._forced
 
     def _sweep(self) -> tuple[int, list[int]]:

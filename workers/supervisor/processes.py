@@ -176,8 +176,3 @@ def outcome(code: int | None, *, wrapped: bool) -> tuple[int | None, signal.Sign
         return code if not number else None, signal.Signals(number) if number else None
     except ValueError:  # exit(200) is no signal
         return code, None
-
-
-def gib(size_bytes: int) -> str:
-    """Return a size for people."""
-    return f"{size_bytes / (1 << 30):.2f}".rstrip("0").rstrip(".") + " GiB"

@@ -9,7 +9,7 @@ In every tier a job has no capability, gains none by any program, and may not as
 import os
 import stat
 
-from workers.supervisor import idmapped, landlock, privileges, seccomp
+from workers.supervisor import env_file, idmapped, landlock, privileges, root_inside, seccomp
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -30,6 +30,7 @@ ETC = (
 COPIED = ("debian_version", "group", "host.conf", "ld.so.cache", "ld.so.conf", "localtime", "magic", "mime.types",
           "nsswitch.conf", "os-release", "passwd", "protocols", "services", "timezone")  # fmt: skip
 _COPY_BYTES = 256 << 10  # larger files are mounted: nobody counts this memory
+_RUN_BYTES = 64 << 20  # of /run, where packages are installed
 RUN = ("/run/systemd/resolve", "/run/nvidia-persistenced", "/run/nscd")
 #: of the kernel's own folders: what tells of the whole machine, or works on it; torch and CUDA read none of it
 _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "interrupts", "sched_debug",
@@ -56,12 +57,21 @@ def handed(ticket: Ticket) -> "dict[str, int]":
     if ticket.tier < BUBBLEWRAP:
         return {}
     made = {path: content for path in (f"/etc/{name}" for name in COPIED) if (content := _copy(path))}
+    if "/etc" in _own_system(ticket):
+        made = {}
     if seccomp.works():
         made[FILTER] = seccomp.program(ticket.calls)
-    if ticket.uid:
-        home = ticket.env.get("HOME", "/tmp")
+    home = ticket.env.get("HOME", "/tmp")
+    if ticket.root and "/etc/passwd" in made:
+        users = made["/etc/passwd"].splitlines(keepends=True)
+        own = f"root:x:0:0:root:{home}:/bin/bash\n".encode()
+        made["/etc/passwd"] = b"".join([own, *(line for line in users if not line.startswith(b"root:"))])
+    if ticket.uid and not ticket.root:
         made["/etc/passwd"] = _read("/etc/passwd") + f"job:x:{ticket.uid}:{ticket.uid}::{home}:/bin/sh\n".encode()
         made["/etc/group"] = _read("/etc/group") + f"job:x:{ticket.uid}:\n".encode()
+    made[env_file.PATH] = env_file.content(ticket.env)
+    if later := _later(ticket):
+        made[env_file.LATER] = env_file.content(later)
     return {name: _in_memory(content) for name, content in made.items()}
 
 
@@ -104,17 +114,21 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None, before: "Sequ
     if ticket.tier < BUBBLEWRAP:
         return [*before, *ticket.argv]
     files = files or {}
-    argv = [ticket.bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    argv = [root_inside.program(ticket), "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     argv += ["--unshare-net"] if ticket.own_network else []
     argv += ["--die-with-parent", "--cap-drop", "ALL"]
-    is_root = os.geteuid() == 0
+    is_root = os.geteuid() == 0 and not ticket.root
+    argv += root_inside.flags() if ticket.root else []
     if is_root:  # bubblewrap as root keeps what a program could gain: setpriv empties that
         argv += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
     argv += [*_proc(), "--dev", "/dev", *_folder_for_all("/dev/shm", ticket.memory_bytes)]
     for device in ticket.devices:
         argv += ["--dev-bind-try", device, device]
-    system = system_paths()
-    argv += _way_to(system) if is_root else []
+    replaced = _own_system(ticket)
+    system = [path for path in system_paths() if not path.startswith(tuple(replaced)) or os.path.islink(path)]
+    makes_folders = is_root or bool(ticket.root)
+    argv += ["--perms", "0755", "--size", str(_RUN_BYTES), "--tmpfs", "/run", "--dir", "/run/lock"] if replaced else []
+    argv += _way_to(system) if makes_folders else []
     for path in system:
         if path in files:
             argv += ["--perms", "0644", "--file", str(files[path]), path]
@@ -122,13 +136,17 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None, before: "Sequ
             argv += ["--symlink", os.readlink(path), path]
         else:
             argv += ["--ro-bind", path, path]
-    argv += ["--bind", ticket.tmp, "/tmp"] if ticket.tmp else _folder_for_all("/tmp", ticket.memory_bytes)
+    for path in (env_file.PATH, env_file.LATER):
+        argv += ["--perms", "0444", "--file", str(files[path]), path] if path in files else []
+    argv += _system(ticket)
+    tmp = ticket.tmp and root_inside.place(ticket, ticket.tmp)
+    argv += ["--bind", tmp, "/tmp"] if tmp else _folder_for_all("/tmp", ticket.memory_bytes)
     read, write = ticket.paths()
     granted = dict.fromkeys(read, "--ro-bind") | dict.fromkeys(write, "--bind")
-    argv += _way_to(granted) if is_root else []
+    argv += _way_to(granted) if makes_folders else []
     for path in sorted(granted, key=lambda path: path.count("/")):  # a folder before what lies in it
-        argv += [granted[path], path, path]
-    argv += _image(ticket) if ticket.overlay else []
+        argv += [granted[path], root_inside.place(ticket, path), path]
+    argv += _image(ticket) if ticket.overlay.get("target") else []
     argv += _sys()  # late: it brings mounts along, and bubblewrap reads the list of all mounts after each one
     argv += ["--remount-ro", "/"]  # what is not mounted there is memory that nobody counts
     if FILTER in files:
@@ -136,30 +154,60 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None, before: "Sequ
     user = ["--groups=" + ",".join(map(str, ticket.groups)) if ticket.groups else "--clear-groups"]
     user += [f"--reuid={ticket.uid}", f"--regid={ticket.uid}"] if ticket.uid else []
     give_up = [*SETPRIV, *user, "--"] if is_root else []
-    later = [f"{name}={value}" for name, value in ticket.env.items() if name not in environment(ticket)]
-    set_later = ["/usr/bin/env", *later] if later else []
+    set_later = env_file.read_in(env_file.LATER) if _later(ticket) else []
     return [*argv, "--chdir", ticket.cwd, "--", *give_up, *set_later, *before, *ticket.argv]
 
 
 def _image(ticket: Ticket) -> list[str]:
     """An image at its place: its layers, below the writable one where the job has a box."""
     target, upper = ticket.overlay["target"], ticket.overlay.get("upper")
-    places = idmapped.places(ticket)
-    argv = _way_to([target]) if os.geteuid() == 0 else []
+    places = root_inside.layers(ticket) if ticket.root else idmapped.places(ticket)
+    argv = _way_to([target]) if os.geteuid() == 0 or ticket.root else []
     if not upper and len(places) == 1:
         return [*argv, "--ro-bind", places[0], target]
     argv += [word for place in places for word in ("--overlay-src", place)]
-    return [*argv, *(["--overlay", upper, ticket.overlay["work"], target] if upper else ["--ro-overlay", target])]
+    if not upper:
+        return [*argv, "--ro-overlay", target]
+    upper, work = (root_inside.place(ticket, path) for path in (upper, ticket.overlay["work"]))
+    return [*argv, "--overlay", upper, work, target]
+
+
+def _own_system(ticket: Ticket) -> list[str]:
+    """Folders of the machine that a job with root inside has as its own."""
+    return [each["target"] for each in root_inside.system(ticket)]
+
+
+def _system(ticket: Ticket) -> list[str]:
+    """Those folders, outer ones first, with what of the machine stays visible in them."""
+    argv: list[str] = []
+    for each in root_inside.system(ticket):
+        upper, target = root_inside.place(ticket, each["upper"]), each["target"]
+        if "lower" in each:
+            work = root_inside.place(ticket, each["work"])
+            argv += ["--overlay-src", root_inside.lower(ticket, target), "--overlay", upper, work, target]
+        else:
+            argv += ["--bind", upper, target]
+    if argv:
+        for path in ("/etc/hosts", "/etc/resolv.conf"):
+            argv += ["--ro-bind-try", path, path]
+    return argv
 
 
 def environment(ticket: Ticket) -> "dict[str, str]":
     """Return the variables that may be set before rights are given up; `wrapped` sets the others after that.
 
-    What chooses the libraries of a program (ld.so(8)) would otherwise let a job run its code as root, in bubblewrap.
+    What chooses the libraries of a program (ld.so(8)) would otherwise let a job run its code in bubblewrap, outside of
+    its sandbox and as the platform's user.
     """
-    if ticket.tier < BUBBLEWRAP or os.geteuid() != 0:
+    if ticket.tier < BUBBLEWRAP:
         return ticket.env
     return {name: value for name, value in ticket.env.items() if not name.startswith(_LOADS)}
+
+
+def _later(ticket: Ticket) -> "dict[str, str]":
+    """The variables that `environment` leaves out. No shell and no C library reads one whose name is no identifier."""
+    now = environment(ticket)
+    return {name: value for name, value in ticket.env.items() if name not in now and name.isidentifier()}
 
 
 def _proc() -> list[str]:

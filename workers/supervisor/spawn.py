@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 
-from workers.supervisor import exec_socket, idmapped, processes, sandbox
+from workers.supervisor import env_file, exec_socket, idmapped, processes, root_inside, sandbox
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -33,6 +33,8 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> int:
     """
     supervisor_pid = os.getpid()
     files = sandbox.handed(ticket)
+    if ticket.tier < sandbox.BUBBLEWRAP and ticket.tmp:
+        env_file.write(ticket.tmp, ticket.env, ticket.uid)
     listener = exec_socket.listen(ticket.exec_socket, log)
     argv = sandbox.wrapped(ticket, files, exec_socket.server(ticket, listener) if listener else [])
     said, say = os.pipe()  # closed by exec: silence means that the command runs
@@ -77,10 +79,12 @@ def _become(ticket: Ticket, supervisor_pid: int, log: str, group: "Group | None"
     _sacrifice_first()
     if group:
         group.enter()
-    idmapped.mount(ticket)
+    if not ticket.root:
+        idmapped.mount(ticket)
     os.chdir(ticket.cwd if ticket.tier < sandbox.BUBBLEWRAP else "/")
     sandbox.enter(ticket)
-    if ticket.uid:
+    root_inside.enter(ticket)
+    if ticket.uid or ticket.root:
         _die_with(supervisor_pid)  # the kernel forgets it with a change of user
 
 

@@ -19,16 +19,22 @@ class Ticket:
         tmp: folder that stands for /tmp from tier 2 on.
         overlay: an image in tiers 2 and 3: its `layers`, the lowest first, at `target`; below a writable `upper` with
             the file system's `work` beside it, or for reading. `mapped`: folder where they become the uid's own.
+            `system`: folders of the machine that the job has its own layer over, where it is root inside: each with
+            its `target`, an `upper`, and `lower` and `work` unless `upper` stands for all of it; `mapped`: the files
+            of `lower` become its own.
+        root: it is root inside: `uids` and `gids` of its user namespace, see `userns`; {} is an ordinary job.
         uid: user and group id the job runs under; 0 is the agent's own. Only root can hand out another.
         groups: what else it belongs to below tier 4, to find its way to the data and open its cards.
         calls: system calls that it may use although no job needs them (names of seccomp.CALLS).
         processes, cpus_most: most processes and cores' worth of time from tier 3 on; 0 is no limit.
         container: in tier 4 the `engine`'s socket, the `image`, the `user` as "uid:gid", the `network` ("none" unless
-            more is allowed), how to hand over `cards` ("request" or "files"), the `userns` and the platform's `root`.
+            more is allowed), how to hand over `cards` ("request" or "files"), the `userns`, the platform's `root` and
+            the `python` that can be the exec server; `writable`: what it writes can be saved as an image.
         devices: device files the job may open, besides the harmless.
         listens: words of the control file the script obeys.
         max_runtime_s: paused time does not count; None is no limit.
         secrets: values of the job's own to star out in its log.
+        opening: what its log begins with, see log_lines; a log that begins with nothing is not told its end either.
         memory_bytes: most memory all processes together may hold; 0 is no limit.
         card_memory_bytes: most memory of its cards: so much more it may hold while it is evicted from them.
         libcuda: name or path of the CUDA driver's library, for evictions.
@@ -55,12 +61,13 @@ class Ticket:
         read_write: list[str] | None = None,
         tmp: str = "",
         overlay: "dict[str, Any] | None" = None,
+        root: "dict[str, Any] | None" = None,
         uid: int = 0,
         groups: list[int] | None = None,
         calls: list[str] | None = None,
         processes: int = 0,
         cpus_most: float = 0.0,
-        container: "dict[str, str] | None" = None,
+        container: "dict[str, Any] | None" = None,
         devices: list[str] | None = None,
         listens: list[str] | None = None,
         max_runtime_s: float | None = None,
@@ -69,6 +76,7 @@ class Ticket:
         libcuda: str = "libcuda.so.1",
         log_quota_bytes: int = 2 << 30,
         secrets: list[str] | None = None,
+        opening: list[str] | None = None,
         stop_grace_s: float = 10.0,
         term_grace_s: float = 30.0,
         suspend_grace_s: float = 60.0,
@@ -82,6 +90,7 @@ class Ticket:
         self.argv, self.env, self.cwd = argv, env, cwd
         self.tier, self.bwrap, self.tmp = tier, bwrap, tmp
         self.overlay: dict[str, Any] = overlay or {}
+        self.root: dict[str, Any] = root or {}
         self.uid, self.groups, self.calls = uid, groups or [], calls or []
         self.processes, self.cpus_most = processes, cpus_most
         self.read_only, self.read_write = read_only or [], read_write or []
@@ -91,7 +100,7 @@ class Ticket:
         self.card_memory_bytes, self.libcuda = card_memory_bytes, libcuda
         self.stop_grace_s, self.term_grace_s = stop_grace_s, term_grace_s
         self.suspend_grace_s, self.finish_grace_s = suspend_grace_s, finish_grace_s
-        self.rlimits, self.secrets = rlimits or {}, secrets or []
+        self.rlimits, self.secrets, self.opening = rlimits or {}, secrets or [], opening or []
         self.exec_socket, self.own_network, self.egress_socket = exec_socket, own_network, egress_socket
 
     @classmethod

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workers.supervisor import landlock
+from workers.supervisor import landlock, root_inside
 from workers.supervisor.sandbox import BUBBLEWRAP, LANDLOCK, OWN_UID, PLAIN, enter, handed, wrapped
 from workers.supervisor.ticket import Ticket
 
@@ -38,12 +38,23 @@ def find_bwrap() -> str:
 def why_not(bwrap: str, tier: int = BUBBLEWRAP) -> str:
     """Try the very flags a job gets: distributions forbid user namespaces in many ways. "" where it works."""
     uid = NOBODY if tier >= OWN_UID else 0
-    probe = Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=tier, bwrap=bwrap, uid=uid)
+    return trial(
+        Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=tier, bwrap=bwrap, uid=uid)
+    )
+
+
+def trial(probe: Ticket) -> str:
+    """Start a command of a moment as a job is started, from tier 2 on; why it does not run, "" where it does."""
     files = handed(probe)
+
+    def become() -> None:
+        enter(probe)
+        root_inside.enter(probe)
+
     try:
         done = subprocess.run(
             wrapped(probe, files), capture_output=True, timeout=10, check=False, env={}, pass_fds=files.values(),
-            preexec_fn=lambda: enter(probe),  # as a job is started
+            preexec_fn=become,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as exc:
         return str(exc)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
-from aiplatform.cli.client import output
+from aiplatform.cli.client import log_lines, output
 from aiplatform.cli.client.errors import JOB_FAILED, OK, ClientError
 from aiplatform.cli.client.http import Client
 
@@ -76,18 +75,26 @@ def follow_log(
     tail_bytes: int | None = None,
     every_s: float = 0.5,
     pause: Callable[[float], None] = time.sleep,
+    rank: int = 0,
+    phases: Collection[str] = (),
+    apart: bool = False,
 ) -> None:
     """Copy a log to stdout; with `follow`, go on until its job is over.
 
     The route answers {"text", "offset", "next_offset", "size", "ended"} for `?offset=N`.
+
+    Args:
+        rank: whose log, of a job on several machines.
+        phases, apart: as `log_lines.Printer` takes them.
     """
-    offset = 0
+    offset, printer = 0, log_lines.Printer(phases, apart=apart)
+    place = {"rank": rank} if rank else {}
     if tail_bytes is not None:
-        offset = max(int(client.get(route, offset=0, limit=0)["size"]) - tail_bytes, 0)
+        offset = max(int(client.get(route, offset=0, limit=0, **place)["size"]) - tail_bytes, 0)
     away_s = 0.0
     while True:
         try:
-            part = client.get(route, offset=offset)
+            part = client.get(route, offset=offset, **place)
             away_s = 0.0
         except ClientError as exc:
             if not follow or exc.status not in (0, 502, 503) or away_s >= PATIENCE_S:
@@ -95,13 +102,13 @@ def follow_log(
             away_s += every_s
             pause(every_s)
             continue
-        sys.stdout.write(part["text"])
-        sys.stdout.flush()
+        printer.add(part["text"])
         moved = part["next_offset"] != offset
         offset = part["next_offset"]
         if moved and offset < part["size"]:
             continue
         if not follow or (part["ended"] and offset >= part["size"]):
+            printer.end()
             return
         pause(every_s)
 

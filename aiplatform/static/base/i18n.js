@@ -13,6 +13,15 @@ export function t(text, facts) {
 }
 
 /**
+ * Translate a word that has several meanings, by the one that is meant.
+ * @param {string} meaning
+ * @param {string} text
+ */
+export function pgettext(meaning, text) {
+  return window.django?.pgettext ? window.django.pgettext(meaning, text) : text;
+}
+
+/**
  * Translate by number: tn("%(count)s image", "%(count)s images", 3).
  * @param {string} one
  * @param {string} many

@@ -61,11 +61,12 @@ class Caller:
     async def ask(
         self, method: str, path: str, *, page: bool = False, timeout_s: float = PATIENCE_S, **sent: Any
     ) -> Answer:
-        """One request. What no server should ever say is put into the ledger."""
+        """One request, of the platform or of a whole address. What no server should ever say is put into the ledger."""
         session = self.browser if page else self.api
+        url = path if path.startswith("http") else self.url + path
         try:
             async with session.request(
-                method, self.url + path, timeout=aiohttp.ClientTimeout(total=timeout_s), allow_redirects=False, **sent
+                method, url, timeout=aiohttp.ClientTimeout(total=timeout_s), allow_redirects=False, **sent
             ) as came:
                 answer = Answer(came.status, await came.read(), {k.lower(): v for k, v in came.headers.items()})
         except (aiohttp.ClientError, OSError, TimeoutError):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos import witness
+from tests.chaos.crowd.dweller import Dweller
 from tests.chaos.crowd.ledger import Ledger
 from tests.chaos.crowd.person import Person
 from tests.chaos.crowd.viewer import Viewer
@@ -45,9 +46,10 @@ class Town:
         people = [Person(self, given, seed + 10 + n) for n, given in enumerate(self.told["people"])]
         tokens = self.told["watchers"]
         viewers = [Viewer(self, n, tokens[n % len(tokens)], seed + 1000 + n) for n in range(int(self.told["viewers"]))]
+        dwellers = [Dweller(self, given, seed + 2000 + n) for n, given in enumerate(self.told["dwellers"])]
         operator = Person(self, {"name": "operator", "token": tokens[0]}, seed)
         census = asyncio.create_task(self._take_census(operator))
-        begun = [asyncio.create_task(one.live()) for one in (*people, *viewers)]
+        begun = [asyncio.create_task(one.live()) for one in (*people, *viewers, *dwellers)]
         await self.evening.wait()
         limit = asyncio.create_task(self._give_up())
         done = await asyncio.gather(*begun, return_exceptions=True)
@@ -58,7 +60,7 @@ class Town:
             await asyncio.sleep(0.5)
         limit.cancel()
         census.cancel()
-        for one in (*people, *viewers, operator):
+        for one in (*people, *viewers, *dwellers, operator):
             await one.call.close()
         self.ledger.say("rest", answers={str(k): v for k, v in self.answers.items()}, reconnects=self.reconnects)
 

@@ -18,7 +18,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from workers import kinds, live, run_time
 from workers.clock import now
-from workers.execution import evictions, launching, lost_attempts
+from workers.execution import closing_lines, evictions, launching, lost_attempts
 from workers.execution.agent import containers, gangs, log_shipping, overdue, verdicts
 from workers.jobs import checkpoints, transitions
 from workers.kinds import Capabilities
@@ -26,7 +26,7 @@ from workers.machines import unkillable
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import Desired, Event, JobState, Reason
-from workers.supervisor import records
+from workers.supervisor import log_lines, records
 
 log = logging.getLogger(__name__)
 
@@ -236,6 +236,7 @@ class AttemptMonitor:
             return
         if job.restart == Job.Restart.ON_FAILURE:
             pause_s = self._pause_of_a_service()
+            closing_lines.add(self.run.log, log_lines.PROGRAM, "starts_again", seconds=pause_s)
             self._move(E.REQUEUED, message=wording.message("job.starts_again", why=job.message, seconds=pause_s))
             Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
         elif job.retried < job.retries:
@@ -253,6 +254,8 @@ class AttemptMonitor:
             "job.tried_again", why=job.message, seconds=pause_s, number=job.retried + 1, most=job.retries
         )
         folder = checkpoints.newest_checkpoint(job)
+        again = {"seconds": pause_s, "number": job.retried + 1, "most": job.retries}
+        closing_lines.add(self.run.log, log_lines.PROGRAM, "again", **again)
         self._move(E.REQUEUED, message=message)
         Job.objects.filter(pk=job.pk).update(
             retried=job.retried + 1, not_before=now() + timedelta(seconds=pause_s), resume_from=str(folder or "")
@@ -275,6 +278,7 @@ class AttemptMonitor:
         self._lose(kept, is_over=not left and self.attempt.job.nodes == 1)
 
     def _lose(self, kept: dict[str, object], *, is_over: bool = False) -> None:
+        closing_lines.add(self.run.log, log_lines.PROGRAM, "lost")
         rebooted = kept.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
         message = wording.message("job.machine_restarted" if rebooted else "job.supervisor_lost")

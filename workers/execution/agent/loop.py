@@ -18,10 +18,12 @@ from aiplatform import env
 from aiplatform.lib.errors import NameTaken
 from workers import clock
 from workers.clock import now
+from workers.exec import socket_paths
 from workers.execution import launching, publishing
-from workers.execution.agent import cards, containers, ranks, registration, remote_ranks, sharing
+from workers.execution.agent import cards, containers, device_errors, ranks, registration, remote_ranks, sharing
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.heartbeat import Heartbeat
+from workers.execution.agent.npu_logs import NpuLogs
 from workers.machines import lifecycle, unkillable
 from workers.machines.telemetry import sampler
 from workers.models import Attempt, Device, Node
@@ -35,6 +37,7 @@ LOOK_S = 0.2
 INGEST_S = 1.0
 HEARTBEAT_S = 5.0
 SWEEP_S = 5.0
+TIDY_S = 300.0
 NEW_LAUNCHES = 2  # of each look: where many wait, their worker is at it, and would only be slowed down
 MOST_LAUNCHES = 32  # threads that start something; more at once would mean that most of them hang
 
@@ -56,8 +59,9 @@ class Agent:
         self.refusal = ""
         self.pulse = Heartbeat(self.name, clock)
         self.cards = cards.Memory()
+        self.npu_logs = NpuLogs()
         self._begun = 0  # launches of this look
-        self._beaten = self._ingested = self._swept = float("-inf")
+        self._beaten = self._ingested = self._swept = self._tidied = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Repeat passes until `stopped`. While the database is away passes fail, the process stays.
@@ -107,6 +111,10 @@ class Agent:
         if moment - self._swept >= SWEEP_S:
             self._swept = moment
             remote_ranks.end_stale(self.name)
+            self._aside("device errors", partial(device_errors.collect, self.name, self.npu_logs))
+            if moment - self._tidied >= TIDY_S:
+                self._tidied = moment
+                self._aside("exec sockets", socket_paths.sweep)
             if env.SANDBOX_TIER >= sandbox.CONTAINER:
                 self._aside("containers", containers.sweep)
             for job_id in publishing.unpublished():

@@ -15,7 +15,7 @@ from aiplatform import __version__, env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
 from workers.clock import now
-from workers.execution import protection, tickets
+from workers.execution import protection, root_users, tickets
 from workers.execution.agent import eviction_probe
 from workers.machines import lifecycle
 from workers.machines.telemetry.probe import Card
@@ -52,8 +52,10 @@ def _register(name: str, cards: list[Card], tier: int, evict_can: dict[str, obje
         cpu_cores=cores,
         memory_mib=_memory_mib(),
         sandbox_tier=tier,
+        root_inside=root_users.works(*tickets.tier()),
         evict_can=evict_can,
         facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()}
+        | {"machine": platform.machine(), "driver": str(evict_can.get("driver") or "")}
         | contained
         | {"guards": protection.guards()},
         state=Node.State.DRAINING if node.drain else Node.State.LIVE,

@@ -34,7 +34,8 @@ LEFT_OUT = (
     ".kaggle", ".wandb", ".env", ".jupyter", ".ipython", "jupyter_cookie_secret", ".cache", ".vscode-server",
     ".cursor-server",
     ".*_history", ".lesshst", ".viminfo", "id_rsa*", "id_ed25519*", "id_ecdsa*", "*.token",
-    "credentials.json",
+    "credentials.json", "application_default_credentials.json", ".pgpass", ".my.cnf", ".boto", ".s3cfg", ".npmrc",
+    ".databrickscfg", ".oci", "rclone.conf", "id_dsa*", ".env.*",
 )  # fmt: skip
 #: Never part of an image at its top: what is made afresh at each start, and homes.
 LEFT_OUT_ON_TOP = ("tmp", "run", "proc", "sys", "dev", "home", "root")
@@ -77,7 +78,7 @@ def pack(upper: Path, target: Path, *, alive: Callable[[], object] = lambda: Non
     """Write the layer `upper` to `target`, whole or not at all.
 
     Args:
-        alive: called now and then; what it raises ends the work.
+        alive: called with each piece that is read; what it raises ends the work.
 
     Raises:
         OSError: it cannot be written or read.
@@ -92,7 +93,7 @@ def pack(upper: Path, target: Path, *, alive: Callable[[], object] = lambda: Non
             with packed, tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive:
                 for entry in _walk(upper, figures):
                     alive()
-                    _add(archive, entry, figures)
+                    _add(archive, entry, figures, alive)
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).rename(target)
@@ -114,6 +115,17 @@ class _Hashing:
         self.sha.update(data)
         self.size += len(data)
         return self.file.write(data)
+
+
+class _Heard:
+    """Gives a sign of life with each piece of a file that is read."""
+
+    def __init__(self, file: IO[bytes], alive: Callable[[], object]) -> None:
+        self.file, self.alive = file, alive
+
+    def read(self, size: int) -> bytes:
+        self.alive()
+        return self.file.read(size)
 
 
 @dataclass
@@ -203,7 +215,7 @@ def _readable(folder: int, name: str, info: os.stat_result, bits: int) -> Iterat
         os.close(known)
 
 
-def _add(archive: tarfile.TarFile, entry: _Entry, figures: Figures) -> None:
+def _add(archive: tarfile.TarFile, entry: _Entry, figures: Figures, alive: Callable[[], object]) -> None:
     info = entry.info
     made = tarfile.TarInfo(entry.path)
     made.mode, made.mtime = stat.S_IMODE(info.st_mode) & 0o777, int(info.st_mtime)  # no setuid travels
@@ -224,12 +236,12 @@ def _add(archive: tarfile.TarFile, entry: _Entry, figures: Figures) -> None:
         made.type, made.linkname = tarfile.LNKTYPE, entry.first
         archive.addfile(made)
     else:
-        _add_file(archive, entry, made)
+        _add_file(archive, entry, made, alive)
         figures.bytes += made.size
     figures.files += 1
 
 
-def _add_file(archive: tarfile.TarFile, entry: _Entry, made: tarfile.TarInfo) -> None:
+def _add_file(archive: tarfile.TarFile, entry: _Entry, made: tarfile.TarInfo, alive: Callable[[], object]) -> None:
     with _readable(entry.folder, entry.name, entry.info, 0o400):
         opened = os.open(entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=entry.folder)
     with os.fdopen(opened, "rb") as file:
@@ -237,4 +249,4 @@ def _add_file(archive: tarfile.TarFile, entry: _Entry, made: tarfile.TarInfo) ->
         if (about.st_dev, about.st_ino) != (entry.info.st_dev, entry.info.st_ino):
             raise Unpackable(f"{_shown(entry.path[:200])}: it changed while it was read")
         made.size = about.st_size
-        archive.addfile(made, file)
+        archive.addfile(made, _Heard(file, alive))  # type: ignore[arg-type]  # it only reads

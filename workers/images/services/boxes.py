@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -25,6 +27,7 @@ from workers.execution import job_users
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import archive, places
 from workers.models import Job
+from workers.states import JobState
 
 UPPER, WORK, VENV = "upper", "work", "venv"
 SEEN = "aiplatform.pth"  # written last: a box that has it is whole
@@ -137,20 +140,27 @@ def measured(use: ImageUse) -> Measured:
     return Measured(known=use.measured_at is not None, bytes=use.size_bytes)
 
 
+@transaction.atomic
 def forget(job: Job, *, by: User) -> None:
     """Delete what was installed in a job's box; its next start begins from the image again.
 
     Raises:
         NoBox: it has none, it runs, or it is being saved.
     """
+    job = Job.objects.select_for_update().get(pk=job.pk)  # it is not placed meanwhile
     use = ImageUse.objects.filter(job=job, boxed=True).exclude(node="").first()
     if use is None:
         raise NoBox(_("This job keeps no packages."))
-    if not job.is_final:
+    if not can_forget(job):
         raise NoBox(_("Stop it first: its packages are in use."))
     if Image.objects.filter(job=job, state=State.SAVING).exists():
         raise NoBox(_("It is being saved as an image. Wait until that is done."))
     discard(use)
+
+
+def can_forget(job: Job) -> bool:
+    """Whether nothing of the job runs: it is over, or waits, perhaps for the machine that its box lies on."""
+    return job.is_final or job.state == JobState.QUEUED
 
 
 def discard(use: ImageUse) -> None:
@@ -162,12 +172,31 @@ def discard(use: ImageUse) -> None:
 
 def clean(job_id: int) -> None:
     """Delete the folder of a box that nobody keeps or reads; safe to send twice, and a sweep comes back to it."""
+    if not ImageUse.objects.filter(pk=job_id, node=settings.NODE).exists():
+        clear(job_id)
+
+
+def clear(job_id: int) -> bool:
+    """Delete what lies here of a box that the row does not know of; whether nothing of it is there any more."""
     box = places.box(job_id)
-    if ImageUse.objects.filter(pk=job_id, node=settings.NODE).exists() or not box.is_dir():
-        return
-    with alone(box) as free:
-        if free:
+    if not box.is_dir():
+        return True
+    with suppress(FileNotFoundError), alone(box) as free:
+        if free and not ImageUse.objects.filter(pk=job_id, node=settings.NODE).exists():  # no start took it over
             places.remove(box)
+    return not box.exists()
+
+
+def machines(jobs: QuerySet[Job]) -> dict[int, str]:
+    """The machine with the box of each of these jobs that has one; nowhere else can it start."""
+    kept = ImageUse.objects.filter(boxed=True, job__in=jobs).exclude(node="")
+    return dict(kept.values_list("pk", "node"))
+
+
+def kept() -> list[tuple[str, str, int]]:
+    """How many boxes lie on each machine, by the state of their jobs."""
+    rows = ImageUse.objects.filter(boxed=True).exclude(node="").values_list("node", "job__state")
+    return [(node, state, count) for node, state, count in rows.annotate(count=Count("pk")).order_by()]
 
 
 def strays() -> list[int]:

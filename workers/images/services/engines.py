@@ -23,7 +23,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from workers.images.models import Engine, Image, State, Visibility
-from workers.images.services import catalog, places
+from workers.images.services import catalog, compatibility, places
 from workers.jobs import resource_request, submission
 from workers.models import Job, VirtualCluster
 
@@ -201,11 +201,13 @@ def seal(engine: Engine, job: Job, found: dict[str, Any]) -> None:
         return
     folder = places.engine(engine.digest)
     size = _take_over(folder)
-    facts = {name: str(found[name])[:40] for name in ("python", "torch", "cuda") if found.get(name)}
+    facts = {name: str(found[name])[:40] for name in ("python", "torch", "cuda", "machine") if found.get(name)}
     if isinstance(found.get("packages"), int):
         facts["packages"] = found["packages"]
     rows = Engine.objects.filter(pk=engine.pk, job=job, state=State.BUILDING)
-    rows.update(state=State.READY, facts=facts, size_bytes=size, message=wording.Message())
+    if rows.update(state=State.READY, facts=facts, size_bytes=size, message=wording.Message()):
+        engine.refresh_from_db()
+        compatibility.note(engine)
 
 
 def failed(engine: Engine, job: Job, message: wording.Message) -> None:

@@ -13,7 +13,7 @@ from accounts.services import audit
 from aiplatform.lib.errors import Invalid, StillInUse
 from workers.images import usage
 from workers.images.models import Image, State, Visibility
-from workers.images.services import places
+from workers.images.services import engines, places, saving
 
 OLD_S = 3600.0  # what is younger may be in the making
 
@@ -29,6 +29,19 @@ def edit(*, image: Image, description: str, visibility: str) -> Image:
     image.description, image.visibility = description, visibility
     image.save(update_fields=["description", "visibility"])
     return image
+
+
+def make(image: Image, *, by: User) -> None:
+    """Have an image made that is not there: its engine built, or what a job installed saved once more.
+
+    Raises:
+        CannotSave: nothing to be saved (any more).
+        NotAMember, OverLimit, NeverFits: a job that builds the engine cannot be started.
+    """
+    if image.kind == Image.Kind.SAVED:
+        saving.again(image, by=by)
+    else:
+        engines.ensure(image, by=by)
 
 
 def delete(*, image: Image, by: User) -> None:

@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
@@ -17,8 +20,9 @@ from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers.execution import job_users, tickets
+from workers.images.containers import launching as containers
 from workers.images.models import Engine, Image, ImageUse, State
-from workers.images.services import boxes, engines, layers, places, uses
+from workers.images.services import boxes, compatibility, engines, layers, places, system, uses
 from workers.kinds import Launch, NotYet
 from workers.models import Job
 from workers.supervisor import sandbox
@@ -44,29 +48,49 @@ def with_image(launch: Launch, job: Job) -> Launch:
         return launch
     if use.image is None:
         raise uses.ImageGone(wording.message("image.gone", name=use.name))
+    if use.image.kind == Image.Kind.CONTAINER:
+        return containers.with_container(launch, use, use.image)
     folder = _engine_here(use, use.image)
-    launch = dataclasses.replace(launch, read_only=[*launch.read_only, *_wheels()])
+    launch = dataclasses.replace(launch, read_only=[*launch.read_only, *_wheels()], notes=list(launch.notes))
     level, bwrap = tickets.tier()
     if level >= sandbox.CONTAINER:
         raise CannotUse(wording.message("image.in_container", node=settings.NODE))
     _check_place(use)
+    if why := compatibility.why_not_here(use.image, settings.NODE, cards=bool(job.gpus_per_node)):
+        raise CannotUse(why)
     if level < sandbox.BUBBLEWRAP or not layers_work(bwrap):
         return _thin(launch, use, folder)
     uid = job_users.uid_of(job.owner_id)
-    overlay = {
+    overlay: dict[str, Any] = {
         "target": str(folder),
-        "layers": [str(folder), *map(str, layers.here(use.image))],
+        "layers": [str(folder), *map(str, layers.here(use.image, told=launch.notes.append))],
         # one folder for all jobs: what is mounted there is seen by the processes of one alone
         "mapped": str(places.open_folder(places.local() / "mounts")) if uid and level >= sandbox.OWN_UID else "",
     }
     if use.boxed:
-        box = boxes.make(job, uid)
-        with boxes.alone(box) as free:
-            if not free:
-                raise NotYet(wording.message("image.box_in_use"))
+        box = _settled(use, boxes.UPPER, lambda: boxes.make(job, uid))
         overlay |= {"upper": str(box / boxes.UPPER), "work": str(box / boxes.WORK)}
-        _note_place(use)
+        if job.root_inside:
+            overlay["system"] = system.folders(box, uid, launch.env.get("HOME", str(folder)))
     return dataclasses.replace(launch, overlay=overlay, env=_environment(folder) | launch.env)
+
+
+def further(launch: Launch, job: Job) -> Launch:
+    """The launch of a job's further machine: its layers are unpacked on each machine's own disk.
+
+    Raises:
+        DomainError: it cannot run here; says what to do.
+    """
+    use = uses.of(job)
+    if not launch.overlay or use is None or use.image is None:
+        return launch
+    found = layers.here(use.image)
+    if found and not layers_work(tickets.tier()[1]):
+        raise CannotUse(wording.message("image.no_layers", node=settings.NODE))
+    target = str(launch.overlay["target"])
+    mapped = str(places.open_folder(places.local() / "mounts")) if launch.overlay["mapped"] else ""
+    overlay = launch.overlay | {"layers": [target, *map(str, found)], "mapped": mapped}
+    return dataclasses.replace(launch, overlay=overlay)
 
 
 def home(job: Job) -> Path | None:
@@ -133,9 +157,23 @@ def _check_place(use: ImageUse) -> None:
         raise CannotUse(wording.message("image.box_lost", node=use.node))
 
 
-def _note_place(use: ImageUse) -> None:
-    """Note that the box lies here; it is there by now."""
-    ImageUse.objects.filter(pk=use.pk, node="").update(node=settings.NODE)
+def _settled(use: ImageUse, inner: str, make: Callable[[], Path]) -> Path:
+    """The box of a job that starts here, made if need be, with its place noted.
+
+    A folder that lies here though the row knows of none was forgotten: the job begins from its image again.
+
+    Raises:
+        NotYet: it is being saved, or deleted.
+    """
+    use.refresh_from_db(fields=["node"])
+    if not use.node and not boxes.clear(use.pk):
+        raise NotYet(wording.message("image.box_in_use"))
+    box = make()
+    with suppress(FileNotFoundError), boxes.alone(box) as free:  # whoever deletes holds it, and looks for the row then
+        if free and (box / inner).is_dir():
+            ImageUse.objects.filter(pk=use.pk, node="").update(node=settings.NODE)
+            return box
+    raise NotYet(wording.message("image.box_in_use"))
 
 
 def _thin(launch: Launch, use: ImageUse, folder: Path) -> Launch:
@@ -144,8 +182,8 @@ def _thin(launch: Launch, use: ImageUse, folder: Path) -> Launch:
         raise CannotUse(wording.message("image.no_layers", node=settings.NODE))
     if not use.boxed:
         return dataclasses.replace(launch, read_only=[*launch.read_only, folder], env=_environment(folder) | launch.env)
-    venv = boxes.make_thin(use.job, folder, job_users.uid_of(use.job.owner_id)) / boxes.VENV
-    _note_place(use)
+    uid = job_users.uid_of(use.job.owner_id)
+    venv = _settled(use, boxes.VENV, lambda: boxes.make_thin(use.job, folder, uid)) / boxes.VENV
     told = _environment(venv)
     told["PATH"] = os.pathsep.join([str(venv / "bin"), _environment(folder)["PATH"]])
     return dataclasses.replace(

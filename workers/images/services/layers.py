@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from aiplatform.lib import wording
+from aiplatform.lib import disk, wording
 from aiplatform.lib.errors import DomainError
 from workers.images.models import Image
 from workers.images.services import places, unpacking
+from workers.supervisor import log_lines
 
 MOST = 30  # saved on top of one another; the kernel takes hundreds
 
@@ -27,13 +29,25 @@ def chain(image: Image) -> list[Image]:
     return found[::-1]
 
 
-def here(image: Image, alive: Callable[[], object] = lambda: None) -> list[Path]:
+def here(
+    image: Image, alive: Callable[[], object] = lambda: None, told: Callable[[str], object] = lambda line: None
+) -> list[Path]:
     """Folders of the saved layers on this machine, the lowest first; what is not there is unpacked.
+
+    Args:
+        told: called with a line for the log for each that was unpacked.
 
     Raises:
         BrokenLayer: one cannot be unpacked.
     """
-    return [_here(each, alive) for each in chain(image)]
+    found, links = [], chain(image)
+    for number, each in enumerate(links, 1):
+        missing, begun = not places.layer(each.sha256).is_dir(), time.monotonic()
+        found.append(_here(each, alive))
+        if missing:
+            facts = {"number": number, "of": len(links), "bytes": each.size_bytes, "seconds": time.monotonic() - begun}
+            told(log_lines.line(log_lines.IMAGE, "layer", **facts))
+    return found
 
 
 def _here(image: Image, alive: Callable[[], object]) -> Path:
@@ -46,7 +60,8 @@ def _here(image: Image, alive: Callable[[], object]) -> Path:
             places.packed(image.pk), folder, sha256=image.sha256, most_bytes=image.unpacked_bytes,
             most_files=image.files, alive=alive,
         )  # fmt: skip
-    except (DomainError, OSError) as exc:
+    except (DomainError, OSError) as met:
+        exc = disk.DiskFull() if disk.is_full(met) else met
         why = wording.of_error(exc) if isinstance(exc, DomainError) else wording.verbatim(exc)
         raise BrokenLayer(wording.message("image.layer_broken", name=str(image), why=why)) from None
     return folder

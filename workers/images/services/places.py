@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +24,21 @@ def engine(digest: str) -> Path:
 def packed(image: int) -> Path:
     """The packed layer of a saved image."""
     return Path(settings.DATA_ROOT) / "images" / f"{image}.tar.zst"
+
+
+def all_blobs() -> Path:
+    """The folder of the folders of `blobs`."""
+    return Path(settings.DATA_ROOT) / "images" / "blobs"
+
+
+def blobs(source: str) -> Path:
+    """Where the pieces of container images from one name in one registry lie, for all machines."""
+    return all_blobs() / hashlib.sha256(source.encode()).hexdigest()[:32]
+
+
+def blob(folder: Path, digest: str) -> Path:
+    """A piece of a container image as its registry gave it, in a folder of `blobs`."""
+    return folder / digest.removeprefix("sha256:")
 
 
 def local() -> Path:
@@ -59,22 +76,31 @@ def takes_marks(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Delete a box or a layer, closed folders included: the file system keeps one in every box."""
-    doomed = folder.with_name(f".{folder.name}.{os.getpid()}{DELETED}")
+    """Delete a box or a layer, closed folders included: the file system keeps one in every box.
+
+    It goes into a folder of its own first, which holds what a killed process leaves of it.
+    """
     with suppress(FileNotFoundError):
-        folder.rename(doomed)
-        _remove(doomed)
+        trash = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=DELETED, dir=folder.parent))
+        with suppress(FileNotFoundError):
+            folder.rename(trash / folder.name)
+        _remove(trash)
 
 
 def finish_removals(parent: Path) -> None:
     """Go on with what a killed process had begun to delete."""
-    for doomed in parent.glob(f".*{DELETED}") if parent.is_dir() else ():
-        _remove(doomed)
+    for trash in parent.glob(f".*{DELETED}") if parent.is_dir() else ():
+        with suppress(FileNotFoundError):
+            _remove(trash)
 
 
-def _remove(doomed: Path) -> None:
-    opened = os.open(doomed.parent, os.O_RDONLY | os.O_DIRECTORY)
+def _remove(trash: Path) -> None:
+    """Empty a folder of what is to be deleted, and delete it."""
+    opened = os.open(trash, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        trees.remove(opened, os.fsencode(doomed.name))
+        for name, _info in list(trees.entries(opened)):
+            trees.remove(opened, name)
     finally:
         os.close(opened)
+    with suppress(OSError):  # somebody who had a file in it open goes on writing; a sweep comes back
+        trash.rmdir()

@@ -7,16 +7,18 @@ followed by the next. The job's processes stand still while their files are copi
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import Any, ClassVar
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -26,17 +28,21 @@ from aiplatform.lib import disk, files, wording
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Refusals
+from aiplatform.lib.wording import Message
 from workers import clock, queues
 from workers.images.models import Image, ImageUse, State, Visibility
 from workers.images.services import archive, boxes, engines, layers, places, uses
-from workers.models import Job
+from workers.models import Job, Node
 from workers.runs import RunDir
-from workers.supervisor import hold
+from workers.supervisor import hold, records
 
 log = logging.getLogger(__name__)
 CLAIMS = Claims(ttl=timedelta(seconds=60), epoch="tries", clock=clock.now, ends_with_process=True)
 MOST_TRIES = 3
 REST_S = 20.0
+AWAY = timedelta(minutes=30)  # a machine that is silent for so long is not waited for
+OLD_S = 3600.0  # files that are younger may be in the making
+PACKED = re.compile(r"\.?(?P<image>\d{1,18})\.tar\.zst(\.\w+)?")
 RENEW_S = 5.0
 STEP_S = 0.05
 
@@ -96,9 +102,42 @@ def request(
     return image
 
 
+def again(image: Image, *, by: User) -> None:
+    """Try once more to save what could not be saved.
+
+    Raises:
+        CannotSave: it did not fail, or nothing of its job can be saved (any more).
+    """
+    if image.status != State.FAILED or image.job is None or not Job.objects.editable_by(by).filter(pk=image.job.pk):
+        raise CannotSave(_("Only an image that could not be saved is saved again, while its job is there."))
+    if why := why_not(image.job):
+        raise CannotSave(why)
+    with transaction.atomic():
+        rows = Image.objects.filter(pk=image.pk, state=State.FAILED)
+        if rows.update(state=State.SAVING, message=Message(), tries=0, holder="", renewed_at=clock.now()):
+            audit.record(by, "image_saved", image, job=image.job_id)
+            use = uses.of(image.job)
+            assert use is not None
+            enqueue("images.save", queue=queues.work(use.node), image_id=image.pk)
+
+
 def run(image_id: int) -> None:
-    """Save one image; somebody else who is at it is left alone. Safe to send twice."""
+    """Save one image; somebody else who is at it, or at its box, is left alone. Safe to send twice.
+
+    The box is locked before the row is claimed: whoever holds the lock lives, however long a file takes them.
+    """
     rows = Image.objects.filter(pk=image_id, state=State.SAVING)
+    job_id = rows.values_list("job", flat=True).first()
+    box = places.box(job_id or 0)
+    if not box.is_dir():
+        _claimed(rows, box)
+        return
+    with boxes.alone(box) as free:
+        if free:
+            _claimed(rows, box)
+
+
+def _claimed(rows: QuerySet[Image], box: Path) -> None:
     claim = CLAIMS.take(rows)
     image = rows.select_related("job", "engine").first() if claim else None
     if claim is None or image is None:
@@ -106,11 +145,12 @@ def run(image_id: int) -> None:
     try:
         if image.tries > MOST_TRIES:
             raise CannotSave(wording.message("image.save_gave_up", count=MOST_TRIES))
-        figures = _save(image, claim)
+        figures = _save(image, box, claim)
     except ClaimLost:
         return
-    except Exception as exc:
-        log.warning("image=%s not saved: %s", image.pk, exc, exc_info=not isinstance(exc, DomainError))
+    except Exception as met:
+        exc = disk.DiskFull() if disk.is_full(met) else met
+        log.warning("image=%s not saved: %s", image.pk, met, exc_info=None if isinstance(exc, DomainError) else met)
         places.packed(image.pk).unlink(missing_ok=True)
         said = wording.of_error(exc) if isinstance(exc, DomainError) else wording.verbatim(exc)
         failed = said if isinstance(exc, DomainError) else wording.message("image.save_failed", error=str(exc))
@@ -122,26 +162,35 @@ def run(image_id: int) -> None:
     )  # fmt: skip
 
 
-def _save(image: Image, claim: Claim) -> archive.Figures:
+def _save(image: Image, box: Path, claim: Claim) -> archive.Figures:
     use = ImageUse.objects.filter(job=image.job_id).select_related("job").first() if image.job_id else None
-    box = places.box(image.job_id or 0)
     if use is None or use.node != settings.NODE or not (box / boxes.UPPER).is_dir():
         raise CannotSave(wording.message("image.box_gone", node=use.node if use else settings.NODE))
     target = places.packed(image.pk)
     target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_parts(image)
+    _remove_parts(image.pk)
     if files.free_bytes(target.parent) < 2 * archive.measure(box / boxes.UPPER).bytes + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
     alive = _Pulse(claim)
-    with boxes.alone(box) as free:
-        if not free:
-            raise CannotSave(_("Its packages are being saved already. Try again when that is done."))
-        with _at_rest(use.job):
-            figures = archive.pack(box / boxes.UPPER, target, alive=alive)
+    figures = _packed(use.job, box / boxes.UPPER, target, alive)
     noted = Image(pk=image.pk, name=image.name, kind=Image.Kind.SAVED, sha256=figures.sha256)
     noted.unpacked_bytes, noted.files = figures.bytes, figures.files
     layers.here(noted, alive)  # reads back what was written, and the next start on this machine finds it there
     return figures
+
+
+def _packed(job: Job, upper: Path, target: Path, alive: Callable[[], object]) -> archive.Figures:
+    """Pack a layer in which nothing moved from the first file to the last.
+
+    Raises:
+        CannotSave: its processes went on in between, twice; a job that is ended meanwhile stands still the second time.
+    """
+    for _turn in range(2):
+        with _at_rest(job) as still:
+            figures = archive.pack(upper, target, alive=alive)
+            if still():
+                return figures
+    raise CannotSave(wording.message("image.not_still"))
 
 
 class _Pulse:
@@ -157,46 +206,80 @@ class _Pulse:
 
 
 @contextmanager
-def _at_rest(job: Job) -> Iterator[None]:
+def _at_rest(job: Job) -> Iterator[Callable[[], bool]]:
     """Let the job's processes stand still, if it runs; whatever becomes of us, they go on.
+
+    Yields:
+        Whether they have stood still since.
 
     Raises:
         CannotSave: they do not come to rest.
     """
     job.refresh_from_db()
-    if job.is_final:
-        yield
-        return
     run, word = RunDir.of(job.pk, job.attempt_number).path, secrets.token_hex(8)
-    if not (run / "supervisor.json").exists():
-        yield  # it waits, and its box is locked until we are done
+    if _stands(run):
+        yield lambda: _stands(run) and not Job.objects.filter(pk=job.pk, attempt_number__gt=job.attempt_number).exists()
         return
     hold.ask(run, word)
     try:
         deadline = time.monotonic() + REST_S
-        while not hold.is_held(run, word):
-            if (run / "exit.json").exists():
-                break
+        while not (hold.is_held(run, word) or _stands(run)):
             if time.monotonic() > deadline:
                 raise CannotSave(wording.message("image.no_rest", seconds=round(REST_S)))
             time.sleep(STEP_S)
-        yield
+        ended = _stands(run)
+        yield lambda: ended or hold.is_held(run, word)
     finally:
         hold.release(run)
 
 
-def _remove_parts(image: Image) -> None:
+def _stands(run: Path) -> bool:
+    """Whether nothing of a run writes: it has not begun, is over, or went down with its supervisor."""
+    keeper = records.read(run / records.SUPERVISOR)
+    return (run / records.EXIT).exists() or not keeper or not records.is_alive(keeper)
+
+
+def _remove_parts(image: int) -> None:
     """Remove what a saver that was killed had written."""
-    for part in places.packed(image.pk).parent.glob(f".{image.pk}.tar.zst.*"):
+    for part in places.packed(image).parent.glob(f".{image}.tar.zst.*"):
         part.unlink(missing_ok=True)
 
 
 def go_on() -> None:
-    """Send again what nobody is at; machines that are away find it when they are back."""
+    """Send again what nobody is at; machines that are away find it when they are back, if that is soon."""
     for image in CLAIMS.free(Image.objects.filter(state=State.SAVING)).select_related("job")[:50]:
         node = ImageUse.objects.filter(job=image.job_id).values_list("node", flat=True).first()
-        if node:
-            enqueue("images.save", queue=queues.work(node), image_id=image.pk)
+        if not node:
+            _give_up(image, wording.message("image.box_gone", node=""))
+        elif _is_away(node, since=image.renewed_at or image.created_at):
+            _give_up(image, wording.message("image.machine_away", node=node))
         else:
-            gone: dict[str, Any] = {"message": wording.message("image.box_gone", node="")}
-            Image.objects.filter(pk=image.pk, state=State.SAVING, tries=F("tries")).update(state=State.FAILED, **gone)
+            enqueue("images.save", queue=queues.work(node), image_id=image.pk)
+
+
+def _is_away(node: str, *, since: datetime) -> bool:
+    """Whether a machine is gone for good, or silent for so long that nobody should wait for it."""
+    row = Node.objects.filter(name=node).first()
+    if row is None or row.state == Node.State.REMOVED:
+        return True
+    return row.state == Node.State.LOST and max(since, row.heartbeat_at or since) < clock.now() - AWAY
+
+
+def _give_up(image: Image, message: Message) -> None:
+    CLAIMS.free(Image.objects.filter(pk=image.pk, state=State.SAVING)).update(state=State.FAILED, message=message)
+
+
+def sweep_files() -> None:
+    """Remove from the folder of packed layers what no image needs: of savers that died, and of images that are gone."""
+    folder, old = places.packed(0).parent, time.time() - OLD_S
+    found: dict[int, list[Path]] = {}
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if (name := PACKED.fullmatch(path.name)) and path.lstat().st_mtime < old:
+            found.setdefault(int(name["image"]), []).append(path)
+    rows = Image.objects.filter(pk__in=found, kind=Image.Kind.SAVED)
+    state_of = dict(rows.values_list("pk", "state"))
+    for image, paths in found.items():
+        state = state_of.get(image)
+        for path in paths:
+            if state != State.SAVING and (state != State.READY or path != places.packed(image)):
+                path.unlink(missing_ok=True)

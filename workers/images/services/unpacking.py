@@ -37,7 +37,7 @@ def unpack(
 
     Args:
         most_bytes, most_files: what was noted when it was packed; more than that is refused.
-        alive: called now and then; what it raises ends the work.
+        alive: called with each piece that is unpacked; what it raises ends the work.
 
     Raises:
         BadLayer: another checksum, damaged, or anything that no layer of ours holds.
@@ -68,10 +68,9 @@ def unpack(
 def _read(file: IO[bytes], reader: _Unpacker, alive: Callable[[], object]) -> None:
     try:
         raw = zstandard.ZstdDecompressor(max_window_size=WINDOW).stream_reader(file)
-        stream: Any = _Bounded(raw, reader)
+        stream: Any = _Bounded(raw, reader, alive)
         with raw, tarfile.open(fileobj=stream, mode="r|") as archive:
             for entry in archive:
-                alive()
                 reader.take(archive, entry)
     except (tarfile.TarError, zstandard.ZstdError, EOFError, UnicodeError) as exc:
         raise BadLayer(wording.message("image.layer_torn", error=str(exc))) from None
@@ -80,10 +79,11 @@ def _read(file: IO[bytes], reader: _Unpacker, alive: Callable[[], object]) -> No
 class _Bounded:
     """What comes out of the decompressor, and no more than the noted size allows, names and padding included."""
 
-    def __init__(self, raw: object, reader: _Unpacker) -> None:
-        self.raw, self.left = raw, reader.most_bytes + (reader.most_files + 64) * 8192
+    def __init__(self, raw: object, reader: _Unpacker, alive: Callable[[], object]) -> None:
+        self.raw, self.alive, self.left = raw, alive, reader.most_bytes + (reader.most_files + 64) * 8192
 
     def read(self, size: int) -> bytes:
+        self.alive()
         data: bytes = self.raw.read(size)  # type: ignore[attr-defined]  # of the decompressor
         self.left -= len(data)
         if self.left < 0:

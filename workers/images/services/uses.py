@@ -7,9 +7,12 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid
+from workers.images.containers import adding
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import engines
-from workers.models import Dependency, Job
+from workers.models import Dependency, Job, Node
+from workers.states import JobState
+from workers.supervisor import sandbox
 
 
 class ImageGone(DomainError):
@@ -28,9 +31,33 @@ def check(user: User, image: Image | None, *, field: str = "image") -> None:
         return
     if not Image.objects.usable_by(user).filter(pk=image.pk).exists():
         raise Invalid(_("There is no such image for you."), field=field)
-    if image.kind == Image.Kind.SAVED and image.status != State.READY:
+    if image.kind != Image.Kind.ENGINE and image.status != State.READY:
         said = _("The image %(name)s is not ready: %(state)s. Wait until it is, or choose another one.")
         raise Invalid(said % {"name": image, "state": image.status_word}, field=field)
+    if image.kind == Image.Kind.CONTAINER:
+        adding.check_machines(field=field)
+    elif only_containers():
+        raise Invalid(
+            _(
+                "All machines run jobs in containers (isolation tier 4), where %(name)s has no place. "
+                "Choose a container image."
+            )
+            % {"name": image},
+            field=field,
+        )
+
+
+def only_containers() -> bool:
+    """Whether every machine runs its jobs in containers; False while none has joined."""
+    rows = Node.objects.exclude(state=Node.State.REMOVED)
+    return rows.exists() and not rows.filter(sandbox_tier__lt=sandbox.CONTAINER).exists()
+
+
+def tiers_of_waiting() -> dict[int, tuple[int, int]]:
+    """Least and most isolation tier by queued job: a container image needs containers, any other forbids them."""
+    rows = ImageUse.objects.filter(job__state=JobState.QUEUED, image__isnull=False).values_list("job", "image__kind")
+    inside, outside = (sandbox.CONTAINER, sandbox.CONTAINER), (0, sandbox.CONTAINER - 1)
+    return {job: inside if kind == Image.Kind.CONTAINER else outside for job, kind in rows}
 
 
 def attach(job: Job, image: Image | None, *, boxed: bool = False) -> ImageUse | None:
@@ -44,6 +71,8 @@ def attach(job: Job, image: Image | None, *, boxed: bool = False) -> ImageUse | 
     """
     if image is None:
         return None
+    if image.kind == Image.Kind.CONTAINER:
+        return ImageUse.objects.create(job=job, image=image, name=str(image)[:160], boxed=boxed)
     build = engines.ensure(image, by=job.owner, cluster=job.cluster)
     if build is not None:
         Dependency.objects.get_or_create(job=job, on=build, defaults={"needs": Dependency.Needs.SUCCESS})

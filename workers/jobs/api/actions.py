@@ -69,24 +69,28 @@ class SteeredJobViewSet(JobViewSet):
         user: Any = request.user
         return Response(StoppedOut(stopping.stop_many(by=user, numbers=requested.validated_data["jobs"])).data)
 
+    @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     @once
     def pause(self, request: Request, pk: str) -> Response:
         """Pause it: memory is kept, computing stops."""
         return self._request(actions.pause)
 
+    @extend_schema(request=None)
     @action(detail=True, methods=["post"], url_path="continue")
     @once
     def continue_(self, request: Request, pk: str) -> Response:
         """Let a paused job go on."""
         return self._request(actions.resume)
 
+    @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     @once
     def suspend(self, request: Request, pk: str) -> Response:
         """Let it save and give its devices back; it waits, paused, until it is continued."""
         return self._request(actions.suspend)
 
+    @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     @once
     def stop(self, request: Request, pk: str) -> Response:
@@ -109,12 +113,14 @@ class SteeredJobViewSet(JobViewSet):
             raise NotAllowed(_("Only operators and those in charge of its cluster force the end of a job."))
         return Response(self.get_serializer(actions.force_stop(job, by=user)).data, status=202)
 
+    @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     @once
     def finish(self, request: Request, pk: str) -> Response:
         """End it now and keep the result."""
         return self._request(actions.finish)
 
+    @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     @once
     def restore(self, request: Request, pk: str) -> Response:

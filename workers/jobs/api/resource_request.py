@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from aiplatform.lib.api import VisibleField
 from workers.jobs import resource_request
-from workers.models import Job, VirtualCluster
+from workers.models import Device, Job, VirtualCluster
 
 
 class ResourcesIn(serializers.Serializer):
@@ -18,6 +18,12 @@ class ResourcesIn(serializers.Serializer):
     cluster = VisibleField(VirtualCluster, required=False, allow_null=True, default=None)
     nodes = serializers.IntegerField(min_value=1, max_value=64, default=1)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, default=0)
+    device_kind = serializers.ChoiceField(
+        choices=Device.Kind.choices, default=Device.Kind.GPU, help_text="cpu: on the processor, without cards."
+    )
+    device_model = serializers.CharField(
+        max_length=100, default="", allow_blank=True, help_text="As `/api/v1/devices/kinds/` names it; empty: any."
+    )
     share = serializers.IntegerField(min_value=1, max_value=8, default=8)
     cpus = serializers.FloatField(min_value=0.1, max_value=1024, required=False, allow_null=True, default=None)
     memory_mib = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
@@ -35,3 +41,9 @@ class ResourcesIn(serializers.Serializer):
             if attrs.get(name, 0) is None:
                 del attrs[name]
         return attrs
+
+
+class RootIn(serializers.Serializer):
+    """The field of kinds that can be root inside."""
+
+    root_inside = serializers.BooleanField(default=False, help_text="For people whom an administrator allowed it.")

@@ -34,7 +34,7 @@ class JobOut(OutMixin, serializers.ModelSerializer[Job]):
         fields = (
             "id", "kind", "kind_label", "kind_icon", "name", "owner", "cluster", "cluster_id", "state", "state_label",
             "published", "desired", "reason", "sentence", "message", "wait_code", "wait_sentence", "position", "eta",
-            "progress", "eta_s", "phase", "nodes", "gpus_per_node", "cpus", "priority", "preemptible",
+            "progress", "eta_s", "phase", "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "root_inside",
             "max_runtime_s", "restart", "retries", "retried", "array",
             "array_index", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at",
             "url",

@@ -12,8 +12,10 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from workers.jobs import resource_request
+from workers.device_kinds import KINDS
+from workers.jobs import resource_request, root_rights
 from workers.jobs.resource_request import Resources
+from workers.machines import device_rules
 from workers.models import Job, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE
 
@@ -24,6 +26,7 @@ class ResourceForm(forms.Form):
     cluster = forms.ModelChoiceField(
         VirtualCluster.objects.none(), label=gettext_lazy("Virtual cluster"), required=False, empty_label=None
     )
+    device = forms.ChoiceField(label=gettext_lazy("Device type"), required=False)
     gpus_per_node = forms.IntegerField(
         label=gettext_lazy("Cards"), min_value=0, max_value=128, help_text=gettext_lazy("0 runs on the processor.")
     )
@@ -62,8 +65,15 @@ class ResourceForm(forms.Form):
         help_text=gettext_lazy("What runs on cards that its cluster borrowed from another gives way in any case."),
     )
 
+    root_inside = forms.BooleanField(label=gettext_lazy("Root inside"), required=False)
+
+    offers_root = False  #: whether root inside can be asked for, by those who may
+    #: Kinds of devices that its jobs can use.
+    device_kinds: tuple[str, ...] = tuple(KINDS)
     #: Fields of `Resources` that have another name here.
-    called: Mapping[str, str] = {"memory_mib": "memory_gib", "max_runtime": "max_runtime_min"}
+    called: Mapping[str, str] = {
+        "device_kind": "device", "device_model": "device", "memory_mib": "memory_gib", "max_runtime": "max_runtime_min",
+    }  # fmt: skip
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,6 +82,9 @@ class ResourceForm(forms.Form):
         self.fields["cluster"].queryset = mine  # type: ignore[attr-defined]  # a choice among rows, declared above
         current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
         self.fields["cluster"].initial = current
+        self.devices = device_rules.on_offer(self.device_kinds)
+        self.fields["device"].choices = self._device_choices()  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["device"].initial = self.devices[0].value
         self.memory_of = dict(resource_request.shares_on_offer())
         self.fields["share"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
             (SHARES_PER_DEVICE, _("Whole cards")),
@@ -79,6 +92,16 @@ class ResourceForm(forms.Form):
         ]
         if not user.can(Action.JOBS_URGENT):
             del self.fields["urgent"]
+        if self.offers_root and user.uses_root:
+            self.fields["root_inside"].help_text = _root_words(*root_rights.machines())
+        else:
+            del self.fields["root_inside"]
+
+    def _device_choices(self) -> list[tuple[str, str]]:
+        """What the machines have, and what the form begins with though no machine has it any more."""
+        found = [(one.value, one.label) for one in self.devices]
+        begun = str(self.initial.get("device") or "")
+        return found if begun in ("", *(value for value, _label in found)) else [*found, (begun, begun)]
 
     @property
     def more_is_wrong(self) -> bool:
@@ -100,12 +123,27 @@ class ResourceForm(forms.Form):
             preemptible=bool(data.get("preemptible")),
             max_runtime=timedelta(minutes=minutes) if minutes else None,
         )
+        if data.get("root_inside"):
+            requested["root_inside"] = True
         if data.get("cluster") is not None:
             requested["cluster"] = data["cluster"]
+        if data.get("device"):
+            requested["device_kind"], requested["device_model"] = device_rules.parsed(data["device"])
         for name in ("nodes", "gpus_per_node", "cpus"):
             if data.get(name) is not None:
                 requested[name] = data[name]
         return requested
+
+
+def _root_words(names: list[str], machines: int) -> str:
+    """What root inside is, and where there is it."""
+    about = _("Its programs are root in the job and you outside: packages of the system can be installed.")
+    if len(names) == machines:
+        return about
+    offered = (
+        _("No machine offers it now.") if not names else _("Offered by %(count)s of %(machines)s machines: %(names)s.")
+    )
+    return f"{about} {offered % {'count': len(names), 'machines': machines, 'names': ', '.join(names[:8])}}"
 
 
 class PriorityForm(forms.Form):
@@ -128,9 +166,13 @@ class PriorityForm(forms.Form):
 
 def initial_of(requested: Resources) -> dict[str, Any]:
     """Initial values of the form for what was requested before."""
-    plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible")
+    plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible", "root_inside")
     span, priority = requested.get("max_runtime"), requested.get("priority", 0)
+    device = device_rules.value_of(
+        requested.get("device_kind", "gpu"), requested.get("device_model", ""), requested.get("gpus_per_node", 0)
+    )
     return {name: requested[name] for name in plain if name in requested} | {  # type: ignore[literal-required]  # names of the typed dictionary, one by one
+        "device": device,
         "priority": 0 if priority >= Job.URGENT else priority,
         "urgent": priority >= Job.URGENT,
         "max_runtime_min": int(span.total_seconds() // 60) if span else None,

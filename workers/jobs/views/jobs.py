@@ -30,9 +30,10 @@ def header(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_GET
 @needs(Action.JOBS_VIEW)
 def events(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The event log alone."""
-    job = visible(request, pk)
-    return render(request, "workers/_events.html", {"job": job, "events": job_page.events(job)})
+    """The event log alone; with `?few=1` its newest lines."""
+    job, few = visible(request, pk), request.GET.get("few") == "1"
+    rows = job_page.events(job, job_page.NEWEST_EVENTS if few else job_page.EVENTS_SHOWN)
+    return render(request, "workers/_events.html", {"job": job, "events": rows, "few": few})
 
 
 @require_GET

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination
-from workers.machines.api.serializers import DeviceOut
+from workers.machines import device_rules
+from workers.machines.api.serializers import DeviceOut, DeviceRulesOut
 from workers.models import Device
 
 
 class DeviceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """GPUs, and the processor of each node with its CPU slots."""
 
-    needs = {"list": Action.CLUSTER_VIEW, "retrieve": Action.CLUSTER_VIEW}
+    needs = {"list": Action.CLUSTER_VIEW, "retrieve": Action.CLUSTER_VIEW, "kinds": Action.JOBS_SUBMIT}
     asks = {"list": ("kind", "node")}
     serializer_class = DeviceOut
     pagination_class = OldestFirstPagination
@@ -32,3 +37,9 @@ class DeviceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             if "kind" in given:
                 rows = rows.filter(kind=given["kind"])
         return rows
+
+    @extend_schema(responses=DeviceRulesOut(many=True))
+    @action(detail=False)
+    def kinds(self, request: ApiRequest) -> Response:
+        """The types of devices that a job may ask for, and the rules of each."""
+        return Response(DeviceRulesOut(device_rules.on_offer(), many=True).data)

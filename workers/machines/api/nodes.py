@@ -135,7 +135,10 @@ class JoinView(APIView):
 
 
 class ProbeView(APIView):
-    """A node proves that its data root is still the server's; it is known by its own random id."""
+    """A node proves that its data root is still the server's, and hears whether its port for channels is reached.
+
+    It is known by its own random id.
+    """
 
     authentication_classes = []
     permission_classes = [AllowAny]
@@ -145,4 +148,5 @@ class ProbeView(APIView):
         form = ProbeIn(data=request.data)
         form.is_valid(raise_exception=True)
         lifecycle.probe(**form.validated_data)
-        return Response({"shared": True, "time": time.time()})
+        reached = lifecycle.reaches(form.validated_data["name"])
+        return Response({"shared": True, "reached": reached, "time": time.time()})

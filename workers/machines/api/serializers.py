@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
+from workers import pins
 from workers.machines import eviction_policy
 from workers.models import Device, JoinToken, Node, NodeEvent
 
@@ -33,18 +36,49 @@ class DeviceOut(OutMixin, serializers.ModelSerializer[Device]):
         )  # fmt: skip
 
 
+class DeviceRulesOut(serializers.Serializer):
+    """A type of device and its rules; a request names it by `device_kind` and `device_model`."""
+
+    kind = serializers.CharField(source="kind.name")
+    model = serializers.CharField(help_text="Empty: any of the kind.")
+    title = serializers.CharField(source="label", help_text="In the caller's language.")
+    counts = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Cards that a job may ask for on each machine."
+    )
+    distributed_count = serializers.IntegerField(
+        allow_null=True, help_text="Cards on each machine that a job over several must ask for; null: any count."
+    )
+    crosses_groups = serializers.BooleanField(source="kind.crosses_groups")
+    groups = serializers.ListField(child=serializers.CharField(), help_text="Indices of each group, such as 0–3.")
+    shareable = serializers.BooleanField(source="kind.shareable")
+    most = serializers.IntegerField(help_text="Cards of the largest machine.")
+    machines = serializers.IntegerField()
+    devices = serializers.IntegerField()
+    sentences = serializers.ListField(child=serializers.CharField(), help_text="The rules in the caller's language.")
+
+
 class NodeOut(OutMixin, serializers.ModelSerializer[Node]):
     """A machine with its devices. `evicts_not` says why no work may be moved off its cards; empty: it may."""
 
     devices = DeviceOut(many=True)
     evicts_not = serializers.SerializerMethodField()
+    keeps = serializers.SerializerMethodField(
+        help_text="How many jobs keep packages there, and start nowhere else: live, waiting, over."
+    )
 
     class Meta:
         model = Node
         fields = (
             "id", "name", "state", "drain", "address", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier",
-            "joined_at", "evicts", "evicts_not", "devices",
+            "joined_at", "evicts", "evicts_not", "keeps", "devices",
         )  # fmt: skip
+
+    def get_keeps(self, node: Node) -> dict[str, int]:
+        return vars(self._kept.get(node.name, pins.Kept()))
+
+    @cached_property
+    def _kept(self) -> dict[str, pins.Kept]:
+        return pins.kept()  # once for all machines of a list
 
     def get_evicts_not(self, node: Node) -> str:
         return eviction_policy.obstacle(node)

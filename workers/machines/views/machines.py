@@ -47,6 +47,7 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
         raise Http404
     context = {
         "view": view,
+        "kept": machine_page.kept(view.node.name),
         "services": machine_page.services(view, request.user),
         "events": view.node.events.select_related("device", "by")[:30],
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import signal
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from aiplatform import checks, env
-from workers.exec import egress, relay
+from workers.exec import egress, peers, relay
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 5.0
+TAKEN = (
+    "port=%s of address=%s cannot be listened on (%s): nobody opens terminals, ports and files of this machine's jobs"
+    " from another one. If a second platform runs here, set AIP_EXEC_PORT to a free port, the same on all machines."
+)
 
 
 class Command(BaseCommand):
@@ -26,9 +36,31 @@ async def serve() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     servers = [await egress.begin(egress.Egress(env.EGRESS_ALLOWED))]
-    if env.NODE_ADDRESS:
-        servers.append(await relay.listen(env.NODE_ADDRESS, env.EXEC_PORT))
-    await stopped.wait()
+    listening = asyncio.create_task(_listen(servers))
+    between = peers.Peers()
+    keeping = asyncio.create_task(between.keep())
+    waiting = asyncio.create_task(stopped.wait())
+    await asyncio.wait([keeping, waiting], return_when=asyncio.FIRST_COMPLETED)
+    keeping.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await keeping  # where it failed, this process ends with that and is started again
+    listening.cancel()
+    between.end()
     for server in servers:
         server.close()
     egress.end()
+
+
+async def _listen(servers: list[asyncio.Server]) -> None:
+    """Serve other machines; where the port is taken that is said, and tried again while the rest goes on."""
+    told = False
+    while env.NODE_ADDRESS:
+        try:
+            servers.append(await relay.listen(env.NODE_ADDRESS, env.EXEC_PORT))
+        except OSError as exc:
+            if not told:
+                log.error(TAKEN, env.EXEC_PORT, env.NODE_ADDRESS, exc.strerror or exc)
+            told = True
+            await asyncio.sleep(AGAIN_S)
+        else:
+            return

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,18 +16,40 @@ from rest_framework.response import Response
 from accounts.permissions import Action
 from aiplatform.lib import downloads, queries
 from aiplatform.lib.api import NumberedViewSet
+from aiplatform.lib.message_field import MessageOut
 from workers.jobs.api.serializers import JobOut
 from workers.models import Job
-from workers.output import logs, metrics
+from workers.output import causes, device_errors, logs, metrics
+from workers.output.api import asked
+
+
+class CauseOut(serializers.Serializer):
+    message = MessageOut(read_only=True)
+    sentence = serializers.CharField(source="message", read_only=True, help_text="`message` in the caller's language.")
+    line = serializers.CharField(help_text="The line of the log that says so; may be empty.")
+
+
+class DeviceErrorOut(serializers.Serializer):
+    at = serializers.DateTimeField()
+    node = serializers.CharField()
+    card = serializers.CharField()
+    code = serializers.IntegerField(allow_null=True, help_text="The driver's number of it, such as an Xid.")
+    text = serializers.CharField()
 
 
 class JobOutputViewSet(NumberedViewSet):
     """Log and curves of the jobs that the caller may see."""
 
-    needs = {"log": Action.JOBS_VIEW, "raw_log": Action.JOBS_VIEW, "metrics": Action.JOBS_VIEW}
+    needs = {
+        "log": Action.JOBS_VIEW,
+        "raw_log": Action.JOBS_VIEW,
+        "metrics": Action.JOBS_VIEW,
+        "causes": Action.JOBS_VIEW,
+        "device_errors": Action.JOBS_VIEW,
+    }
     asks = {
-        "log": ("offset", "limit", "tail", "before", "attempt"),
-        "raw_log": ("attempt",),
+        "log": ("offset", "limit", "tail", "before", "attempt", "rank"),
+        "raw_log": ("attempt", "rank"),
         "metrics": ("key", "keys", "max_points", "attempt"),
     }
     serializer_class = JobOut
@@ -40,17 +64,18 @@ class JobOutputViewSet(NumberedViewSet):
         """A piece of the log: {"text", "offset", "next_offset", "size", "ended", "attempt"}.
 
         `offset` is bytes; `limit` at most 64 KiB; `tail=N` begins at the first line within the last N bytes,
-        `before=N` gives whole lines that end there; `attempt` is the newest unless given.
+        `before=N` gives whole lines that end there; `attempt` is the newest unless given, `rank` the first machine.
         """
         job = self.get_object()
         given = queries.given(request)
         piece = logs.piece(
             job,
-            attempt=_attempt(job, given),
+            attempt=asked.attempt(job, given),
             offset=queries.whole(given, "offset", 0) or 0,
             limit=_limit(request),
             tail=queries.whole(given, "tail"),
             before=queries.whole(given, "before"),
+            rank=asked.rank(job, given),
         )
         return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
 
@@ -58,12 +83,27 @@ class JobOutputViewSet(NumberedViewSet):
     def raw_log(self, request: Request, pk: str) -> HttpResponseBase:
         """The whole log as a file; `Range` is honoured."""
         job = self.get_object()
-        number = _attempt(job, queries.given(request)) or job.attempt_number
+        number = asked.attempt(job, queries.given(request)) or job.attempt_number
         try:
-            descriptor = logs.open_whole(job, number)
+            rank = asked.rank(job, queries.given(request))
+            descriptor = logs.open_whole(job, number, rank)
         except FileNotFoundError:
             raise Http404 from None
-        return downloads.send_file(request._request, descriptor, f"job-{job.pk}-{number}.txt")
+        return downloads.send_file(
+            request._request, descriptor, f"job-{job.pk}-{number}{f'-{rank}' if rank else ''}.txt"
+        )
+
+    @extend_schema(responses=CauseOut(many=True))
+    @action(detail=True)
+    def causes(self, request: Request, pk: str) -> Response:
+        """Why it probably failed, or is slow, and what may be done; empty where nothing is certain."""
+        return Response(CauseOut(causes.of(self.get_object()), many=True).data)
+
+    @extend_schema(responses=DeviceErrorOut(many=True))
+    @action(detail=True, url_path="device-errors")
+    def device_errors(self, request: Request, pk: str) -> Response:
+        """What the device logs of its machines say of its cards, newest first; at most 100 lines."""
+        return Response(DeviceErrorOut(device_errors.of(self.get_object()), many=True).data)
 
     @action(detail=True)
     def metrics(self, request: Request, pk: str) -> Response:
@@ -76,17 +116,10 @@ class JobOutputViewSet(NumberedViewSet):
         named = ",".join(filter(None, (given.get("key"), given.get("keys"))))
         keys = [key for key in named.split(",") if key] or None
         most = queries.whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
-        curves = metrics.curves(job, attempt=_attempt(job, given), keys=keys, max_points=most)
+        curves = metrics.curves(job, attempt=asked.attempt(job, given), keys=keys, max_points=most)
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
 
 
 def _limit(request: Request) -> int:
     limit = queries.whole(request.query_params, "limit", logs.PIECE)
     return logs.PIECE if limit is None else min(limit, logs.PIECE)
-
-
-def _attempt(job: Job, given: dict[str, str]) -> int | None:
-    number = queries.whole(given, "attempt")
-    if number and number > job.attempt_number:
-        raise Http404
-    return number or None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import asyncssh
@@ -38,7 +39,7 @@ class Gateway(asyncssh.SSHServer):
         self.hub, self.options = hub, options
         self.address = behind  # of whoever came by a jump
         self.ends, self.name, self.row = "", "", None
-        self.channels, self.listeners, self.forwarded, self.tries = 0, 0, 0, 0
+        self.channels, self.opening, self.listeners, self.forwarded, self.tries = 0, 0, 0, 0, 0
         self.fingerprints: list[str] = []
         self.admission: access.Admission | None = None
         self._heard, self._told = 0.0, 0.0
@@ -186,14 +187,14 @@ class Gateway(asyncssh.SSHServer):
     def connection_requested(self, host: str, port: int, orig_host: str, orig_port: int) -> Awaitable[Forward]:
         self._check_room()
         if self.admission is not None and self.admission.job is None:
-            return self._jump()
+            return self._opened(self._jump)
         if host not in HERE:
             raise asyncssh.ChannelOpenError(OPEN_ADMINISTRATIVELY_PROHIBITED, "only ports of the job itself")
-        return self._forward({"act": "port", "port": port})
+        return self._opened(partial(self._forward, {"act": "port", "port": port}))
 
     def unix_connection_requested(self, path: str) -> Awaitable[Forward]:
         self._check_room()
-        return self._forward({"act": "unix", "path": path})
+        return self._opened(partial(self._forward, {"act": "unix", "path": path}))
 
     async def server_requested(self, listen_host: str, listen_port: int) -> asyncssh.SSHListener | bool:
         """`-R`: listen on the job's own loopback, nowhere else."""
@@ -210,12 +211,24 @@ class Gateway(asyncssh.SSHServer):
         return JobListener(self, listen_host, listen_port, port, key, reader, writer)
 
     def has_room(self) -> bool:
-        """Whether one more channel may be opened."""
-        return self.channels < MOST_CHANNELS
+        """Whether one more channel may be opened; those that wait for the job's answer count."""
+        return self.channels + self.opening < MOST_CHANNELS
 
     def _check_room(self) -> None:
         if not self.has_room():
             raise asyncssh.ChannelOpenError(OPEN_RESOURCE_SHORTAGE, "too many channels of one connection")
+
+    def _opened(self, opening: Callable[[], Awaitable[Forward]]) -> Awaitable[Forward]:
+        """Open a channel that takes a place from now on, before anybody looks after it."""
+        self.opening += 1
+
+        async def run() -> Forward:
+            try:
+                return await opening()
+            finally:
+                self.opening -= 1
+
+        return run()
 
     async def channel(self, request: dict[str, Any]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Begin an act of the job's exec server; see `begin`."""
@@ -234,7 +247,7 @@ class Gateway(asyncssh.SSHServer):
         with translation.override(self.language):  # of this task alone
             if self.admission is None or self.admission.job is None:
                 raise OSError(_("Sign in by the number of a job, as in: ssh job-12@this-host"))
-            way = await on_database(_way_to, self.admission.job)
+            way = await on_database(_way_to, self.admission.job, self.admission.rank)
             return await channels.begin(way, request)
 
     def why(self, exc: Exception) -> str:
@@ -265,5 +278,5 @@ class Gateway(asyncssh.SSHServer):
         return Forward(self, *await asyncio.open_unix_connection(sock=ours))
 
 
-def _way_to(number: int) -> Any:
-    return channels.way_to(Job.objects.get(pk=number))
+def _way_to(number: int, rank: int) -> Any:
+    return channels.way_to(Job.objects.get(pk=number), rank)

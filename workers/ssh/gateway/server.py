@@ -17,6 +17,7 @@ from workers.ssh.gateway.hub import Hub, on_database
 log = logging.getLogger(__name__)
 
 CIPHERS = ("aes256-gcm@openssh.com", "aes128-gcm@openssh.com")
+NO_SHA1_EXCHANGE, NO_SHA1_SIGNATURE = "-*sha1", "-ssh-rsa"  # taken from what asyncssh offers; RSA keys sign by SHA-2
 AGAIN_S, SIGN_OF_LIFE_S = 2.0, 15
 
 
@@ -38,7 +39,8 @@ def options_of(key: asyncssh.SSHKey) -> asyncssh.SSHServerConnectionOptions:
         server_host_keys=[key], encoding=None, line_editor=False, allow_scp=False, agent_forwarding=False,
         x11_forwarding=False, gss_host=None, host_based_auth=False, keepalive_interval=SIGN_OF_LIFE_S,
         keepalive_count_max=4, login_timeout=30, compression_algs=None, server_version="aiplatform",
-        window=2 << 20, encryption_algs=CIPHERS,
+        window=2 << 20, encryption_algs=CIPHERS, kex_algs=NO_SHA1_EXCHANGE,
+        signature_algs=NO_SHA1_SIGNATURE,
     )  # fmt: skip
 
 

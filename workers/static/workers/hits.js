@@ -10,7 +10,7 @@ export function firstError(lines) {
 }
 
 export class Hits {
-  /** @param {import("./lines.js").Lines} lines */
+  /** @param {{count: number, at: (index: number) => string}} lines */
   constructor(lines) {
     this.lines = lines;
     this.words = ""; // in small letters; "": nothing is looked for

@@ -26,6 +26,8 @@ if (number) {
   });
 }
 
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // on a narrow screen
+
 /** Let the parts that are drawn by the server fetch themselves again. */
 function moved() {
   document.body.dispatchEvent(new CustomEvent("job-moved"));

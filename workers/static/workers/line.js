@@ -3,8 +3,8 @@ import { t } from "../base/i18n.js";
 import { segments } from "./ansi.js";
 import { isCut } from "./lines.js";
 
-/** A line as it stands in the view. `words`, in small letters, are marked in it. */
-export function lineElement(line, { place, isHit, isNow, words }) {
+/** A line as it stands in the view. `words`, in small letters, are marked in it; `tag` is the phase that it begins with. */
+export function lineElement(line, { place, isHit, isNow, words, tag = "" }) {
   const element = document.createElement("div");
   element.className = "log-line";
   if (isNow) element.classList.add("log-line-now");
@@ -13,7 +13,14 @@ export function lineElement(line, { place, isHit, isNow, words }) {
   number.className = "log-number";
   number.textContent = place;
   element.append(number);
-  for (const one of segments(line)) element.append(part(one, words));
+  const end = tag ? line.indexOf("]") + 1 : 0;
+  if (tag) {
+    const badge = document.createElement("span");
+    badge.className = `log-tag log-tag-${tag}`;
+    element.classList.add("log-line-own");
+    element.append(marked(badge, line.slice(0, end), words));
+  }
+  for (const one of segments(line.slice(end))) element.append(part(one, words));
   if (isCut(line)) {
     const cut = document.createElement("em");
     cut.textContent = ` ${t("line cut, download the log to see all of it")}`;

@@ -5,6 +5,7 @@ import { lineElement, measure } from "./line.js";
 import { Lines } from "./lines.js";
 import { LogFile } from "./logfile.js";
 import { ROW, Rows } from "./rows.js";
+import { Shown } from "./shown.js";
 
 const SPARE = 12; // rows kept ready above and below
 const NUMBERS = 56; // px of the line numbers
@@ -29,10 +30,12 @@ export class LogView {
     this.download = /** @type {HTMLAnchorElement} */ (find("download"));
     this.lines = new Lines();
     this.file = new LogFile(root.dataset.logUrl ?? "", this.lines);
-    this.rows = new Rows(this.lines, () => this.#across());
-    this.hits = new Hits(this.lines);
+    this.shown = new Shown(this.lines);
+    this.rows = new Rows(this.shown, () => this.#across());
+    this.hits = new Hits(this.shown);
     this.newest = Number(root.dataset.logAttempt);
     this.follow = true;
+    this.counted = 0; // shown lines, as of the last change
     this.letter = 0; // px; measured when lines are first wrapped
     this.pointed = -1; // the line with the first error
     this.#bindControls(find);
@@ -58,6 +61,16 @@ export class LogView {
       event.preventDefault();
       this.step(event.shiftKey ? -1 : 1);
     });
+    for (const chip of this.root.querySelectorAll("[data-log-phase]")) {
+      chip.addEventListener("click", () => this.togglePhase(/** @type {HTMLElement} */ (chip)));
+    }
+    this.cardsButton = find("cards");
+    this.cardsButton?.addEventListener("click", () => {
+      this.shown.byCard = !this.shown.byCard;
+      this.cardsButton.setAttribute("aria-pressed", String(this.shown.byCard));
+      this.#anew();
+    });
+    find("rank")?.addEventListener("change", (event) => this.chooseRank(Number(event.target.value)));
     find("choose")?.addEventListener("change", (event) => this.choose(Number(event.target.value)));
     new ResizeObserver(() => {
       this.rows.changed();
@@ -68,22 +81,24 @@ export class LogView {
   #bindFile() {
     const { file } = this;
     file.addEventListener("reset", () => {
-      this.rows.changed();
+      this.#changed();
       this.hits.clear();
     });
     file.addEventListener("added", ({ detail: { text, dropped } }) => {
       if (text) {
-        this.rows.changed();
-        if (dropped && !this.follow) this.view.scrollTop -= dropped * ROW;
+        const gone = dropped ? this.shown.before(dropped) : 0;
+        this.#changed();
+        if (gone && !this.follow) this.view.scrollTop -= gone * ROW;
         this.#searchSoon();
       }
       this.drawSoon();
     });
-    file.addEventListener("past", ({ detail: { added } }) => {
-      this.rows.changed();
+    file.addEventListener("past", () => {
+      const before = this.counted;
+      this.#changed();
       if (!this.follow) {
         this.draw();
-        this.view.scrollTop += added * ROW;
+        this.view.scrollTop += this.rows.topOf(Math.max(0, this.counted - before));
       }
       this.drawSoon();
     });
@@ -96,11 +111,10 @@ export class LogView {
   #bindSocket(socket) {
     socket.addEventListener("log", ({ detail }) => {
       this.#attemptIs(detail.attempt);
-      if (detail.attempt === this.file.attempt) this.file.arrived(detail);
+      if (detail.attempt === this.file.attempt && !this.file.rank) this.file.arrived(detail);
     });
     socket.addEventListener("hello", ({ detail }) => {
-      clearInterval(this.timer);
-      this.timer = null;
+      if (!this.file.rank) this.#stopAsking();
       this.#attemptIs(detail.attempt);
       if (this.#current) void this.file.catchUp();
     });
@@ -108,9 +122,53 @@ export class LogView {
       this.#attemptIs(detail.job.attempt_number);
       this.#ask();
     });
-    socket.addEventListener("down", () => {
-      this.timer ??= setInterval(() => this.#ask(), POLL_MS);
-    });
+    socket.addEventListener("down", () => this.#keepAsking());
+  }
+
+  #keepAsking() {
+    this.timer ??= setInterval(() => this.#ask(), POLL_MS);
+  }
+
+  #stopAsking() {
+    clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  /** Other lines are there, or others are wanted. */
+  #changed() {
+    this.shown.changed();
+    this.rows.changed();
+    this.counted = this.shown.count;
+    if (this.cardsButton?.hidden && this.shown.hasCards) this.cardsButton.hidden = false;
+  }
+
+  #anew() {
+    this.#changed();
+    this.hits.refresh();
+    this.setFollow(true);
+  }
+
+  /** Whether a filter leaves room in the view, and the log has more further up. */
+  get #wantsMore() {
+    const { file, rows, shown, view } = this;
+    return shown.phases.size > 0 && file.start > 0 && rows.topOf(shown.count) < view.clientHeight;
+  }
+
+  togglePhase(chip) {
+    const { phases } = this.shown;
+    const phase = chip.dataset.logPhase ?? "";
+    if (!phases.delete(phase)) phases.add(phase);
+    chip.setAttribute("aria-pressed", String(phases.has(phase)));
+    this.#anew();
+  }
+
+  /** Show what another machine of the job prints; the socket tells of the first one only. */
+  chooseRank(rank) {
+    this.file.rank = rank;
+    this.#open(this.file.attempt);
+    if (rank) this.#keepAsking();
+    else this.#stopAsking();
+    this.draw();
   }
 
   get #current() {
@@ -179,27 +237,28 @@ export class LogView {
 
   draw() {
     const { rows, view } = this;
-    const height = rows.topOf(this.lines.count);
+    const height = rows.topOf(this.shown.count);
     this.space.style.height = `${height}px`;
     if (this.follow && Math.abs(view.scrollTop - Math.max(0, height - view.clientHeight)) > 1) {
       this.moving = true;
       view.scrollTop = view.scrollHeight;
     }
     const first = Math.max(0, rows.lineAt(view.scrollTop) - SPARE);
-    const last = Math.min(this.lines.count, rows.lineAt(view.scrollTop + view.clientHeight) + SPARE + 1);
+    const last = Math.min(this.shown.count, rows.lineAt(view.scrollTop + view.clientHeight) + SPARE + 1);
     const shown = document.createDocumentFragment();
     for (let i = first; i < last; i += 1) shown.append(this.#line(i));
     this.body.replaceChildren(shown);
     this.body.style.transform = `translateY(${rows.topOf(first)}px)`;
     this.#tell();
+    if (this.#wantsMore && !this.file.isFull) void this.file.back();
   }
 
   #line(index) {
-    const line = this.lines.at(index);
+    const line = this.shown.at(index);
     const isHit = this.hits.has(line);
     const isNow = (isHit ? this.hits.line : this.pointed) === index;
-    const place = this.file.start === 0 ? String(index + 1 + this.lines.dropped) : "\u00b7";
-    return lineElement(line, { place, isHit, isNow, words: this.hits.words });
+    const place = this.file.start === 0 ? String(this.shown.placeOf(index) + 1 + this.lines.dropped) : "\u00b7";
+    return lineElement(line, { place, isHit, isNow, words: this.hits.words, tag: this.shown.tagAt(index) });
   }
 
   search(words) {
@@ -227,7 +286,7 @@ export class LogView {
   }
 
   firstError() {
-    const found = firstError(this.lines);
+    const found = firstError(this.shown);
     if (found >= 0) {
       this.pointed = found;
       this.show(found);
@@ -243,6 +302,8 @@ export class LogView {
   #tell() {
     const { found, now, words } = this.hits;
     this.hitsShown.textContent = words ? `${found.length ? now + 1 : 0} / ${number.format(found.length)}` : "";
-    this.foot.textContent = this.file.summary(this.#current);
+    const parts = [this.file.summary(this.#current)];
+    if (this.#wantsMore) parts.push(this.file.isFull ? t("not searched further up, the download has all lines") : t("looking further up …"));
+    this.foot.textContent = parts.join(" \u00b7 ");
   }
 }

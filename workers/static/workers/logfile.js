@@ -1,6 +1,7 @@
 // The log file of one attempt, read in pieces: its tail first, then what follows, and the past behind it.
 import { api } from "../base/api.js";
 import { bytes, language, t, tn } from "../base/i18n.js";
+import { MOST } from "./lines.js";
 
 const PIECE = 65536;
 const EAGER_BYTES = 12 * 1024 * 1024; // so much of the past is read by itself, more on scrolling up
@@ -22,6 +23,7 @@ export class LogFile extends EventTarget {
     this.lines = lines;
     this.generation = 0; // answers to questions of an earlier one are thrown away
     this.attempt = 0;
+    this.rank = 0; // whose log of a job on several machines
     this.#reset();
   }
 
@@ -39,8 +41,14 @@ export class LogFile extends EventTarget {
     this.#tell("reset");
   }
 
+  /** Whether so much is here that nothing more is read without being asked for. */
+  get isFull() {
+    return this.lines.count >= MOST;
+  }
+
   get rawUrl() {
-    return this.attempt ? `${this.url}raw/?attempt=${this.attempt}` : `${this.url}raw/`;
+    const asked = new URLSearchParams(this.#place());
+    return asked.size ? `${this.url}raw/?${asked}` : `${this.url}raw/`;
   }
 
   /** What is here, in words; `live` where more may come. */
@@ -59,6 +67,7 @@ export class LogFile extends EventTarget {
     this.attempt = attempt;
     this.#reset();
     const { generation } = this;
+    this.reading = true; // the past as well, so that `back` does not read it a second time
     try {
       const piece = await this.#ask({ tail: PIECE });
       if (generation !== this.generation) return;
@@ -70,6 +79,8 @@ export class LogFile extends EventTarget {
       await this.#readPast(generation, EAGER_BYTES, EAGER_LINES);
     } catch (error) {
       this.#failed(error);
+    } finally {
+      if (generation === this.generation) this.reading = false;
     }
   }
 
@@ -148,8 +159,13 @@ export class LogFile extends EventTarget {
     this.#tell("read");
   }
 
+  /** @returns {Record<string, string>} */
+  #place() {
+    return { ...(this.attempt ? { attempt: String(this.attempt) } : {}), ...(this.rank ? { rank: String(this.rank) } : {}) };
+  }
+
   #ask(query) {
-    const asked = new URLSearchParams({ ...query, ...(this.attempt ? { attempt: this.attempt } : {}) });
+    const asked = new URLSearchParams({ ...query, ...this.#place() });
     return api.get(`${this.url}?${asked}`);
   }
 

@@ -6,7 +6,7 @@ export const ROW = 18; // px, as job.css
 
 export class Rows {
   /**
-   * @param {import("./lines.js").Lines} lines
+   * @param {{count: number, at: (index: number) => string}} lines
    * @param {() => number} across  letters that fit into one row now
    */
   constructor(lines, across) {

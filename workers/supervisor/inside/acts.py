@@ -86,7 +86,7 @@ def serve(listen_fd: int, command: int, job: Job, egress: str) -> None:
         os.kill(pid, signal.SIGTERM)  # its terminal hangs up, its pipes break
 
 
-def _proxy() -> socket.socket | None:
+def _proxy() -> "socket.socket | None":
     try:
         return socket.create_server(("127.0.0.1", PROXY_PORT))
     except OSError:  # the command was faster, and listens there itself

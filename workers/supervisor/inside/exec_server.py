@@ -1,6 +1,7 @@
-"""Start of the exec server: `python -I -S …/inside/exec_server.py LISTEN_FD NETWORK COMMAND [ARG…]`.
+"""Start of the exec server: `python -I -S …/inside/exec_server.py LISTENS NETWORK COMMAND [ARG…]`.
 
-NETWORK is "shared", or "own:" and the socket of the way out, if there is one.
+LISTENS is the number of the open socket that it is asked through, or, in a container, the path of another one where
+that is handed over. NETWORK is "shared", or "own:" and the socket of the way out, if there is one.
 
 It stands before the command of a job, in its sandbox: it leaves the server behind, a process of its own, and becomes
 the command, which therefore keeps its parent, its signals and its exit code. Nothing but this file is read before the
@@ -11,21 +12,26 @@ import _signal  # `signal` builds its names anew at each start: half of all the 
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 NAME = "aip-exec"  # what the server and its acts are called in /proc
 _PR_SET_NAME = 15
 
 
 def main() -> None:
     """Leave the server behind and become the command."""
-    listen_fd, network, *argv = sys.argv[1:]
+    listens, network, *argv = sys.argv[1:]
     command, parent = os.getpid(), os.getppid()
-    os.set_inheritable(int(listen_fd), False)
+    taken = _connected(listens)
     _call_me(NAME)  # the supervisor shall know the server from what the job leaves; exec names the command anew
     middle = os.fork()
     if middle == 0:
         if os.fork() == 0:
-            _serve(int(listen_fd), network, command, parent)
+            _serve(taken, network, command, parent)
         os._exit(0)
+    del taken  # where it was connected the command shall not find it open
     os.waitpid(middle, 0)  # the command shall have no child that it does not know
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and exec would hand that on
         _signal.signal(number, _signal.SIG_DFL)
@@ -34,6 +40,26 @@ def main() -> None:
     except OSError as exc:
         os.write(2, f"[could not start {argv[0]!r}: {exc.strerror}]\n".encode())
     os._exit(127)
+
+
+def _connected(listens: str) -> "Callable[[], int]":
+    """Return what tells the number of the listening socket; who hands it over is asked before the command begins."""
+    if not listens.startswith("/"):
+        os.set_inheritable(int(listens), False)
+        return lambda: int(listens)
+    import _socket  # noqa: PLC0415 - `socket` takes longer than all the rest; only containers need it
+
+    door = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        door.connect(listens)
+    except OSError:  # too late: the command runs all the same
+        return lambda: -1
+
+    def take() -> int:
+        handed = door.recvmsg(1, _socket.CMSG_SPACE(4))[1]
+        return int.from_bytes(handed[0][2][:4], sys.byteorder) if handed else -1
+
+    return take
 
 
 def _call_me(name: str) -> None:
@@ -64,10 +90,13 @@ def _find_ourselves(folder: str) -> None:
         sys.modules[name] = package
 
 
-def _serve(listen_fd: int, network: str, command: int, parent: int) -> None:
+def _serve(taken: "Callable[[], int]", network: str, command: int, parent: int) -> None:
     """Be the server, in a session of its own: the log belongs to the command."""
     try:
         os.setsid()
+        listen_fd = taken()
+        if listen_fd < 0:
+            return
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)

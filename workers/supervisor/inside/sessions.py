@@ -173,7 +173,7 @@ class Conversation:
         """Whether so much is untold that the program has to wait."""
         return len(self.telling) >= MOST_WAITING
 
-    def _ready(self, timeout_ms: int | None) -> "dict[int, int]":
+    def _ready(self, timeout_ms: "int | None") -> "dict[int, int]":
         """What has happened; waits for it unless told otherwise."""
         poll = select.poll()
         wanted = {} if self._is_full() else dict.fromkeys(self.outputs, select.POLLIN)

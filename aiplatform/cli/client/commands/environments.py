@@ -31,6 +31,7 @@ COLUMNS: list[Column] = [
 ]
 FACTS: list[Column] = [
     *COLUMNS,
+    ("opens", lambda row: ", ".join(row.get("opens") or ())),
     ("last used", lambda row: output.ago(row.get("alive_at"))),
     ("used by", "alive_by"),
     ("stops", "stops_at"),
@@ -45,8 +46,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(verb)
     env.verb("show", show, "Show one environment.").add_argument("id")
     _create(env.verb("create", create, "Start an environment."))
-    verb = env.verb("open", open_it, "Open JupyterLab in your browser.")
+    verb = env.verb("open", open_it, "Open JupyterLab, or VS Code where there is one, in your browser.")
     verb.add_argument("id")
+    verb.add_argument("--vscode", action="store_true", help="VS Code, started where it does not run yet")
     verb.add_argument("--print", action="store_true", help="print the address, good once and for half a minute")
     verb = env.verb("stop", stop, "Stop one; its files and packages stay.")
     verb.add_argument("id")
@@ -71,6 +73,7 @@ def _create(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="a variable; without value your own")
     verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
     verb.add_argument("--idle-hours", type=float, help="stop it when unused for so long")
+    verb.add_argument("--nodes", type=int, metavar="N", help="a distributed one on so many machines")
     resources.options(verb)
     verb.add_argument("--max-runtime", metavar="8h", help="longest run time")
     verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
@@ -103,7 +106,7 @@ def create(args: argparse.Namespace) -> int:
 
 
 def open_it(args: argparse.Namespace) -> None:
-    row = args.client.post(f"jobs/{args.id}/ports/jupyter/open/")
+    row = args.client.post(f"jobs/{args.id}/ports/{'vscode' if args.vscode else 'jupyter'}/open/")
     if args.json or args.print:
         output.as_json(row) if args.json else print(row["url"])
     elif not webbrowser.open(row["url"]):
@@ -154,6 +157,7 @@ def _fields(args: argparse.Namespace) -> dict[str, Any]:
         "name": args.name,
         "description": args.description,
         "folder": args.folder,
+        "nodes": args.nodes,
         "idle_hours": args.idle_hours,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "variables": variables.given(args.env, "-e"),

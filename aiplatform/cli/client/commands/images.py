@@ -5,37 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import lookup, versioned
-from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list, show_one
-from aiplatform.cli.client.errors import JOB_FAILED, OK, USAGE, ClientError
-from aiplatform.cli.client.output import Column
-
-VISIBILITIES = ("private", "group", "public")
-COLUMNS: list[Column] = [
-    ("id", "id"),
-    ("name", lambda row: f"{row['name']}:{row['tag']}" if row.get("tag") else row["name"]),
-    ("kind", "kind"),
-    ("state", "state"),
-    ("python", lambda row: row["facts"].get("python", "")),
-    ("torch", lambda row: row["facts"].get("torch", "")),
-    ("size", lambda row: output.size(row["size_bytes"]) if row.get("size_bytes") else ""),
-    ("used by", "used_by"),
-    ("owner", "owner"),
-    ("made", lambda row: output.ago(row.get("created_at"))),
-]
-MORE: list[Column] = [
-    *COLUMNS, ("message", "message"), ("visible to", "visibility"), ("sha256", "sha256"),
-    ("packages", lambda row: ", ".join(row["requirements"].split("\n"))),
-    ("left out", lambda row: ", ".join(row["left_out"])),
-]  # fmt: skip
+from aiplatform.cli.client.commands import container_images, lookup, versioned
+from aiplatform.cli.client.commands.image_rows import COLUMNS, MORE, VISIBILITIES, fields, made, named
+from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, confirm, done, paging, show_list
+from aiplatform.cli.client.errors import USAGE, ClientError
 
 
 def add(nouns: Nouns, parent: Parent) -> None:
     images = Noun(nouns, parent, "images", "Engines and saved environments that jobs run in.")
     verb = images.verb("list", image_list, "List images you can see.")
     verb.add_argument("--search", help="only those whose name, tag or description contains this")
-    verb.add_argument("--kind", choices=["engine", "saved"])
+    verb.add_argument("--kind", choices=["engine", "saved", "container"])
     paging(verb)
     images.verb("show", show, "Show one image.").add_argument("image", help="id, NAME, or NAME:TAG")
     verb = images.verb("build", build, "Build an engine of packages, or one that is not built yet.")
@@ -44,11 +24,15 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("-p", "--package", action="append", metavar="NAME==1.2", help="a package; repeat for more")
     verb.add_argument("--existing", action="store_true", help="build an image again that failed, or for the first time")
     verb.add_argument("--without-platform", action="store_true", help="do not see the platform's own packages")
-    _named(verb)
+    named(verb)
+    container_images.add(images)
     verb = images.verb("save", save, "Save what was installed in a job as an image.")
     verb.add_argument("job", help="id of the job")
     verb.add_argument("name")
-    _named(verb)
+    named(verb)
+    verb = images.verb("forget", forget, "Delete the packages that were installed in a job; it starts from its image.")
+    verb.add_argument("job", help="id of the job")
+    verb.add_argument("-y", "--yes", action="store_true", help="do not ask")
     verb = images.verb("share", share, "Let a person or a group use an image, or change who sees it.")
     verb.add_argument("image", help="id, NAME, or NAME:TAG")
     verb.add_argument("--with", dest="person", metavar="USERNAME")
@@ -58,13 +42,6 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = images.verb("delete", delete, "Delete an image that nothing needs.")
     verb.add_argument("image", help="id, NAME, or NAME:TAG")
     verb.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def _named(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--tag", default="", help="a version, such as 2 or june")
-    verb.add_argument("--description", default="")
-    verb.add_argument("--visibility", choices=VISIBILITIES, default="private")
-    verb.add_argument("--wait", action="store_true", help="wait until it is ready; 6 when it failed")
 
 
 def image_list(args: argparse.Namespace) -> None:
@@ -80,15 +57,20 @@ def build(args: argparse.Namespace) -> int:
     if args.existing:
         row = args.client.post(f"images/{lookup.image(args.client, args.name)}/build/")
     else:
-        row = args.client.post("images/", _fields(args) | _packages(args), once=True)
-    return _made(args, row, "It is being built")
+        row = args.client.post("images/", fields(args) | _packages(args), once=True)
+    return made(args, row, "It is being built")
 
 
 def save(args: argparse.Namespace) -> int:
-    if not args.job.isdigit():
-        raise ClientError(f"{args.job} is no id of a job. List them: aip jobs list", USAGE)
-    row = args.client.post("images/save/", _fields(args) | {"job": int(args.job)}, once=True)
-    return _made(args, row, "It is being saved")
+    row = args.client.post("images/save/", fields(args) | {"job": _job(args)}, once=True)
+    return made(args, row, "It is being saved")
+
+
+def forget(args: argparse.Namespace) -> None:
+    job = _job(args)
+    confirm(args, f"Delete the packages that were installed in job {job}?")
+    args.client.delete(f"images/boxes/{job}/")
+    done(args, {"id": job}, f"Job {job} keeps no packages; it starts from its image again.")
 
 
 def share(args: argparse.Namespace) -> None:
@@ -110,8 +92,10 @@ def delete(args: argparse.Namespace) -> None:
     versioned.remove(args, route, question=f"Delete image {args.image}?", removed=f"Image {args.image} is deleted.")
 
 
-def _fields(args: argparse.Namespace) -> dict[str, Any]:
-    return {"name": args.name, "tag": args.tag, "description": args.description, "visibility": args.visibility}
+def _job(args: argparse.Namespace) -> int:
+    if not args.job.isdigit():
+        raise ClientError(f"{args.job} is no id of a job. List them: aip jobs list", USAGE)
+    return int(args.job)
 
 
 def _packages(args: argparse.Namespace) -> dict[str, Any]:
@@ -122,17 +106,3 @@ def _packages(args: argparse.Namespace) -> dict[str, Any]:
     if not lines:
         raise ClientError("Name its packages: -r requirements.txt, or -p torchmetrics==1.4.", USAGE)
     return {"requirements": "\n".join(lines), "with_platform": not args.without_platform}
-
-
-def _made(args: argparse.Namespace, row: Any, sentence: str) -> int:
-    """Print the id; with `--wait`, what became of it."""
-    if not args.wait:
-        if not args.json:
-            print(row["id"])
-        job = row["build_job"] if row["kind"] == "engine" else None
-        log = f" Its log: aip jobs logs -f {job}" if job else ""
-        done(args, row, "It is ready." if row["state"] == "ready" else f"{sentence} as image {row['id']}.{log}")
-        return OK
-    row = waiting.until_over(args.client, f"images/{row['id']}/", until={"ready", "failed"})
-    show_one(args, row, MORE)
-    return OK if waiting.state_of(row) == "ready" else JOB_FAILED

@@ -26,7 +26,11 @@ COLUMNS: list[Column] = [
     ("address", "address"),
     ("heard of", lambda row: output.ago(row.get("heartbeat_at"))),
 ]
-FIELDS: list[Column] = [*((heading.capitalize(), source) for heading, source in COLUMNS), ("Drained", "drain")]
+FIELDS: list[Column] = [
+    *((heading.capitalize(), source) for heading, source in COLUMNS),
+    ("Drained", "drain"),
+    ("Keeps packages of", lambda row: _counted(row.get("keeps") or {})),
+]
 EVENTS: list[Column] = [
     ("when", lambda row: output.ago(row.get("at"))),
     ("device", "device"),
@@ -98,7 +102,18 @@ def devices(args: argparse.Namespace) -> None:
 
 def request(args: argparse.Namespace) -> None:
     row = args.client.post(f"nodes/{node(args.client, args.node)}/{args.verb}/")
-    done(args, row, f"{row['name']} is {row['state']}.")
+    done(args, row, f"{row['name']} is {row['state']}.{_held_back(row) if args.verb == 'drain' else ''}")
+
+
+def _counted(keeps: dict[str, int]) -> str:
+    words = {"live": "running", "waiting": "waiting", "over": "stopped"}
+    return ", ".join(f"{keeps[key]} {word}" for key, word in words.items() if keeps.get(key))
+
+
+def _held_back(row: Any) -> str:
+    """What a drained machine keeps from starting."""
+    counted = _counted(row.get("keeps") or {})
+    return f" Own packages of jobs lie there ({counted}): these start nowhere else." if counted else ""
 
 
 def remove(args: argparse.Namespace) -> None:

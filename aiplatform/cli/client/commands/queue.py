@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from aiplatform.cli.client import output, waiting
+from aiplatform.cli.client import log_lines, output, waiting
 from aiplatform.cli.client.commands import lookup, outputs, resources
 from aiplatform.cli.client.commands.verbs import (
     Noun,
@@ -106,6 +106,13 @@ def logs(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("id")
     verb.add_argument("-f", "--follow", action="store_true", help="go on until the job ends")
     verb.add_argument("--tail", type=int, metavar="BYTES", help="begin this many bytes before the end")
+    verb.add_argument("--phase", action="append", choices=log_lines.PHASES, default=[], help="only lines of this phase")
+    verb.add_argument("--rank", type=int, default=0, metavar="N", help="of machine N of a job on several, from 0")
+
+
+def print_log(args: argparse.Namespace, route: str) -> None:
+    """Print the log at `route` as the options of `logs` say."""
+    waiting.follow_log(args.client, route, follow=args.follow, tail_bytes=args.tail, rank=args.rank, phases=args.phase)
 
 
 def queue(args: argparse.Namespace) -> None:
@@ -139,7 +146,7 @@ def show(args: argparse.Namespace) -> None:
 
 
 def job_logs(args: argparse.Namespace) -> None:
-    waiting.follow_log(args.client, f"jobs/{args.id}/log/", follow=args.follow, tail_bytes=args.tail)
+    print_log(args, f"jobs/{args.id}/log/")
 
 
 def files(args: argparse.Namespace) -> None:

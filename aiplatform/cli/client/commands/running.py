@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from aiplatform.cli.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, Cli
 from aiplatform.cli.client.http import Client
 
 BEGUN = {"running", "paused", "finishing", "stopping"}
+LAUNCHERS = ("once", "processes", "torchrun", "mpi", "first")
 EXAMPLES = """\
   aip run -- python train.py --lr 0.1
   aip run --gpus 1 --data cells:2 -e WANDB_MODE=offline --secret WANDB_API_KEY -- python train.py
@@ -24,6 +26,8 @@ EXAMPLES = """\
   aip run --array 0-99%8 -- sh -c 'python train.py --fold $AIP_ARRAY_INDEX'
   aip run --template nightly --set lr=0.1
   aip run --nodes 2 --gpus 4 --launcher torchrun -- python train.py
+  aip run --nodes 2 --processes 2 --launcher mpi -- ./simulate
+  aip run --nodes 2 --launcher first 'mpirun ./simulate && aip-rsh 1 uptime'
 
 The files of the current folder go along, but for those that .gitignore names. What the command writes to
 $AIP_OUTPUT_DIR (or to --output-path) comes back to ./aip-outputs/ID."""
@@ -46,7 +50,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
     verb.add_argument("--output-path", default="", help="folder the command writes to, relative to its own")
     verb.add_argument("--nodes", type=int, help="machines; each runs the command")
-    verb.add_argument("--launcher", choices=["once", "processes", "torchrun"], help="how each machine starts it")
+    verb.add_argument("--launcher", choices=LAUNCHERS, help="how it is started on the machines")
     verb.add_argument("--processes", type=int, metavar="N", help="processes per machine; one for each card if left out")
     verb.add_argument("--worker-command", metavar="LINE", help="what the machines beside the first run instead")
     following.options(verb)
@@ -105,18 +109,27 @@ def _array_queued(args: argparse.Namespace, made: Any) -> int:
     return OK
 
 
+def _say_causes(client: Client, job: int) -> None:
+    """Say why a job probably failed; an older platform cannot, and that changes nothing of how it ended."""
+    with contextlib.suppress(ClientError):
+        for cause in client.get(f"jobs/{job}/causes/"):
+            output.say(f"Likely cause: {output.clean(cause['sentence'])}")
+
+
 def _attached(args: argparse.Namespace, job: int) -> int:
     """Say why it waits, follow it until it ends or the person leaves it."""
     while True:
         try:
             waiting.until_over(args.client, f"jobs/{job}/", until=BEGUN)
-            waiting.follow_log(args.client, f"jobs/{job}/log/", follow=True)
+            waiting.follow_log(args.client, f"jobs/{job}/log/", follow=True, apart=True)
             row = waiting.until_over(args.client, f"jobs/{job}/", quiet=True)
             break
         except KeyboardInterrupt:
             left = _interrupted(args.client, job)
             if left is not None:
                 return left
+    if waiting.exit_code(row) != OK:
+        _say_causes(args.client, job)
     if not args.no_outputs:
         output.say(outputs.bring_back(args.client, job, args.to or outputs.folder_of(job), quiet=args.json))
     if args.json:

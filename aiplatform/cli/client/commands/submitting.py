@@ -10,21 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, tus, waiting
-from aiplatform.cli.client.commands import lookup, resources
+from aiplatform.cli.client.commands import following, lookup, resources, variables
 from aiplatform.cli.client.commands.verbs import done, pairs
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 
+LAUNCHERS = ["once", "processes", "torchrun", "mpi", "first"]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.pyc", ".DS_Store", "node_modules")
 
 
 def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("name", nargs="?", default="", help="made of data and preset when left out")
-    verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
+    verb.add_argument(
+        "--data", action="append", metavar="NAME[:VERSION]",
+        help="what it learns from: an id, NAME, or NAME:VERSION; own code may do without, or repeat it for more",
+    )  # fmt: skip
     verb.add_argument("--eval-data", help="dataset version to evaluate on")
     verb.add_argument("--preset", help="a name from `aip train presets`")
     verb.add_argument("--code", type=Path, help="own code: a folder or an archive")
     verb.add_argument("--home-code", metavar="PATH", help="own code: a folder in your home on the platform")
     verb.add_argument("--start", metavar="FILE.py", help="the file of your own code that is run")
+    verb.add_argument("--command", default="", metavar="LINE", help="own code: a shell line in place of a start file")
+    verb.add_argument("--script", type=argparse.FileType("r"), metavar="FILE", help="own code: a script; - is stdin")
+    verb.add_argument("--worker-command", metavar="LINE", help="own code: what the machines beside the first run")
+    verb.add_argument("--launcher", choices=LAUNCHERS, help="own code: how each machine starts it")
+    verb.add_argument("--image", metavar="NAME[:TAG]", help="own code: where its programs come from: aip images list")
+    verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="own code: a variable")
+    verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="own code: a hidden variable")
     verb.add_argument("--snapshot", help="own code: id of a snapshot an earlier training made")
     verb.add_argument("--arguments", default="", help="own code: words after the start file")
     verb.add_argument("--writes-checkpoints", action="store_true", help="own code: it can go on from them")
@@ -32,6 +43,7 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--params", metavar="SET", help="id of a saved parameter set to begin with")
     verb.add_argument("--extra", default="", help="additional parameters, e.g. '-gpu:0,1 -keep:100'")
     verb.add_argument("--output-path", default="", help="folder for results, beneath the job's own")
+    following.options(verb)
     resources.options(verb)
     verb.add_argument("--nodes", type=int, default=1)
     verb.add_argument(
@@ -60,21 +72,30 @@ def seconds(text: str) -> int:
 
 
 def submit(args: argparse.Namespace) -> int | None:
-    own = args.code or args.home_code or args.snapshot
+    command = args.script.read() if args.script else args.command
+    own = args.code or args.home_code or args.snapshot or command
     if args.preset and own:
         raise ClientError("Give either --preset or your own code, not both.", USAGE)
     if not args.preset and not own and not args.params:
-        raise ClientError("Give --preset, or --code and --start.", USAGE)
-    if own and not args.start:
-        raise ClientError("Own code needs --start with the file to run.", USAGE)
+        raise ClientError("Give --preset, or --code and --start, or --command. See: aip train submit --help", USAGE)
+    if own and bool(args.start) == bool(command):
+        raise ClientError("Own code needs --start with the file to run, or --command with a shell line.", USAGE)
+    if not own and not args.data:
+        raise ClientError("A preset needs --data with what it learns from.", USAGE)
     fields: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
-    fields |= resources.fields(args)
+    fields |= resources.fields(args) | following.fields(args)
     fields |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
     optional = {
         "preset": args.preset,
         "parameter_set": args.params,
         "code": args.snapshot,
         "start_file": args.start,
+        "command": command,
+        "worker_command": args.worker_command,
+        "launcher": args.launcher,
+        "image": args.image and lookup.image(args.client, args.image),
+        "variables": variables.given(args.env, "--env") or None,
+        "secrets": variables.given(args.secret, "--secret") or None,
         "arguments": args.arguments,
         "home_path": args.home_code,
         "extra": args.extra,
@@ -84,9 +105,12 @@ def submit(args: argparse.Namespace) -> int | None:
         "description": args.description,
     }
     fields |= {name: value for name, value in optional.items() if value not in (None, "")}
-    fields["version"] = lookup.version(args.client, args.data)
+    find = lookup.any_version if own else lookup.version
+    versions = [find(args.client, given) for given in args.data or ()]
+    if versions:
+        fields |= {"version": versions[0]} | ({"datasets": versions[1:]} if versions[1:] else {})
     if args.eval_data:
-        fields["eval_version"] = lookup.version(args.client, args.eval_data)
+        fields["eval_version"] = find(args.client, args.eval_data)
     if args.dry_run:
         verdict = args.client.post("training/jobs/preview/", fields)
         done(args, verdict, output.clean(verdict.get("sentence", "")))
@@ -98,7 +122,7 @@ def submit(args: argparse.Namespace) -> int | None:
         print(made["id"])
         output.say(f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}")
     if args.follow:
-        waiting.follow_log(args.client, f"training/jobs/{made['id']}/log/", follow=True)
+        waiting.follow_log(args.client, f"training/jobs/{made['id']}/log/", follow=True, apart=True)
     if args.wait or args.follow:
         return end(args, made["id"])
     if args.json:

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiplatform.cli.client import download, output, waiting
 from aiplatform.cli.client.commands import lookup, outputs, submitting
-from aiplatform.cli.client.commands.queue import force_option, force_stop, logs
+from aiplatform.cli.client.commands.queue import force_option, force_stop, logs, print_log
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.output import Column
 
@@ -114,7 +114,7 @@ def show(args: argparse.Namespace) -> None:
 
 @_of_training
 def train_logs(args: argparse.Namespace) -> None:
-    waiting.follow_log(args.client, f"training/jobs/{args.id}/log/", follow=args.follow, tail_bytes=args.tail)
+    print_log(args, f"training/jobs/{args.id}/log/")
 
 
 @_of_training

@@ -23,7 +23,7 @@ def check(text: str, *, field: str = "command") -> None:
     """Refuse a command that cannot be run.
 
     Raises:
-        Invalid: nothing at all, a NUL, or too long.
+        Invalid: nothing at all, a NUL, too long, or a hidden secret that was copied with it.
     """
     text = normalised(text)
     if not text:
@@ -35,13 +35,27 @@ def check(text: str, *, field: str = "command") -> None:
             _("A command has at most %(most)s characters. Put a longer script into the code.") % {"most": MOST},
             field=field,
         )
+    check_whole(text, field=field)
+
+
+def check_whole(text: str, *, field: str) -> None:
+    """Refuse a text in which a secret is hidden, as pages show it: no program could use that.
+
+    Raises:
+        Invalid: it holds the mask.
+    """
+    if secret_names.MASK in text:
+        said = _("%(mask)s stands for a secret that is not shown. Write its value in this place, or remove it.")
+        raise Invalid(said % {"mask": secret_names.MASK}, field=field)
 
 
 def name_of(text: str) -> str:
     """A name made of the first line: its program and the file it is given, such as python_train.py."""
     lines = [line.strip() for line in normalised(text).splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")
-    plain = [PurePosixPath(word).name for word in words(first) if not word.startswith("-") and "=" not in word]
+    hidden = set(secrets_in(first))
+    told = [word for word in words(first) if not word.startswith("-") and "=" not in word and word not in hidden]
+    plain = [PurePosixPath(word).name for word in told]
     return titles.derived(*plain[:2], room=NAME_ROOM) if any(plain) else "command"
 
 

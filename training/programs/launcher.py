@@ -19,7 +19,10 @@ from typing import Any, NoReturn
 GRACE_S = 15.0
 """How long the others have after TERM once one of them failed."""
 LOOK_S = 0.05
+WAIT_S = 0.5
 SHELLS = ("sh", "bash", "dash")
+STARTED_BY_THE_FIRST = ("mpi", "first")
+"""Here the first machine starts whatever runs on the others, by `aip-rsh`; those wait until it is over."""
 
 
 def main(layout_file: str) -> int:
@@ -28,6 +31,12 @@ def main(layout_file: str) -> int:
     rank = int(os.environ.get("AIP_NODE_RANK", "0"))
     argv = layout["worker"] if rank and layout["worker"] else layout["argv"]
     about = machine_environment(layout, rank)
+    if rank and layout["launcher"] in STARTED_BY_THE_FIRST:
+        return _wait(Path(layout["over"]))
+    if layout["launcher"] == "first":
+        return _become(argv, about)
+    if layout["launcher"] == "mpi":
+        return _become([*mpirun(layout), *argv], about)
     if layout["launcher"] == "torchrun":
         with contextlib.suppress(FileNotFoundError):  # none is installed, or its own Python is elsewhere
             _become(["torchrun", *torchrun(layout, rank), *argv], about)
@@ -53,7 +62,6 @@ def machine_environment(layout: dict[str, Any], rank: int) -> dict[str, str]:
         workers = [f"{node['address']}:{node['port']}" for node in nodes]
         task = {"type": "worker", "index": rank}
         told["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
-        told["AIP_HOSTFILE"] = layout["hostfile"]
     return told
 
 
@@ -80,6 +88,28 @@ def torchrun(layout: dict[str, Any], rank: int) -> list[str]:
         f"--master-port={nodes[0]['port']}",
         "--no-python",
     ]
+
+
+def mpirun(layout: dict[str, Any]) -> list[str]:
+    """The mpirun that the job finds, and its options; Open MPI and the family of MPICH read different host files.
+
+    A program that is not there is named by the error of starting it.
+    """
+    total = str(len(layout["nodes"]) * layout["processes"])
+    try:
+        done = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)  # noqa: S607 - the job's own
+        is_mpich = any(name in done.stdout for name in ("HYDRA", "MPICH", "Intel"))
+    except OSError:
+        is_mpich = False
+    files = ["-f", layout["machinefile"]] if is_mpich else ["--hostfile", layout["hostfile"]]
+    return ["mpirun", *files, "-np", total]
+
+
+def _wait(over: Path) -> int:
+    """Wait until the first machine's part is over; what it starts here runs beside this."""
+    while not over.exists():
+        time.sleep(WAIT_S)
+    return 0
 
 
 def _places(layout: dict[str, Any], rank: int) -> Iterator[dict[str, str]]:

@@ -1,0 +1,76 @@
+"""Tell the platform's own lines of a log from what the program printed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Mapping
+
+CODES: Mapping[str, Mapping[str, str]] = {
+    "environment": {
+        "attempt": "number", "retry": "number most", "machine": "node rank nodes devices", "sandbox": "tier",
+        "resumes": "checkpoint", "not_limited": "", "not_reachable": "why",
+    },
+    "network": {"own": "", "own_with_proxy": "", "host": "", "port": "port", "meeting": "address port"},
+    "variables": {"given": "number secret"},
+    "image": {
+        "platform": "", "container": "name", "fetching": "name done total", "layer": "number of bytes seconds",
+        "engine": "layers", "packages": "",
+    },
+    "command": {"line": "argv", "not_started": "program why"},
+    "program": {
+        "exited": "code seconds", "signalled": "signal seconds", "over_time": "seconds",
+        "over_memory": "limit_bytes held_bytes", "disk_was_full": "seconds", "cut": "bytes", "stays_on_cards": "why",
+        "stranded": "why", "withheld": "", "engine_away": "", "engine_restarted": "", "engine_silent": "",
+        "unknown_end": "why", "lost": "", "again": "seconds number most", "starts_again": "seconds",
+    },
+}  # fmt: skip
+"""By phase and code: the facts of a line in their order, as the platform writes them. Whatever else begins with a
+phase in brackets, a program printed."""
+PHASES = tuple(CODES)
+_OWN = re.compile(r'\[([a-z]+)\] ([a-z_]+)((?: [a-z_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]+))*)\Z')
+_FACT = re.compile(r' ([a-z_]+)=(?:"(?:[^"\\]|\\.)*"|[^\s"]+)')
+
+
+def phase_of(line: str) -> str:
+    """Return the phase of a line of the platform's own, "" for what a program printed."""
+    found = _OWN.match(line) if line.startswith("[") else None
+    if found is None:
+        return ""
+    phase, code, facts = found.groups()
+    return phase if CODES.get(phase, {}).get(code) == " ".join(_FACT.findall(facts)) else ""
+
+
+class Printer:
+    """Prints a log that comes in pieces cut anywhere.
+
+    Args:
+        phases: which phases to print, all of them where there are none.
+        apart: print the platform's own lines to stderr, so that stdout has what the program printed and no more.
+    """
+
+    def __init__(self, phases: Collection[str] = (), *, apart: bool = False) -> None:
+        self.phases, self.apart = phases, apart
+        self._begun = ""  # a line without its end
+
+    def add(self, text: str) -> None:
+        """Print what is known of the lines by now. What cannot be a line of the platform's own does not wait."""
+        *whole, self._begun = (self._begun + text).split("\n")
+        for line in whole:
+            self._print(line + "\n")
+        if self._begun and not self._begun.startswith("["):
+            self.end()
+
+    def end(self) -> None:
+        """Print the last line as it stands."""
+        begun, self._begun = self._begun, ""
+        if begun:
+            self._print(begun)
+
+    def _print(self, text: str) -> None:
+        phase = phase_of(text.rstrip("\n"))
+        if self.phases and (phase or PHASES[-1]) not in self.phases:
+            return
+        stream = sys.stderr if phase and self.apart else sys.stdout
+        stream.write(text)
+        stream.flush()

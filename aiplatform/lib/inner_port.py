@@ -1,0 +1,51 @@
+"""The port by which machines of one platform reach each other's jobs: whether it is reached. Standard library only.
+
+A firewall in between shows only when somebody looks into a job, so `join` and `doctor` ask beforehand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+GREETING = b'{"challenge"'  # how a relay begins, see workers.exec.greeting
+PATIENCE_S = 3.0
+
+
+def answers(address: str, port: int, patience_s: float = PATIENCE_S) -> bool:
+    """Whether a relay, or a stand-in for one, greets whoever comes to this address."""
+    try:
+        with socket.create_connection((address, port), patience_s) as way, way.makefile("rb") as said:
+            return said.readline(4096).startswith(GREETING)
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def stand_in(address: str, port: int) -> Iterator[None]:
+    """Greet as the relay will that is not started yet; where somebody listens already, they are left to it."""
+    with socket.socket() as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            door.bind((address, port))
+            door.listen()
+        except OSError:
+            yield
+            return
+        greeter = threading.Thread(target=_greet, args=(door,), daemon=True)
+        greeter.start()
+        try:
+            yield
+        finally:
+            door.shutdown(socket.SHUT_RDWR)
+            greeter.join()
+
+
+def _greet(door: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # shut down
+        while True:
+            caller, _address = door.accept()
+            with caller, contextlib.suppress(OSError):
+                caller.sendall(GREETING + b': ""}\n')

@@ -1,0 +1,86 @@
+"""Environments that become ready: said once, whoever asks, and VS Code is looked for after that."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.environments.helpers import NOTHING, again, judged
+from training.environments import jupyter, life, panel, vscode
+from workers.exec import channels
+from workers.proxy.models import PublishedPort
+
+pytestmark = pytest.mark.django_db
+
+
+class Here:
+    """A pool whose work is done by the caller."""
+
+    def __init__(self, **_about):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_about):
+        pass
+
+    map = staticmethod(map)
+
+
+@pytest.fixture
+def looked_into(monkeypatch):
+    """Numbers of the environments that were looked into for VS Code; all have one and answer."""
+    found: list[int] = []
+
+    def find(way):
+        found.append(way)
+        return "/usr/bin/code-server"
+
+    monkeypatch.setattr(jupyter, "whom", lambda job, attempt, token: job.pk)
+    monkeypatch.setattr(jupyter, "ask", lambda asked: NOTHING)
+    monkeypatch.setattr(channels, "way_to", lambda job, rank=0: job.pk)
+    monkeypatch.setattr(vscode, "find", find)
+    return found
+
+
+def test_environment_is_said_ready_once_by_whoever_of_many_asks_first(running, monkeypatch, looked_into):
+    row = running()
+    late = [again(row), again(row)]  # their pages asked at the same time
+    real = jupyter.ask
+
+    def ask(asked):
+        monkeypatch.setattr(jupyter, "ask", real)
+        for other in (late.pop(), late.pop()):
+            life.see_ready(other)
+        return real(asked)
+
+    monkeypatch.setattr(jupyter, "ask", ask)
+    monkeypatch.setattr(life, "ThreadPoolExecutor", Here)
+    life.see_ready(row)
+
+    assert row.job.events.filter(event="ready").count() == 1
+    assert looked_into == [row.pk]
+    assert again(row).vscode == "code-server"
+
+
+def test_environment_is_ready_for_others_while_it_is_looked_into(running, monkeypatch, looked_into):
+    row, seen = running(), []
+    monkeypatch.setattr(vscode, "find", lambda way: seen.append(panel.condition_of(again(row))) or "")
+    monkeypatch.setattr(life, "ThreadPoolExecutor", Here)
+
+    life.see_ready(again(row))
+
+    assert seen == ["ready"]
+    assert again(row).vscode == ""
+
+
+def test_environment_that_a_dead_process_did_not_look_into_is_by_the_sweep(running, looked_into):
+    row = judged(running(), NOTHING)
+    assert not vscode.is_offered(row)
+
+    for _turn in range(2):
+        life.look_at_all()
+
+    assert looked_into == [row.pk]
+    assert again(row).vscode == "code-server"
+    assert PublishedPort.objects.filter(job=row.pk, name=vscode.NAME).count() == 1

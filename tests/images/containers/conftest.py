@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from aiplatform import env
+from tests.fakes import registry as fake
+from tests.images.conftest import kind, node, placed, root
+from tests.workers.engines import FakeEngine
+from workers.execution import tickets
+from workers.images.containers import adding, logins
+from workers.images.models import Image
+from workers.models import Node
+from workers.supervisor import engines
+from workers.supervisor.sandbox import CONTAINER
+
+__all__ = ["kind", "node", "placed", "root"]
+
+
+@pytest.fixture
+def registry(tmp_path, monkeypatch):
+    """A registry of the house: on this machine, allowed by its whole name."""
+    monkeypatch.setattr(env, "REGISTRIES", ["localhost"])
+    with fake.served(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def contained(tmp_path, monkeypatch):
+    """This machine offers containers, and nothing else is asked for."""
+    engine = FakeEngine(tmp_path / "engine")
+    offer = engines.Offer(container=engine.about | {"user": f"{os.geteuid()}:{os.getegid()}"}, engine="docker 1.0")
+    monkeypatch.setattr(tickets, "tier", lambda: (CONTAINER, ""))
+    monkeypatch.setattr(tickets, "containers", lambda: offer)
+    yield engine
+    engine.kill()
+
+
+@pytest.fixture
+def login(registry, alice):
+    """Alice's credentials of the registry, which wants them."""
+    registry.users["alice"] = "opensesame"
+    return logins.add(user=alice, host=registry.host, username="alice", password="opensesame", ca=registry.ca)
+
+
+@pytest.fixture
+def added(registry, login, alice):
+    """`added("lab/torch:2")`: an image of Alice's that was looked up."""
+
+    def one(name="lab/torch:2", **more) -> Image:
+        given = {"user": alice, "name": "torch", "source": "registry", "login": login} | more
+        image = adding.add(reference=f"{registry.host}/{name}", **given)
+        adding.run(image.pk)
+        image.refresh_from_db()
+        return image
+
+    return one
+
+
+@pytest.fixture
+def tier4(node):
+    """The machine as the rows have it, with containers."""
+    Node.objects.filter(pk=node.pk).update(sandbox_tier=CONTAINER)
+    return Node.objects.get(pk=node.pk)

@@ -1,0 +1,188 @@
+"""The likely cause of a failure, as its page, the API and `aip` say it."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from tests.factories import work
+from workers.models import MetricPoint
+from workers.output import causes
+
+CERTAIN = {
+    "card_memory": "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+    "memory": "[program] over_memory limit_bytes=1073741824 held_bytes=1200000000",
+    "over_time": "[program] over_time seconds=60",
+    "python_memory": "MemoryError",
+    "shared_memory": "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that",
+    "disk_full": "OSError: [Errno 28] No space left on device",
+    "module_missing": "ModuleNotFoundError: No module named 'timm.models'",
+    "program_missing": "/srv/command.sh: line 1: nvidia-smj: command not found",
+    "file_missing": "FileNotFoundError: [Errno 2] No such file or directory: '/data/train'",
+    "label_range": "RuntimeError: CUDA error: device-side assert triggered",
+    "card_unsupported": "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+    "card_lost": "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+    "machines_apart": "[rank1]: [E ProcessGroupNCCL.cpp:475] Watchdog caught collective operation timeout: WorkNCCL",
+    "port_taken": "OSError: [Errno 98] Address already in use",
+}
+
+
+def codes(text):
+    return [cause.message.code.removeprefix("cause.") for cause in causes.in_text(text)]
+
+
+@pytest.mark.parametrize("code", CERTAIN)
+def test_cause_is_read_from_the_line_that_is_certain(code):
+    assert codes(f"epoch 1\n{CERTAIN[code]}\nTraceback ends\n") == [code]
+
+
+def test_cause_has_a_pattern_and_words_each():
+    assert set(CERTAIN) == set(causes.WORDS) - {"cards_idle"}
+
+
+NEAR = {
+    "card_memory": "CUDA out of memory was handled: the batch is halved",
+    "memory": "[program] over_memory soon",
+    "over_time": "[program] over_time again",
+    "python_memory": "MemoryErrors are caught, std::bad_alloc as well",
+    "shared_memory": "DataLoader worker 3 was killed on purpose",
+    "disk_full": "it would say No space left on device if it were full",
+    "module_missing": "Warning: ModuleNotFoundError: No module named 'apex', going on without",
+    "program_missing": "ERROR: dataset.json: not found",
+    "file_missing": "skipped: FileNotFoundError: [Errno 2] No such file or directory: '/data/7.png'",
+    "label_range": "a device-side assert would mean a wrong label",
+    "card_unsupported": "a kernel image is available",
+    "card_lost": "no uncorrectable ECC error was seen",
+    "machines_apart": "no collective operation timeout yet",
+    "port_taken": "[W socket.cpp:464] [c10d] The server socket has failed to bind to [::]:29500 "
+    "(errno: 98 - Address already in use).",
+}
+
+
+def test_cause_has_a_near_miss_each():
+    assert set(NEAR) == set(CERTAIN)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *NEAR.values(),
+        "HTTPError: 404: /api/x: not found",
+        "config.yml: line 3: batch: not found",
+        "loss 0.3, memory 12 GiB",
+        "key not found in cache",
+        "retrying: connection refused",
+    ],
+)
+def test_cause_is_not_guessed(line):
+    assert codes(f"{line}\nAssertionError\n") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("sh: 1: trian: not found", "trian"),
+        ("sh: trian: not found", "trian"),
+        ("/bin/bash: line 3: ./trian: command not found", "./trian"),
+        ("/run/7/command.sh: 2: trian: not found", "trian"),
+        ("/srv/start: line 9: trian: command not found", "trian"),
+    ],
+)
+def test_missing_program_is_read_as_each_shell_says_it(line, name):
+    assert [cause.message.facts for cause in causes.in_text(line)] == [{"name": name}]
+
+
+def test_causes_of_several_machines_are_read_apart():
+    found = causes.in_texts(["starting OSError: ", f"[rank1]: {CERTAIN['port_taken']}", CERTAIN["disk_full"]])
+
+    assert [cause.message.code for cause in found] == ["cause.port_taken", "cause.disk_full"]
+
+
+def test_causes_come_newest_first_and_each_once():
+    assert codes("MemoryError\nMemoryError\nOSError: [Errno 28] No space left on device\n") == [
+        "disk_full",
+        "python_memory",
+    ]
+
+
+@pytest.fixture
+def failed(db, alice, cluster):
+    job = work.job(alice, cluster, state="failed", reason="user_code")
+    work.run_dir(job).log.write_bytes(b"x\n" * 50_000 + CERTAIN["module_missing"].encode() + b"\n")
+    return job
+
+
+def test_cause_stands_on_the_page_of_a_failed_job_and_in_the_api(failed, as_alice, api):
+    pages = [as_alice.get(f"/jobs/{failed.pk}/?tab={tab}").content.decode() for tab in ("overview", "console", "files")]
+    answer = api.get(f"/api/v1/jobs/{failed.pk}/causes/").json()
+
+    assert ["Likely cause" in page for page in pages] == [True, True, False]
+    assert "The Python package timm.models is missing." in pages[0]
+    assert [(row["message"]["code"], row["line"]) for row in answer] == [
+        ("cause.module_missing", CERTAIN["module_missing"])
+    ]
+
+
+def test_cause_is_not_sought_in_a_job_that_ended_well(alice, cluster, api):
+    job = work.job(alice, cluster, state="succeeded")
+    work.run_dir(job).log.write_text(CERTAIN["disk_full"])
+
+    assert api.get(f"/api/v1/jobs/{job.pk}/causes/").json() == []
+
+
+def test_cause_of_a_job_killed_for_its_memory_needs_no_line(alice, cluster, api):
+    job = work.job(alice, cluster, state="failed", reason="out_of_memory")
+    work.run_dir(job).log.write_text("step 1\n")
+
+    assert [row["message"]["code"] for row in api.get(f"/api/v1/jobs/{job.pk}/causes/").json()] == ["cause.memory"]
+
+
+def idle_cards(job, *, percent=8.0, minutes=5, ran=30, cards=1, looks=30):
+    """Looks at the cards of a job, 5 s apart."""
+    attempt = job.attempts.get()
+    type(attempt).objects.filter(pk=attempt.pk).update(started_at=now() - timedelta(minutes=ran))
+    at = now() - timedelta(minutes=minutes)
+    MetricPoint.objects.bulk_create(
+        MetricPoint(
+            attempt=attempt, key=f"system/gpu{card}_util", step=n, value=percent, at=at + timedelta(seconds=5 * n)
+        )
+        for n in range(looks) for card in range(cards)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("looked", "hinted"),
+    [
+        ({}, True),
+        ({"percent": 80.0}, False),
+        ({"minutes": 30, "ran": 60}, False),
+        ({"ran": 5}, False),  # it only begins
+        ({"cards": 8, "looks": 5}, False),  # a few looks at many cards
+    ],
+)
+def test_running_job_hears_that_its_cards_wait_for_data(alice, cluster, as_alice, looked, hinted):
+    job = work.job(alice, cluster, state="running")
+    idle_cards(job, **looked)
+
+    page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
+
+    assert ("Its cards computed only 8 % of the time" in page) == hinted
+    assert ("It could be faster" in page) == hinted
+
+
+@pytest.mark.parametrize("kind", ["environment", "service", "board"])
+def test_job_that_holds_its_cards_in_order_to_be_ready_hears_nothing(alice, cluster, kind):
+    job = work.job(alice, cluster, state="running", kind=kind)
+    idle_cards(job)
+
+    assert causes.of(job) == []
+
+
+def test_retry_after_a_lack_of_memory_is_told_its_cause_and_not_that_it_is_slow(alice, cluster, as_alice):
+    job = work.job(alice, cluster, state="queued", reason="out_of_memory", attempt_number=1)
+
+    page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
+
+    assert "It held more memory than it may." in page
+    assert "Likely cause" in page
+    assert "It could be faster" not in page

@@ -1,0 +1,92 @@
+"""What clients that mean harm try at the SSH gateway: weak ciphers, borrowed keys, floods of channels."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncssh
+import pytest
+
+from accounts.services.ssh_keys import KeyTaken
+from tests.workers import ssh_clients as clients
+from tests.workers.ssh_clients import KEY, alices_key, connect, gateway, in_thread, inside, job
+from workers.exec import channels
+from workers.ssh.gateway import server
+from workers.ssh.gateway.connection import MOST_CHANNELS
+
+__all__ = ["alices_key", "inside", "job"]  # fixtures
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("the gateway and its clients")]
+WEAK = {
+    "kex": {"kex_algs": ["diffie-hellman-group14-sha1", "diffie-hellman-group1-sha1"]},
+    "cipher": {"encryption_algs": ["aes128-cbc", "3des-cbc", "aes128-ctr"]},
+    "compression": {"compression_algs": ["zlib"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("weak", WEAK)
+async def test_i08_weak_algorithms_are_not_spoken(weak, job, alices_key, inside):
+    async with gateway() as (_hub, port):
+        with pytest.raises(asyncssh.KeyExchangeFailed):
+            await connect(port, job.pk, key=KEY, **WEAK[weak])
+        async with connect(port, job.pk, key=KEY) as client:
+            assert (await client.run("true", encoding=None)).exit_status == 7
+
+
+def test_i08_clients_are_told_of_no_signature_by_sha1():
+    """RSA keys sign by SHA-2 then, as OpenSSH does what it is told."""
+    told = server.options_of(asyncssh.generate_private_key("ssh-ed25519")).signature_algs
+
+    assert b"ssh-rsa" not in told
+    assert {b"rsa-sha2-256", b"rsa-sha2-512", b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com"} <= set(told)
+
+
+async def test_i06_key_belongs_to_one_account(job, bob, alices_key, inside):
+    """A colleague who adds my public key would have me sign in as them, or be let in as me."""
+    with pytest.raises(KeyTaken, match="in use here already") as refused:
+        await in_thread(clients.add_key)(bob, KEY)
+
+    assert "alice" not in str(refused.value)
+
+
+async def test_i10_thousands_of_channels_at_once_take_no_more_than_their_places(job, alices_key, inside, monkeypatch):
+    """Also while the job has not answered a single one."""
+    most = waiting = 0
+    begin, let_go = channels.begin, asyncio.Event()
+
+    async def slow(*given, **more):
+        nonlocal most, waiting
+        waiting += 1
+        most = max(most, waiting)
+        await let_go.wait()
+        waiting -= 1
+        return await begin(*given, **more)
+
+    monkeypatch.setattr(channels, "begin", slow)
+    async with gateway() as (_hub, port), connect(port, job.pk, key=KEY) as client:
+        asked = [asyncio.create_task(client.open_connection("localhost", 8888)) for _ in range(2000)]
+        done, _pending = await asyncio.wait(asked, timeout=5)
+        let_go.set()
+        opened = await asyncio.gather(*asked, return_exceptions=True)
+        for one in opened:
+            if not isinstance(one, BaseException):
+                one[1].close()
+        await asyncio.sleep(0)
+        again = await _until_open(client)
+
+    assert len(done) == 2000 - MOST_CHANNELS
+    assert most == MOST_CHANNELS
+    assert sum(isinstance(one, asyncssh.ChannelOpenError) for one in opened) == 2000 - MOST_CHANNELS
+    assert again == b"ping"
+
+
+async def _until_open(client):
+    """What comes back through one more channel, as soon as there is room again."""
+    async with asyncio.timeout(clients.SOON_S):
+        while True:
+            try:
+                reader, writer = await client.open_connection("localhost", 8888)
+            except asyncssh.ChannelOpenError:
+                await asyncio.sleep(0.05)
+                continue
+            writer.write(b"ping")
+            return await reader.readexactly(4)

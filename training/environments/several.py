@@ -1,0 +1,49 @@
+"""Environments on several machines: JupyterLab runs on the first, the others wait for what is started on them.
+
+Programs are started there by `aip-rsh`, or by whatever launcher uses it, from terminals and notebooks.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from training.programs import layout
+from workers.kinds import Launch
+from workers.models import Allocation, Attempt, Job
+from workers.runs import RunDir
+
+
+def launched(launch: Launch, attempt: Attempt, run: RunDir, home: Path) -> Launch:
+    """What is started on all machines: `launch` on the first alone. One machine: as it is.
+
+    Its machines have to reach each other, so the network is the machines' own. What is installed lies in the home,
+    where each of them finds it: a writable layer would lie on the disk of one.
+
+    Raises:
+        CannotRun: its machines have no place to meet.
+    """
+    job = attempt.job
+    if job.nodes == 1:
+        return launch
+    slots = max(1, job.gpus_per_node)
+    argv, told = layout.written(attempt, run, how="first", slots=slots, argv=launch.argv)
+    return replace(launch, argv=argv, env=told | launch.env | _packages(launch.env, home, job), own_network=False)
+
+
+def machines(job: Job) -> list[tuple[int, str, str]]:
+    """Rank, name and address of each machine of an environment that runs on several; none otherwise."""
+    if job.nodes == 1 or job.is_final:
+        return []
+    rows = Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
+    found = {row.rank: (row.rank, row.node.name, row.node.address) for row in rows.select_related("node")}
+    return [found[rank] for rank in sorted(found)]
+
+
+def _packages(env: dict[str, str], home: Path, job: Job) -> dict[str, str]:
+    """Where pip installs, and where Python finds that: a folder of the home for each environment."""
+    folder = home / ".packages" / str(job.pk)
+    python, path = env.get("PYTHONPATH"), env.get("PATH")
+    told = {"PIP_TARGET": str(folder), "PYTHONPATH": os.pathsep.join([str(folder), *([python] if python else [])])}
+    return told | ({"PATH": os.pathsep.join([str(folder / "bin"), path])} if path else {})

@@ -1,0 +1,104 @@
+"""VS Code of an environment in the browser: found in its image or on its machine, started when somebody opens it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+from django.utils.translation import gettext as _
+
+from aiplatform import env
+from aiplatform.lib.errors import DomainError
+from training.environments import jupyter
+from training.environments.models import Environment
+from training.services import homes
+from workers.exec import channels, programs
+from workers.exec.channels import ChannelRefused, Way
+from workers.models import Attempt, Job
+from workers.proxy import addresses, publishing
+from workers.proxy.models import PublishedPort
+from workers.runs import RunDir
+
+NAME = "vscode"  # of the published port
+SOCKET = "vscode.sock"  # in TMPDIR
+LOG = "vscode.log"  # among the outputs of the job
+SERVER = Path(__file__).with_name("serve_vscode.py")
+KNOWN = env.CODE_SERVERS
+LOOK_S = 15.0
+START_S = 30.0
+UNKNOWN = "?"  # of an environment that was not looked into yet
+
+
+class NotStarted(DomainError):
+    """VS Code does not run, and could not be started."""
+
+    code: ClassVar[str] = "vscode_not_started"
+
+
+def folders() -> list[Path]:
+    """What a job must see of the machine to run the operator's program; none where there is none here."""
+    program = Path(env.CODE_SERVER)
+    return [program.resolve().parents[1]] if env.CODE_SERVER and program.is_file() else []
+
+
+def find(way: Way) -> str:
+    """The path of the program that an environment has, as the job sees it; "" for none. Touches no database."""
+    names = [*([env.CODE_SERVER] if env.CODE_SERVER else []), *KNOWN]
+    command = f"for name in {shlex.join(names)}; do command -v -- $name && break; done"
+    try:
+        ended = programs.run(way, command, patience_s=LOOK_S)
+    except ChannelRefused:
+        return ""
+    path = ended.output.strip()
+    fits = path.startswith("/") and path.isprintable() and PurePosixPath(path).name in KNOWN
+    return path if fits and len(path) <= 255 else ""
+
+
+def offer(job: Job, attempt: Attempt, program: str) -> str:
+    """Publish the VS Code that was found, so that it can be opened; the name of the program, "" for none."""
+    name = PurePosixPath(program).name
+    if name:
+        _publish(job, attempt, name)
+    else:
+        PublishedPort.objects.filter(job=job, name=NAME, by_platform=True).delete()
+    return name
+
+
+def start(row: PublishedPort) -> None:
+    """Let VS Code run, for who is about to open it; what runs already is left alone.
+
+    Raises:
+        ChannelRefused: the job cannot be reached now.
+        NotStarted: with what to do.
+    """
+    job = row.job
+    environment = Environment.objects.select_related("job__owner").get(pk=job.pk)
+    attempt = Attempt.objects.get(job=job, number=job.attempt_number)
+    way = channels.way_to(job)
+    program = find(way)
+    if not program:
+        raise NotStarted(_("There is no VS Code in this environment any more. Open JupyterLab, or enter by SSH."))
+    kept = _publish(job, attempt, PurePosixPath(program).name)
+    home = homes.home_of(environment.job.owner)
+    log = RunDir.of(job.pk, attempt.number).outputs / LOG
+    base = addresses.base_path(job.pk, NAME) if kept.keeps_path else "/"
+    words = [program, kept.socket, base, str(home / environment.folder), str(log)]
+    command = f"exec python3 -I - {shlex.join(words)}"
+    said = programs.run(way, command, stdin=SERVER.read_bytes(), patience_s=START_S).output.strip()
+    if said == "slow":
+        raise NotStarted(_("VS Code is still starting. Open it again in a moment."))
+    if said != "ready":
+        raise NotStarted(_("VS Code could not be started. The file %(log)s of the job says why.") % {"log": LOG})
+
+
+def is_offered(environment: Environment) -> bool:
+    """Whether the attempt that runs now has a VS Code."""
+    found = environment.vscode not in ("", UNKNOWN)
+    return found and environment.attempt == environment.job.attempt_number and addresses.offered()
+
+
+def _publish(job: Job, attempt: Attempt, program: str) -> PublishedPort:
+    """Publish its socket. code-server does without its path; the other one is told where it stands."""
+    socket = str(Path(jupyter.socket_path(attempt)).with_name(SOCKET))
+    return publishing.provide(job, name=NAME, socket=socket, keeps_path=program != "code-server")

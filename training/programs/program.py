@@ -1,0 +1,81 @@
+"""A person's own program, whatever kind of job it is: a script, how it is started, what it is told."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib import secret_names
+from training.programs import script
+from workers.kinds import Fact
+from workers.models import Job
+from workers.runs import RunDir
+
+SCRIPT, WORKER_SCRIPT = "command.sh", "worker.sh"  # in the run directory, which a job only reads
+#: Ends at the first line that fails, as people expect of a list of steps. Images need not have bash.
+SHELL = ["/bin/sh", "-c", 'if command -v bash >/dev/null; then exec bash -e "$0"; else exec sh -e "$0"; fi']
+
+
+class Program(Protocol):
+    """A row that says what a person runs.
+
+    Attributes:
+        script, worker_script: what the first and the other machines run; "" of the latter: the same.
+        launcher: how each machine starts it, see `programs.layout`.
+        processes: on each machine; 0 is one for each card.
+        variables, secrets, secret_names: its environment, see `training.variables`.
+    """
+
+    script: str
+    worker_script: str
+    launcher: str
+    processes: int
+    variables: Any
+    secrets: str
+    secret_names: Any
+
+    @property
+    def job(self) -> Job: ...
+
+
+def written(run: RunDir, name: str, text: str) -> list[str]:
+    """Write a script into the run directory; returns what starts it."""
+    path = run.path / name
+    path.write_text(text + "\n", encoding="utf-8")
+    path.chmod(0o755)
+    return [str(path)] if text.startswith("#!") else [*SHELL, str(path)]
+
+
+def named_secrets(program: Program) -> list[str]:
+    """Values of variables and in scripts whose names say that they are secret."""
+    named = [*secret_names.values(program.variables), *script.secrets_in(program.script)]
+    return named + script.secrets_in(program.worker_script)
+
+
+def spec(program: Program, *, nodes: int) -> dict[str, Any]:
+    """What a job's spec says of its program; secrets by name alone."""
+    said: dict[str, Any] = {
+        "command": script.shown(program.script),
+        "variables": secret_names.hidden(program.variables),
+        "secrets": program.secret_names,
+    }
+    if nodes > 1 or program.launcher not in ("", "once"):
+        said |= {"launcher": program.launcher, "processes": program.processes}
+        said["worker_command"] = script.shown(program.worker_script)
+    return said
+
+
+def script_facts(program: Program) -> list[Fact]:
+    """The texts that are run, for the job's page."""
+    found = [Fact(_("Command"), script.shown(program.script), code=True)] if program.script else []
+    if program.worker_script:
+        found.append(Fact(_("Command of the other machines"), script.shown(program.worker_script), code=True))
+    return found
+
+
+def variable_facts(program: Program) -> list[Fact]:
+    """The variables as people may see them."""
+    told = [f"{name}={value}" for name, value in secret_names.hidden(program.variables).items()]
+    lines = told + [f"{name}=••••••" for name in program.secret_names]
+    return [Fact(_("Environment variables"), "\n".join(lines), code=True)] if lines else []

@@ -1,0 +1,46 @@
+"""Choices among dataset versions in forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from aiplatform.lib.units import Count
+from training.task_kinds import preset_for
+
+
+class VersionLabels:
+    """Labels of a choice among versions: what each holds."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        images, classes = obj.image_count, len(obj.classes)
+        parts = (
+            str(obj),
+            ngettext("%(n)s image", "%(n)s images", images) % {"n": Count(images)},
+            ngettext("%(n)s class", "%(n)s classes", classes) % {"n": Count(classes)},
+            obj.get_task_display() if obj.annotated else _("not annotated"),
+        )
+        return " · ".join(parts)
+
+
+class VersionChoice(VersionLabels, forms.ModelChoiceField):
+    """A choice of one version."""
+
+
+class VersionChoices(VersionLabels, forms.ModelMultipleChoiceField):
+    """A choice of several versions."""
+
+
+class VersionSelect(forms.Select):
+    """Options carry the preset that suits their data, so the page can pick it, or that only own code can use them."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if getattr(value, "instance", None) is not None:
+            option["attrs"]["data-preset"] = preset_for(value.instance)
+            if not value.instance.annotated:
+                option["attrs"]["data-raw"] = ""
+        return option

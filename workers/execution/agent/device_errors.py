@@ -1,0 +1,176 @@
+"""Device errors: copies what this machine's device logs say of a job's cards into the job's run directory.
+
+The kernel's log has NVIDIA's Xid lines, by the card's place on the PCI bus; NPUs have a folder with a log for each
+device, where the operator names it. Each line is kept once: the kernel's are known by their number in its log, the
+NPUs' by their words, which begin with their time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiplatform import env
+from workers.execution.agent import npu_logs, ranks
+from workers.execution.agent.npu_logs import NpuLogs
+from workers.models import Device
+from workers.output.device_errors import FOLDER, MOST_BYTES
+from workers.runs import RunDir
+from workers.supervisor import records
+
+log = logging.getLogger(__name__)
+
+DRIVERS = Path("/proc/driver/nvidia/gpus")
+_RECORD = re.compile(
+    r"\d+,(?P<number>\d+),(?P<us>\d+),[^;]*;(?P<text>NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]+)\): (?P<xid>\d+).*)"
+)
+_READ = 8192  # the longest record of the kernel's log
+_LONGEST = 1000  # letters of a line that are kept
+
+
+@dataclass(frozen=True)
+class Line:
+    """One error: what it is known by, when, of which card, the driver's code and words."""
+
+    number: str
+    at: float
+    card: str
+    code: int | None
+    text: str
+
+
+def collect(node: str, npus: NpuLogs | None = None) -> int:
+    """Write down what is new for every live attempt on this node; returns how many lines.
+
+    Args:
+        npus: the NPUs' logs as far as they were read; without it they are read from their beginning.
+    """
+    here = [part for part in ranks.of(node) if _real(part)]
+    if not here:
+        return 0
+    kernel = list(kernel_lines(Path(env.KERNEL_LOG)))
+    devices = {held.device.pk: held.device for part in here for held in part.held}
+    said = {pk: _of_card(device, kernel, npus or NpuLogs()) for pk, device in devices.items()}
+    written = 0
+    for part in here:
+        found = [line for held in part.held for line in said[held.device.pk]]
+        since = (part.attempt.started_at or part.attempt.assigned_at).timestamp()
+        folder = RunDir.of(part.attempt.job_id, part.attempt.number).path / FOLDER
+        written += keep(folder / f"{node}.jsonl", [line for line in found if line.at >= since])
+    return written
+
+
+def kernel_lines(path: Path) -> Iterator[tuple[str, Line]]:
+    """NVIDIA's error lines of the kernel's log, with the card's place on the bus; none where it may not be read."""
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    for text in _records(path):
+        if found := _RECORD.match(text):
+            at = booted + int(found["us"]) / 1e6
+            line = Line(f"{records.boot_id()}:{found['number']}", at, "", int(found["xid"]), found["text"].strip())
+            yield place(found["bus"]), line
+
+
+def keep(path: Path, lines: Collection[Line]) -> int:
+    """Add lines to a record of errors, each once, for as long as there is room; returns how many."""
+    if not lines:
+        return 0
+    known, size = _known(path)
+    rows = []
+    for line in sorted(lines, key=lambda one: one.at):
+        if line.number in known:
+            continue
+        known.add(line.number)
+        row = {"number": line.number, "at": line.at, "card": line.card, "code": line.code, "text": line.text}
+        rows.append((json.dumps(row, ensure_ascii=False) + "\n").encode())
+    rows = [row for row, end in zip(rows, _ends(size, rows), strict=True) if end <= MOST_BYTES]
+    if rows:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write((b"\n" if size and not path.read_bytes().endswith(b"\n") else b"") + b"".join(rows))
+    return len(rows)
+
+
+def place(bus: str) -> str:
+    """A card's place on the PCI bus as everybody writes it alike: "0000:3b:00"."""
+    domain, _colon, rest = bus.lower().partition(".")[0].partition(":")
+    return f"{domain[-4:].zfill(4)}:{rest}"
+
+
+def places(drivers: Path = DRIVERS) -> dict[str, str]:
+    """Where each card is on the bus, by its uuid, as the driver says."""
+    found = {}
+    for about in drivers.glob("*/information"):
+        try:
+            facts = dict(line.split(":", 1) for line in about.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        found[facts.get("GPU UUID", "").strip()] = place(about.parent.name)
+    return found
+
+
+def _real(part: ranks.RankRun) -> bool:
+    return any(row.device.kind != Device.Kind.CPU and not row.device.simulated for row in part.held)
+
+
+def _of_card(device: Device, kernel: list[tuple[str, Line]], npus: NpuLogs) -> list[Line]:
+    name = f"{device.kind}{device.index}"
+    if device.kind == Device.Kind.NPU:
+        rows = npus.of(Path(env.NPU_LOGS), device.index) if env.NPU_LOGS else []
+        cut = [(row.at, row.text[:_LONGEST]) for row in rows]
+        return [Line(npu_logs.key(name, text), at, name, None, text) for at, text in cut]
+    at = places().get(device.uuid) if device.kind == Device.Kind.GPU else None
+    return [
+        Line(line.number, line.at, name, line.code, line.text[:_LONGEST]) for bus, line in kernel if at and bus == at
+    ]
+
+
+def _records(path: Path) -> Iterator[str]:
+    """The lines of the kernel's log. Its device hands out one record at a read, and would wait for the next."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    rest = b""
+    try:
+        while True:
+            try:
+                data = os.read(descriptor, _READ)
+            except BlockingIOError:
+                break
+            except BrokenPipeError:  # it was overwritten under us: the next read goes on behind that
+                continue
+            if not data:
+                break
+            *lines, rest = (rest + data).split(b"\n")
+            yield from (line.decode(errors="replace") for line in lines)
+    except OSError as exc:
+        log.info("kernel log not read: %s", exc)
+    finally:
+        os.close(descriptor)
+
+
+def _known(path: Path) -> tuple[set[str], int]:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return set(), 0
+    known = set()
+    for line in data.split(b"\n"):
+        try:
+            row = json.loads(line)
+            known |= {str(row["number"]), npu_logs.key(str(row["card"]), str(row["text"]))}
+        except (ValueError, KeyError, TypeError):
+            continue
+    return known, len(data)
+
+
+def _ends(size: int, rows: list[bytes]) -> Iterator[int]:
+    for row in rows:
+        size += len(row)
+        yield size

@@ -1,0 +1,189 @@
+"""Add container images: what people name is looked up, and what was found is noted."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib import wording
+from aiplatform.lib.claims import Claims, is_gone
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from workers import clock, queues
+from workers.images.containers import asking, copies
+from workers.images.containers.reference import HUB, Reference, parse
+from workers.images.models import Image, RegistryLogin, State, Visibility
+from workers.images.services import engines
+from workers.models import Node
+from workers.models.nodes import tier_words
+from workers.supervisor import sandbox
+
+log = logging.getLogger(__name__)
+#: Longer than any look takes: three answers of a registry, one of them of eight megabytes at the least rate.
+CLAIMS = Claims(ttl=timedelta(minutes=10), epoch="tries", clock=clock.now, ends_with_process=True)
+
+
+class NotHere(DomainError):
+    code = "image_not_here"
+
+
+def add(
+    *, user: User, name: str, reference: str, source: str, tag: str = "", description: str = "",
+    visibility: str = Visibility.PRIVATE, login: RegistryLogin | None = None, policy: str = Image.Policy.PINNED,
+) -> Image:  # fmt: skip
+    """Add a container image under a name of the person's own; it is looked up at once, and fetched when a job needs it.
+
+    Raises:
+        Invalid, NameTaken: see `check`.
+    """
+    check(user=user, name=name, tag=tag, reference=reference, source=source, login=login)
+    try:
+        with transaction.atomic():
+            image = Image.objects.create(
+                kind=Image.Kind.CONTAINER, owner=user, name=name, tag=tag, description=description,
+                visibility=visibility, source=source, reference=str(parse(reference)), login=login,
+                policy=policy, state=State.LOOKING,
+            )  # fmt: skip
+            audit.record(user, "image_added", image, reference=image.reference)
+            _send(image)
+    except IntegrityError:
+        raise engines.taken(name, tag) from None
+    return image
+
+
+def check(
+    *, user: User, name: str = "x", tag: str = "", reference: str = "x", source: str = Image.Source.HUB,
+    login: RegistryLogin | None = None,
+) -> None:  # fmt: skip
+    """Refuse at once what `add` refuses.
+
+    Raises:
+        Invalid: a name that is none, a source that does not fit, credentials of another registry.
+        NameTaken: another image of this person has the name and the tag.
+    """
+    found = Refusals()
+    with found:
+        engines.check_name(user=user, name=name, tag=tag)
+    with found:
+        if source not in Image.Source.values:
+            raise Invalid(
+                _("An image lies on the machines already, on Docker Hub, or in another registry."), field="source"
+            )
+        _check_place(parse(reference), source)
+    with found:
+        _check_login(user, reference, source, login)
+    with found:
+        check_machines(field="source")
+    found.end()
+
+
+def _check_place(asked: Reference, source: str) -> None:
+    on_hub = asked.host == HUB
+    if source == Image.Source.HUB and not on_hub:
+        raise Invalid(
+            _("%(host)s is not Docker Hub. Choose another registry as the source.") % {"host": asked.host},
+            field="source",
+        )
+    if source == Image.Source.REGISTRY and on_hub:
+        raise Invalid(_("Begin with the registry's name: registry.example.org/lab/torch:2.1."), field="reference")
+
+
+def _check_login(user: User, reference: str, source: str, login: RegistryLogin | None) -> None:
+    if login is None:
+        return
+    if not RegistryLogin.objects.usable_by(user).filter(pk=login.pk).exists():
+        raise Invalid(_("There are no such credentials for you."), field="login")
+    if source == Image.Source.LOCAL or parse(reference).host != login.host:
+        raise Invalid(_("These credentials are for %(host)s.") % {"host": login.host}, field="login")
+
+
+def check_machines(*, field: str) -> None:
+    """Refuse container images where no machine runs them. While none has joined at all nothing is refused.
+
+    Raises:
+        Invalid: names the tier that each machine offers.
+    """
+    rows = list(Node.objects.exclude(state=Node.State.REMOVED).values_list("name", "sandbox_tier"))
+    if not rows or any(tier >= sandbox.CONTAINER for _name, tier in rows):
+        return
+    offered = "; ".join(f"{name}: {tier}, {tier_words(tier)}" for name, tier in rows[:20])
+    raise Invalid(
+        _(
+            "Container images need a machine with isolation tier 4, and there is none (%(offered)s). Choose another "
+            "image, or ask an operator for docker or podman."
+        )
+        % {"offered": offered},
+        field=field,
+    )
+
+
+def look_again(image: Image) -> None:
+    """Look an image up once more: its tag may name another one now, or what failed may work."""
+    rows = Image.objects.filter(pk=image.pk, kind=Image.Kind.CONTAINER).exclude(state=State.LOOKING)
+    if rows.update(state=State.LOOKING, message=wording.Message()):
+        _send(image)
+
+
+def _send(image: Image) -> None:
+    """Let a machine look that can: one with containers for what lies there, else this one."""
+    node = settings.NODE
+    if image.source == Image.Source.LOCAL:
+        able = Node.objects.filter(sandbox_tier__gte=sandbox.CONTAINER, state=Node.State.LIVE)
+        node = able.values_list("name", flat=True).first() or node
+    enqueue("images.look", queue=queues.work(node), image_id=image.pk)
+
+
+def run(image_id: int) -> None:
+    """Look one image up and note what was found; somebody else who is at it is left alone. Safe to send twice."""
+    rows = Image.objects.filter(pk=image_id, kind=Image.Kind.CONTAINER, state=State.LOOKING)
+    claim = CLAIMS.take(rows)
+    image = rows.select_related("login").first() if claim else None
+    if claim is None or image is None:
+        return
+    try:
+        found = _local(image) if image.source == Image.Source.LOCAL else _remote(image)
+    except Exception as exc:
+        ours = isinstance(exc, DomainError)
+        log.info("image=%s not found: %s", image_id, exc, exc_info=not ours)
+        said = wording.of_error(exc) if ours else wording.message("image.look_failed", error=str(exc))
+        claim.release(state=State.FAILED, message=said)
+        return
+    claim.release(state=State.READY, message=wording.Message(), **found)
+
+
+def _remote(image: Image) -> dict[str, object]:
+    found = asking.look(image)
+    return {"digest": found.digest, "size_bytes": found.manifest.bytes, "facts": found.facts}
+
+
+def _local(image: Image) -> dict[str, object]:
+    own = copies.engine()
+    try:
+        about = own.image(image.reference) if own else None
+    except OSError:
+        about = None
+    if about is None:
+        raise NotHere(wording.message("image.not_on_machine", name=image.reference, node=settings.NODE))
+    facts = {
+        "os": about.get("Os", ""),
+        "architecture": about.get("Architecture", ""),
+        "created": about.get("Created", ""),
+    }
+    return {
+        "digest": str(about["Id"]),
+        "size_bytes": int(about.get("Size") or 0),
+        "facts": {name: str(value)[:40] for name, value in facts.items() if value},
+    }
+
+
+def go_on() -> None:
+    """Send again what nobody looks up, because a message was lost."""
+    for image in Image.objects.filter(kind=Image.Kind.CONTAINER, state=State.LOOKING)[:50]:
+        if CLAIMS.is_free(image) or is_gone(image.holder):
+            _send(image)

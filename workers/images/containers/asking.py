@@ -1,0 +1,88 @@
+"""Asking the registry of an image: with its credentials, among the registries that the operator allows."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from aiplatform import env
+from aiplatform.lib import sealed, wording
+from workers.images.containers import manifests
+from workers.images.containers.manifests import Manifest
+from workers.images.containers.reference import HUB, HUB_SERVER, Reference, parse
+from workers.images.containers.registry import Login, Registry, RegistryRefused, refused
+from workers.images.models import Image, RegistryLogin
+
+MOST_CONFIG = 8 << 20
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a reference names now."""
+
+    digest: str
+    manifest: Manifest
+    facts: dict[str, Any]
+
+
+def registry(host: str, login: RegistryLogin | None) -> Registry:
+    """The registry of a host, asked with these credentials.
+
+    Raises:
+        RegistryRefused: the credentials cannot be read any more.
+    """
+    server = HUB_SERVER if host == HUB else host
+    if login is None:
+        return Registry(server, Login(), allowed=env.REGISTRIES)
+    try:
+        password = sealed.unseal(login.secret).get("password", "")
+    except sealed.Unsealable:
+        if env.NODE_JOINED:  # it has no key of the platform
+            raise RegistryRefused(wording.message("image.registry_joined", host=host, node=settings.NODE)) from None
+        raise RegistryRefused(wording.message("image.registry_sealed", host=host)) from None
+    return Registry(server, Login(login.username, password, login.ca), allowed=env.REGISTRIES)
+
+
+def of(image: Image) -> tuple[Registry, Reference]:
+    """The registry of an image, and its reference."""
+    reference = parse(image.reference)
+    return registry(reference.host, image.login), reference
+
+
+def look(image: Image) -> Found:
+    """What its reference names now.
+
+    Raises:
+        RegistryRefused: says why and what to do.
+    """
+    asked, reference = of(image)
+    digest, text = asked.manifest(reference.name, reference.version)
+    by_architecture = manifests.choices(text, reference.host)
+    manifest = manifest_here(asked, reference, text)
+    into = io.BytesIO()
+    if manifest.config.size > MOST_CONFIG:
+        raise refused("no_image", reference.host)
+    asked.blob(reference.name, manifest.config.digest, manifest.config.size, into, lambda _count: None)
+    facts = manifests.about(into.getvalue(), reference.host)
+    if by_architecture:
+        facts["architecture"] = ", ".join(sorted(by_architecture))[:100]
+    return Found(digest, manifest, facts)
+
+
+def manifest_here(asked: Registry, reference: Reference, text: bytes) -> Manifest:
+    """The manifest for this machine, out of a manifest or of an index of several.
+
+    Raises:
+        RegistryRefused: there is none for machines of this kind.
+    """
+    by_architecture = manifests.choices(text, reference.host)
+    if by_architecture:
+        own = by_architecture.get(manifests.architecture())
+        if own is None:
+            names = ", ".join(sorted(by_architecture))
+            raise refused("other_machines", reference.host, names=names, own=manifests.architecture())
+        text = asked.manifest(reference.name, own)[1]
+    return manifests.read(text, reference.host)

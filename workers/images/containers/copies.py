@@ -1,0 +1,184 @@
+"""Copies of container images on this machine: fetched from the registry by the platform, given to the engine here.
+
+Blobs lie in the data folder, checked by their digests, so one download serves all machines; each name in a registry has
+a folder of its own, since to know a digest is not to be allowed to read it. What is wanted is a row
+(`NodeCopy`); the machine itself fetches it under a claim, so that a killed fetcher is followed by the next, and goes
+on with the blobs that are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+import time
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from django.conf import settings
+
+from aiplatform import env
+from aiplatform.lib import disk, files, wording
+from aiplatform.lib.claims import Claim, ClaimLost, Claims
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from workers import clock, queues
+from workers.execution import tickets
+from workers.images.containers import archive, asking
+from workers.images.containers.manifests import Blob, Manifest
+from workers.images.containers.reference import OWN, Reference, parse
+from workers.images.containers.registry import Registry
+from workers.images.models import NodeCopy, State
+from workers.images.services import places
+from workers.supervisor import log_lines
+from workers.supervisor.engine import Engine, Refused
+
+log = logging.getLogger(__name__)
+CLAIMS = Claims(ttl=timedelta(seconds=60), epoch="tries", clock=clock.now, ends_with_process=True)
+RENEW_S = 2.0
+LOAD_S = 1800.0  # an engine unpacks gigabytes meanwhile
+MOST_TRIES = 5
+
+
+class CannotFetch(DomainError):
+    code = "cannot_fetch_image"
+
+
+def engine(answer_s: float = 30.0) -> Engine | None:
+    """The container engine of this machine, None where it offers no containers."""
+    place = tickets.containers().container.get("engine", "")
+    return Engine(place, answer_s) if place else None
+
+
+def name_of(reference: str, digest: str) -> str:
+    """What engines call the platform's own copy of an image; one for each name in a registry, as with its blobs."""
+    return f"{OWN}:{hashlib.sha256(f'{source_of(parse(reference))}@{digest}'.encode()).hexdigest()}"
+
+
+def source_of(reference: Reference) -> str:
+    """Where an image comes from: who may read one digest there may not read it elsewhere."""
+    return f"{reference.host}/{reference.name}"
+
+
+def is_here(name: str) -> bool:
+    """Whether the engine of this machine holds an image."""
+    own = engine()
+    try:
+        return own is not None and bool(own.image(name))
+    except OSError:
+        return False
+
+
+def request(image_id: int, digest: str) -> NodeCopy:
+    """Ask for a copy on this machine; one that failed before is tried again by whoever asks anew. Safe to repeat."""
+    copy, made = NodeCopy.objects.get_or_create(image_id=image_id, digest=digest, node=settings.NODE)
+    if copy.state == State.READY:  # the engine forgot it
+        again = NodeCopy.objects.filter(pk=copy.pk, state=State.READY)
+        again.update(state=State.NEW, done_bytes=0, tries=0, changed_at=clock.now())
+        copy.refresh_from_db()
+    if made or CLAIMS.is_free(copy):
+        enqueue("images.fetch", queue=queues.work(settings.NODE), copy_id=copy.pk)
+    return copy
+
+
+def try_again(copy: NodeCopy) -> None:
+    """Let a copy that failed be fetched once more."""
+    rows = NodeCopy.objects.filter(pk=copy.pk, state=State.FAILED)
+    if rows.update(state=State.NEW, message=wording.Message(), tries=0, changed_at=clock.now()):
+        enqueue("images.fetch", queue=queues.work(settings.NODE), copy_id=copy.pk)
+
+
+def run(copy_id: int) -> None:
+    """Fetch one copy; somebody else who is at it is left alone. Safe to send twice."""
+    rows = NodeCopy.objects.filter(pk=copy_id, state=State.NEW, node=settings.NODE)
+    claim = CLAIMS.take(rows)
+    copy = rows.select_related("image__login").first() if claim else None
+    if claim is None or copy is None:
+        return
+    try:
+        if copy.tries > MOST_TRIES:
+            raise CannotFetch(wording.message("image.fetch_gave_up", count=MOST_TRIES))
+        _bring(copy, claim)
+    except ClaimLost:
+        return
+    except Exception as exc:
+        log.warning("image=%s not fetched: %s", copy.image_id, exc, exc_info=not isinstance(exc, DomainError | OSError))
+        said = (
+            wording.of_error(exc)
+            if isinstance(exc, DomainError)
+            else wording.message("image.load_failed", error=str(exc))
+        )
+        claim.release(state=State.FAILED, message=said, changed_at=clock.now())
+        return
+    claim.release(state=State.READY, message=wording.Message(), changed_at=clock.now())
+
+
+def _bring(copy: NodeCopy, claim: Claim) -> None:
+    """Fetch what is missing and give it to the engine."""
+    name = name_of(copy.image.reference, copy.digest)
+    own = engine(LOAD_S)
+    if own is None:
+        raise CannotFetch(wording.message("image.no_engine_here", node=settings.NODE))
+    if is_here(name):
+        return
+    asked, reference = asking.of(copy.image)
+    manifest = asking.manifest_here(asked, reference, asked.manifest(reference.name, copy.digest)[1])
+    pulse = _Pulse(claim, manifest.bytes)
+    folder = places.blobs(source_of(reference))
+    missing = [blob for blob in dict.fromkeys(manifest.blobs) if not places.blob(folder, blob.digest).exists()]
+    pulse(manifest.bytes - sum(blob.size for blob in missing))
+    folder.mkdir(parents=True, exist_ok=True)
+    if files.free_bytes(folder) < sum(blob.size for blob in missing) + env.MIN_FREE_BYTES // 8:
+        raise disk.DiskFull()
+    for blob in missing:
+        _fetch(asked, reference, blob, folder, pulse)
+    _load(own, manifest, name, folder, pulse)
+
+
+def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, pulse: _Pulse) -> None:
+    """Fetch one blob; it is at its place only when it is whole and what it must be."""
+    target = places.blob(folder, blob.digest)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")  # of all machines, so no process id
+    try:
+        with part.open("wb") as file:
+            asked.blob(reference.name, blob.digest, blob.size, file, pulse)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: _Pulse) -> None:
+    length, pieces = archive.stream(manifest, name, partial(places.blob, folder))
+
+    def sent() -> object:
+        for piece in pieces:
+            pulse(0)
+            yield piece
+
+    said = own.load(length, sent())  # type: ignore[arg-type]  # a generator of bytes
+    if not is_here(name):
+        raise Refused(500, said[-300:] or "the engine took the image and does not have it")
+
+
+class _Pulse:
+    """Keeps the claim of a fetch, and counts what came."""
+
+    def __init__(self, claim: Claim, total: int) -> None:
+        self.claim, self.total, self.done, self.last = claim, total, 0, float("-inf")
+
+    def __call__(self, count: int) -> None:
+        self.done += count
+        if time.monotonic() - self.last > RENEW_S:
+            self.last = time.monotonic()
+            self.claim.write(done_bytes=self.done, total_bytes=self.total)
+
+
+def note(log_file: Path, shown: str, copy: NodeCopy) -> None:
+    """Say in the log of a job that has not begun how far its image is."""
+    facts = {"name": shown, "done": copy.done_bytes, "total": copy.total_bytes}
+    with log_file.open("a", encoding="utf-8") as file:
+        file.write(f"{log_lines.line(log_lines.IMAGE, 'fetching', **facts)}\n")

@@ -1,0 +1,122 @@
+"""Credentials of registries: kept sealed, tested on request, never shown again."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib import sealed, wording
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
+from workers.images.containers import asking
+from workers.images.containers.reference import check_host
+from workers.images.containers.registry import Login, Registry, RegistryRefused
+from workers.images.models import RegistryLogin, Visibility
+
+LONGEST_CA = 100_000
+
+
+def add(
+    *, user: User, host: str, username: str = "", password: str = "", ca: str = "",
+    visibility: str = Visibility.PRIVATE,
+) -> RegistryLogin:  # fmt: skip
+    """Keep credentials of a registry.
+
+    Raises:
+        Invalid: see `check`.
+        NameTaken: this person has some of the same name there.
+    """
+    check(host=host, username=username, password=password, ca=ca, visibility=visibility)
+    try:
+        with transaction.atomic():
+            login = RegistryLogin.objects.create(
+                owner=user, host=check_host(host), username=username, ca=ca.strip(), visibility=visibility,
+                secret=sealed.seal({"password": password} if password else {}),
+            )  # fmt: skip
+            audit.record(user, "registry_login_added", login)
+    except IntegrityError:
+        raise NameTaken(_("You have credentials of this name there already. Change those."), field="username") from None
+    return login
+
+
+def check(
+    *, host: str = "docker.io", username: str = "", password: str = "", ca: str = "",
+    visibility: str = Visibility.PRIVATE,
+) -> None:  # fmt: skip
+    """Refuse at once what `add` refuses.
+
+    Raises:
+        Invalid: no such host, a name without a password, an authority that is none, everybody as the users.
+    """
+    found = Refusals()
+    with found:
+        check_host(host)
+    with found:
+        if bool(username) != bool(password):
+            raise Invalid(_("Give both a username and a password or token, or neither."), field="password")
+    with found:
+        if ":" in username or not (username + password).isprintable():
+            raise Invalid(_("A username has no colon, and neither has signs that cannot be seen."), field="username")
+    with found:
+        _check_ca(ca)
+    with found:
+        if visibility not in (Visibility.PRIVATE, Visibility.GROUP):
+            raise Invalid(_("Credentials are for you alone, or for your groups."), field="visibility")
+    found.end()
+
+
+def _check_ca(ca: str) -> None:
+    if len(ca) > LONGEST_CA:
+        raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_CA}, field="ca")
+    try:
+        Registry("registry.invalid", Login(ca=ca.strip()), allowed=[])
+    except RegistryRefused:
+        raise Invalid(_("This is no certificate in PEM. Paste it from BEGIN to END."), field="ca") from None
+
+
+def change(*, login: RegistryLogin, by: User, password: str = "", ca: str, visibility: str) -> RegistryLogin:
+    """Change credentials; an empty password leaves the one that is there.
+
+    Raises:
+        Invalid: see `check`.
+    """
+    check(username=login.username if password else "", password=password, ca=ca, visibility=visibility)
+    login.ca, login.visibility = ca.strip(), visibility
+    if password and login.username:
+        login.secret = sealed.seal({"password": password})
+    login.tested_at, login.message = None, wording.Message()
+    login.save(update_fields=["ca", "visibility", "secret", "tested_at", "message"])
+    audit.record(by, "registry_login_changed", login)
+    return login
+
+
+def test(login: RegistryLogin) -> bool:
+    """Sign in at the registry, and note how that went; whether it took them."""
+    said = wording.Message()
+    try:
+        asking.registry(login.host, login).check()
+    except DomainError as exc:
+        said = wording.of_error(exc)
+    RegistryLogin.objects.filter(pk=login.pk).update(tested_at=timezone.now(), message=said)
+    login.refresh_from_db()
+    return not said
+
+
+def delete(*, login: RegistryLogin, by: User) -> None:
+    """Forget credentials that no image needs.
+
+    Raises:
+        StillInUse: says by which.
+    """
+    names = [str(image) for image in login.images.all()[:20]]
+    if names:
+        raise StillInUse(_("%(name)s is still used by %(users)s.") % {"name": login, "users": ", ".join(names)})
+    try:
+        with transaction.atomic():
+            audit.record(by, "registry_login_deleted", login)
+            login.delete()
+    except ProtectedError:
+        raise StillInUse(_("An image was just added with these credentials.")) from None

@@ -1,0 +1,66 @@
+"""How long a registry may take in all: one that sends a byte now and then holds nobody up."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from threading import Lock, Timer
+from types import TracebackType
+
+
+class Patience:
+    """Ends the connection that it watches when the time is over; used as a context.
+
+    Attributes:
+        over: whether the time ran out; what was read is then cut short.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.over = False
+        self._seconds, self._lock = seconds, Lock()
+        self._channel: socket.socket | None = None
+        self._timer: Timer | None = None
+        self._end = time.monotonic() + seconds
+
+    def __enter__(self) -> Patience:
+        self.again(self._seconds)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the time; never nothing, so that it may be a time-out."""
+        return max(0.1, self._end - time.monotonic())
+
+    def again(self, seconds: float) -> None:
+        """Begin the time anew; what is over stays so."""
+        if self._timer:
+            self._timer.cancel()
+        self._end = time.monotonic() + seconds
+        self._timer = Timer(seconds, self._cut)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def watch(self, channel: socket.socket) -> None:
+        """Let the end of the time end this connection.
+
+        Raises:
+            TimeoutError: the time is over already.
+        """
+        with self._lock:
+            self._channel = channel
+            if self.over:
+                raise TimeoutError
+
+    def _cut(self) -> None:
+        with self._lock:
+            self.over = True
+            if self._channel:
+                with contextlib.suppress(OSError):  # it is closed
+                    socket.socket.shutdown(self._channel, socket.SHUT_RDWR)  # not TLS's own, which changes the object

@@ -1,0 +1,57 @@
+"""Delete what no container image needs any more: copies in this machine's engine, blobs in the data folder."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from django.db.models import Q
+
+from workers.images.containers import copies
+from workers.images.containers.reference import OWN
+from workers.images.models import Image, ImageUse, NodeCopy, State
+from workers.images.services import places
+from workers.states import FINAL
+
+log = logging.getLogger(__name__)
+OLD_S = 24 * 3600.0  # blobs serve machines that come later, and retries
+
+
+def wanted() -> set[str]:
+    """Names in an engine of what an image names now, or a job that has not ended was begun with."""
+    named = Image.objects.filter(kind=Image.Kind.CONTAINER).exclude(digest="").values_list("reference", "digest")
+    live = ImageUse.objects.filter(~Q(job__state__in=FINAL), ~Q(digest=""), image__kind=Image.Kind.CONTAINER)
+    return {copies.name_of(*each) for each in (*named, *live.values_list("image__reference", "digest"))}
+
+
+def tidy_engine() -> int:
+    """Forget copies in this machine's engine that nobody needs; return how many. What runs keeps its image."""
+    own = copies.engine(5.0)
+    if own is None:
+        return 0
+    keep, forgotten = wanted(), 0
+    try:
+        names = [name for row in own.images() for name in row.get("RepoTags") or [] if name.startswith(f"{OWN}:")]
+        for name in names:
+            if name not in keep:
+                own.remove_image(name)
+                forgotten += 1
+    except OSError as exc:
+        log.info("engine=%s images not looked through: %s", own.path, exc)
+    return forgotten
+
+
+def tidy_blobs() -> int:
+    """Delete blobs that are old and whose image is on all machines that asked, or gone; return how many.
+
+    A blob is only a copy of what the registry has: whoever misses one fetches it again.
+    """
+    folder = places.all_blobs()
+    if not folder.is_dir() or NodeCopy.objects.filter(state=State.NEW).exists():
+        return 0
+    gone = 0
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if time.time() - path.stat().st_mtime > OLD_S:
+            path.unlink(missing_ok=True)
+            gone += 1
+    return gone

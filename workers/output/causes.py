@@ -1,0 +1,169 @@
+"""The likely cause of a failure, by what the last lines of its log say, and what may be done about it.
+
+Only patterns that are certain: who reads a wrong cause looks in the wrong place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Avg, Count
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message, Wording, message, number
+from workers import kinds
+from workers.clock import now
+from workers.jobs import job_tabs
+from workers.jobs.job_page import Panel
+from workers.models import Job, MetricPoint
+from workers.output import logs
+from workers.states import JobState, Reason
+
+SEEN_BYTES = logs.PIECE  # from the end of the log
+MOST_SHOWN = 3
+IDLE_PERCENT, IDLE_SPAN, IDLE_LOOKS = 25.0, timedelta(minutes=10), 20
+
+WORDS = {
+    "card_memory": Wording(
+        _("The memory of its card did not suffice. Take a smaller batch or image size, or ask for a larger share.")
+    ),
+    "memory": Wording(
+        _("It held more memory than it may. Ask for more memory, or load less at once, with fewer data workers.")
+    ),
+    "python_memory": Wording(_("Its program could get no more memory. Load less at once, or ask for more memory.")),
+    "shared_memory": Wording(
+        _("A data worker ran out of shared memory. Use fewer data workers, or ask for more memory.")
+    ),
+    "disk_full": Wording(_("A disk or a quota is full. Delete files that are no longer needed, and run it again.")),
+    "module_missing": Wording(
+        _("The Python package %(name)s is missing. Choose an image that has it, or install it by pip.")
+    ),
+    "program_missing": Wording(
+        _("There is no program %(name)s. Correct its name, or choose an image that has it.")
+    ),
+    "file_missing": Wording(
+        _("There is no file %(path)s. Datasets lie below AIP_DATASET_DIR, own files in the working folder.")
+    ),
+    "label_range": Wording(
+        _("An operation on the card failed, mostly for a label beyond the number of classes. Compare both.")
+    ),
+    "card_unsupported": Wording(
+        _("Its PyTorch was not built for this card. Choose an image with a newer engine, or another kind of card.")
+    ),
+    "card_lost": Wording(_("A card failed. Restore the job elsewhere, and tell an operator.")),
+    "machines_apart": Wording(
+        _("Its machines waited for one another in vain. Look at the log of each for the first error.")
+    ),
+    "port_taken": Wording(_("A port that it wants to listen on is taken. Choose another, or let AIP_PORT say which.")),
+    "over_time": Wording(_("Its longest run time was over. Ask for a longer one, and restore it.")),
+    "cards_idle": Wording(
+        _("Its cards computed only %(percent)s %% of the time in the last ten minutes. Mostly the data come too slowly."
+          " More data workers or smaller images help."),
+        percent=number("percent"),
+    ),
+}  # fmt: skip
+
+_RANK = r"^(?:\[rank\d+\]: ?)?"  # how PyTorch begins the last line of a traceback, where there are several ranks
+_SHELL = r"(?:/\S+/)?(?:ba|da|k|a)?sh"
+
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (code, re.compile(pattern))
+    for code, pattern in (
+        ("memory", r"^\[program\] over_memory limit_bytes=\d+ held_bytes=\d+$"),
+        ("over_time", r"^\[program\] over_time seconds=[\d.]+$"),
+        ("card_memory", r"(?:CUDA|NPU|HIP) out of memory\. Tried to allocate"),
+        ("card_memory", _RANK + r"torch\.(?:cuda\.)?OutOfMemoryError: "),
+        ("card_memory", _RANK + r"RuntimeError: (?:CUDA|NPU|HIP) (?:error: )?out of memory"),
+        ("shared_memory", r"DataLoader worker .*killed by signal: Bus error"),
+        ("python_memory", _RANK + r"MemoryError(?:$|:)|DefaultCPUAllocator: can't allocate memory"),
+        ("python_memory", r"terminate called after throwing an instance of 'std::bad_alloc'|what\(\): +std::bad_alloc"),
+        ("disk_full", r"\[Errno (?:28|122)\] |: (?:No space left on device|Disk quota exceeded)$"),
+        ("module_missing", _RANK + r"ModuleNotFoundError: No module named '(?P<name>[\w.]+)'"),
+        ("program_missing", rf"^{_SHELL}(?:: (?:line )?\d+)?: (?P<name>[\w./+-]+): (?:command )?not found$"),
+        ("program_missing", r"^\S+\.sh: (?:line )?\d+: (?P<name>[\w./+-]+): (?:command )?not found$"),
+        ("program_missing", r"^\S+: line \d+: (?P<name>[\w./+-]+): command not found$"),
+        ("file_missing", _RANK + r"FileNotFoundError: \[Errno 2\] No such file or directory: '(?P<path>[^']+)'"),
+        ("label_range", r"CUDA error: device-side assert triggered"),
+        ("card_unsupported", r"CUDA error: no kernel image is available"),
+        ("card_lost", r"CUDA error: (?:unspecified launch failure|uncorrectable ECC error)|GPU has fallen off the bus"),
+        ("machines_apart", r"Watchdog caught collective operation timeout"),
+        ("port_taken", _RANK + r"OSError: \[[Ee]rrno \d+\] .*\b[Aa]ddress already in use\b"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What may have gone wrong: a message, and the line that says so, which may be empty."""
+
+    message: Message
+    line: str = ""
+
+
+def register() -> None:
+    """Make the texts known; called once when the app is ready."""
+    wording.register("cause", WORDS)
+
+
+def in_text(text: str) -> list[Cause]:
+    """What the last lines of a log say, the newest line first; each cause once."""
+    found: dict[str, Cause] = {}
+    for line in reversed(text.splitlines()):
+        for code, pattern in _PATTERNS:
+            if code not in found and (match := pattern.search(line)):
+                found[code] = Cause(message(f"cause.{code}", **match.groupdict()), line.strip()[:400])
+                break
+    return list(found.values())[:MOST_SHOWN]
+
+
+def in_texts(texts: Iterable[str]) -> list[Cause]:
+    """What the logs of several machines say, those of the first before the others; each cause once."""
+    found: dict[str, Cause] = {}
+    for text in texts:
+        for cause in in_text(text):
+            found.setdefault(cause.message.code, cause)
+    return list(found.values())[:MOST_SHOWN]
+
+
+def of(job: Job) -> list[Cause]:
+    """The likely causes of a failed job; of one that runs, why it may be slow."""
+    if job.state == JobState.RUNNING:
+        return _slow(job)
+    ended = job.state == JobState.FAILED or job.reason in (Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME)
+    if not ended or not job.attempt_number:
+        return []
+    causes = in_texts(logs.piece(job, tail=SEEN_BYTES, rank=rank).text for rank in job.ranks)
+    if not causes and job.reason == Reason.OUT_OF_MEMORY:
+        causes = [Cause(message("cause.memory"))]
+    return causes
+
+
+def _slow(job: Job) -> list[Cause]:
+    """That the cards of a running job mostly wait: of one whose cards are to compute, once it ran long enough."""
+    since = now() - IDLE_SPAN
+    attempts = job.attempts.filter(number=job.attempt_number, started_at__lte=since)
+    if not kinds.idle_guarded(job.kind) or not attempts.exists():
+        return []
+    points = MetricPoint.objects.filter(
+        attempt__job=job, attempt__number=job.attempt_number, at__gt=since,
+        key__startswith="system/", key__endswith="_util",
+    )  # fmt: skip
+    seen = points.aggregate(mean=Avg("value"), looks=Count("at", distinct=True))
+    if seen["looks"] < IDLE_LOOKS or seen["mean"] >= IDLE_PERCENT:
+        return []
+    return [Cause(message("cause.cards_idle", percent=round(seen["mean"])))]
+
+
+def context(job: Job, user: User) -> dict[str, Any] | None:
+    """What `_causes_panel.html` shows; None where nothing is certain."""
+    causes = of(job)
+    return {"causes": causes, "is_slow": job.state == JobState.RUNNING} if causes else None
+
+
+PANEL = Panel("causes", "workers/_causes_panel.html", context, 1, also=job_tabs.CONSOLE)

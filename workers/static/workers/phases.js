@@ -1,0 +1,138 @@
+// Lines of the platform's own in a log, as workers/supervisor/log_lines.py writes them, in the reader's language.
+import { bytes, duration, pgettext, t, tn } from "../base/i18n.js";
+
+const LINE = /^\[([a-z]+)\] ([a-z_]+)((?: [a-z_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]+))*)$/;
+const FACT = / ([a-z_]+)=("(?:[^"\\]|\\.)*"|[^\s"]+)/g;
+
+/** @typedef {Record<string, string>} Facts */
+/** @param {string} text */
+const span = (text) => duration(Number(text));
+/** @param {string} text */
+const size = (text) => bytes(Number(text));
+
+/** What each code says, by phase. @type {Record<string, Record<string, (f: Facts) => string>>} */
+const WORDS = {
+  environment: {
+    attempt: (f) => t("Attempt %(number)s", f),
+    retry: (f) => t("Retry %(number)s of %(most)s", f),
+    machine: (f) => (Number(f.nodes) > 1 ? t("Machine %(place)s of %(nodes)s: %(node)s, %(devices)s", { ...f, place: String(Number(f.rank) + 1) }) : t("On %(node)s, %(devices)s", f)),
+    sandbox: (f) => t("Isolation tier %(tier)s", f),
+    resumes: (f) => t("Goes on from checkpoint %(checkpoint)s", f),
+    not_limited: () => t("No cgroup could be made: its memory and processes are not limited by the kernel."),
+    not_reachable: (f) => t("No terminal, port or file of it can be opened from outside: %(why)s", f),
+  },
+  network: {
+    own: () => t("Its own, with no way out"),
+    own_with_proxy: () => t("Its own; the way out leads through the platform's proxy"),
+    host: () => t("That of the machine"),
+    port: (f) => t("Port %(port)s is leased to it", f),
+    meeting: (f) => t("Its machines meet at %(address)s, port %(port)s", f),
+  },
+  variables: {
+    given: (f) => t("%(number)s given, %(secret)s of them secret", f),
+  },
+  image: {
+    platform: () => t("The platform's own programs"),
+    container: (f) => t("Container image %(name)s", f),
+    fetching: (f) => (Number(f.total) ? t("%(name)s is fetched: %(done)s of %(total)s", { ...f, done: size(f.done), total: size(f.total) }) : t("%(name)s is fetched: its registry is asked", f)),
+    layer: (f) => t("Unpacked layer %(number)s of %(of)s, %(size)s, in %(span)s", { ...f, size: size(f.bytes), span: span(f.seconds) }),
+    engine: (f) => tn("%(shown)s layer mounted", "%(shown)s layers mounted", Number(f.layers), { shown: f.layers }),
+    packages: () => t("What is installed in it is kept on top"),
+  },
+  command: {
+    line: (f) => firstLine(f.argv),
+    not_started: (f) => t("%(program)s could not be started: %(why)s", f),
+  },
+  program: {
+    exited: (f) => t("Ended with exit code %(code)s after %(span)s", { ...f, span: span(f.seconds) }),
+    signalled: (f) => t("Ended by %(signal)s after %(span)s", { ...f, span: span(f.seconds) }),
+    over_time: (f) => t("Its maximum run time of %(span)s is over", { span: span(f.seconds) }),
+    over_memory: (f) => t("Memory limit of %(limit)s exceeded: it held %(held)s", { limit: size(f.limit_bytes), held: size(f.held_bytes) }),
+    disk_was_full: (f) => t("The disk was full for %(span)s: what was printed meanwhile is missing here", { span: span(f.seconds) }),
+    cut: (f) => t("%(size)s cut; the last of them follow", { size: size(f.bytes) }),
+    stays_on_cards: (f) => t("Stays on its cards: %(why)s", f),
+    stranded: (f) => t("Could not be brought back onto its cards: %(why)s", f),
+    withheld: () => t("It is over, but what stands around it did not end and is killed"),
+    engine_away: () => t("It ended while the container engine is away, which has to tell how"),
+    engine_restarted: () => t("The container engine was restarted and ended it"),
+    engine_silent: () => t("The container engine does not answer; the container is removed once it does"),
+    unknown_end: (f) => t("Nobody knows how it ended: %(why)s", f),
+    lost: () => t("The process that looks after it was killed"),
+    again: (f) => t("Tried again in %(span)s, try %(number)s of %(most)s", { ...f, span: span(f.seconds) }),
+    starts_again: (f) => t("Starts again in %(span)s", { span: span(f.seconds) }),
+  },
+};
+
+/** The facts of each code, in the order in which they are written; codes without facts are left out. */
+const FACTS = /** @type {Record<string, string>} */ ({
+  "environment.attempt": "number",
+  "environment.retry": "number most",
+  "environment.machine": "node rank nodes devices",
+  "environment.sandbox": "tier",
+  "environment.resumes": "checkpoint",
+  "environment.not_reachable": "why",
+  "network.port": "port",
+  "network.meeting": "address port",
+  "variables.given": "number secret",
+  "image.container": "name",
+  "image.fetching": "name done total",
+  "image.layer": "number of bytes seconds",
+  "image.engine": "layers",
+  "command.line": "argv",
+  "command.not_started": "program why",
+  "program.exited": "code seconds",
+  "program.signalled": "signal seconds",
+  "program.over_time": "seconds",
+  "program.over_memory": "limit_bytes held_bytes",
+  "program.disk_was_full": "seconds",
+  "program.cut": "bytes",
+  "program.stays_on_cards": "why",
+  "program.stranded": "why",
+  "program.unknown_end": "why",
+  "program.again": "seconds number most",
+  "program.starts_again": "seconds",
+});
+
+/** In the order in which they come; what a program prints belongs to the last one. */
+export const PHASES = Object.keys(WORDS);
+export const PRINTED = PHASES[PHASES.length - 1];
+
+/** @param {string} phase */
+export function phaseWord(phase) {
+  const words = [t("Environment"), t("Network"), t("Variables"), pgettext("container", "Image"), t("Command"), t("Program")];
+  return words[PHASES.indexOf(phase)];
+}
+
+/**
+ * Phase, code and facts of a line of the platform's own; null for what a program printed.
+ * @param {string} line
+ * @returns {{phase: string, code: string, facts: Facts} | null}
+ */
+export function readLine(line) {
+  const found = line.startsWith("[") ? LINE.exec(line) : null;
+  if (!found || !Object.hasOwn(WORDS, found[1]) || !Object.hasOwn(WORDS[found[1]], found[2])) return null;
+  const facts = /** @type {Facts} */ ({});
+  for (const [, name, value] of found[3].matchAll(FACT)) facts[name] = value.startsWith('"') ? unquoted(value) : value;
+  if (Object.keys(facts).join(" ") !== (FACTS[`${found[1]}.${found[2]}`] ?? "")) return null;
+  return { phase: found[1], code: found[2], facts };
+}
+
+/** What a line of the platform's own says to people. @param {{phase: string, code: string, facts: Facts}} line */
+export function said({ phase, code, facts }) {
+  return WORDS[phase][code](facts);
+}
+
+/** @param {string} value */
+function unquoted(value) {
+  try {
+    return String(JSON.parse(value));
+  } catch {
+    return value;
+  }
+}
+
+/** The first line of a script, and how many there are. @param {string} [text] */
+function firstLine(text = "") {
+  const lines = text.split("\n");
+  return lines.length > 1 ? `${lines[0]} … (${tn("%(shown)s line", "%(shown)s lines", lines.length, { shown: String(lines.length) })})` : text;
+}

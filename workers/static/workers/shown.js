@@ -1,0 +1,80 @@
+// The lines of a log that somebody wants to see: of some phases, or ordered by card. Looks like `Lines` to who shows them.
+import { PRINTED, phaseWord, readLine, said } from "./phases.js";
+
+// how programs that start several processes mark whose line it is: PyTorch, torchrun, mpirun
+const CARD = /^\[(?:rank(\d+)\]:|default(\d+)\]:|\d+,(\d+)\]<(?:stdout|stderr)>:)/;
+
+/** The process that a line says it comes from; -1 where it says nothing. @param {string} line */
+export function cardOf(line) {
+  const found = line.startsWith("[") ? CARD.exec(line) : null;
+  return found ? Number(found[1] ?? found[2] ?? found[3]) : -1;
+}
+
+export class Shown {
+  /** @param {import("./lines.js").Lines} lines */
+  constructor(lines) {
+    this.lines = lines;
+    this.phases = new Set(); // empty: all
+    this.byCard = false;
+    this.chosen = null; // places in `lines`, once somebody wants some of them
+  }
+
+  /** Lines came or went, or others are wanted. */
+  changed() {
+    this.chosen = null;
+  }
+
+  get count() {
+    return this.#plain ? this.lines.count : this.#chosen().length;
+  }
+
+  get dropped() {
+    return this.lines.dropped;
+  }
+
+  /** The line as people read it. @param {number} index */
+  at(index) {
+    const line = this.lines.at(this.placeOf(index));
+    const own = readLine(line);
+    return own ? `[${phaseWord(own.phase)}] ${said(own)}` : line;
+  }
+
+  /** The phase of a line of the platform's own, "" for what a program printed. @param {number} index */
+  tagAt(index) {
+    return readLine(this.lines.at(this.placeOf(index)))?.phase ?? "";
+  }
+
+  /** Where a line stands in the log. @param {number} index */
+  placeOf(index) {
+    return this.#plain ? index : this.#chosen()[index];
+  }
+
+  /** How many of the shown lines stand before a place in `lines`, as they were before `changed`. @param {number} place */
+  before(place) {
+    return this.#plain ? place : this.#chosen().filter((one) => one < place).length;
+  }
+
+  /** Whether lines say which process they come from. */
+  get hasCards() {
+    for (let i = 0; i < Math.min(this.lines.count, 2000); i += 1) if (cardOf(this.lines.at(i)) >= 0) return true;
+    return false;
+  }
+
+  get #plain() {
+    return !this.phases.size && !this.byCard;
+  }
+
+  #chosen() {
+    if (this.chosen) return this.chosen;
+    const found = [];
+    for (let i = 0; i < this.lines.count; i += 1) {
+      if (!this.phases.size || this.phases.has(readLine(this.lines.at(i))?.phase ?? PRINTED)) found.push(i);
+    }
+    if (this.byCard) {
+      const cards = new Map(found.map((i) => [i, cardOf(this.lines.at(i))]));
+      found.sort((a, b) => (cards.get(a) ?? -1) - (cards.get(b) ?? -1) || a - b);
+    }
+    this.chosen = found;
+    return found;
+  }
+}
