@@ -15,7 +15,7 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.journeys.up import call, first_admin, running, until
+from tests.journeys.up import PASSWORD, Browser, call, first_admin, running, until
 from tests.running import printed_in
 
 SERVER = """#!/usr/bin/env python
@@ -70,9 +70,9 @@ async def measure(url: str, headers: dict[str, str], requests: int, mib: int) ->
         return times, down, (mib << 20) / 1e6 / (time.perf_counter() - begun)
 
 
-async def admitted(url: str) -> dict[str, str]:
-    """Turn a ticket into a cookie, as a browser does."""
-    async with aiohttp.ClientSession() as client, client.get(url, allow_redirects=False) as answer:
+async def admitted(url: str, session: dict[str, str]) -> dict[str, str]:
+    """Turn a ticket into a cookie, as the browser does that its person signed in with."""
+    async with aiohttp.ClientSession(cookies=session) as client, client.get(url, allow_redirects=False) as answer:
         return {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
 
 
@@ -82,18 +82,21 @@ def main(requests: int = 300, mib: int = 200) -> None:
         running(Path(folder) / "up") as up,
     ):
         token = first_admin(up)
+        browser = Browser(up.url)
+        browser.post("/login/", username="olga", password=PASSWORD)
+        session = {cookie.name: cookie.value or "" for cookie in browser.cookies}
         job = call(up.url, token, "POST", "commands/", {"command": SERVER, "cpus": 0.5})[1]["id"]
-        until(
-            lambda: "listening" in printed_in(call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"]),
-            90,
-            "the server's start",
-        )
-        call(up.url, token, "POST", f"jobs/{job}/ports/", {"port": 40_000, "name": "bench"})
-        opened = call(up.url, token, "POST", f"jobs/{job}/ports/bench/open/")[1]["url"]
-        through = f"http://127.0.0.1:{up.ports_port}/jobs/{job}/bench/"
         try:
+            until(
+                lambda: "listening" in printed_in(call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"]),
+                90,
+                "the server's start",
+            )
+            call(up.url, token, "POST", f"jobs/{job}/ports/", {"port": 40_000, "name": "bench"})
+            opened = call(up.url, token, "POST", f"jobs/{job}/ports/bench/open/")[1]["url"]
+            through = f"http://127.0.0.1:{up.ports_port}/jobs/{job}/bench/"
             direct = asyncio.run(measure("http://127.0.0.1:40000/", {}, requests, mib))
-            passed = asyncio.run(measure(through, asyncio.run(admitted(opened)), requests, mib))
+            passed = asyncio.run(measure(through, asyncio.run(admitted(opened, session)), requests, mib))
         finally:  # jobs outlive `up`
             call(up.url, token, "POST", f"jobs/{job}/stop/")
             until(lambda: call(up.url, token, "GET", f"jobs/{job}/")[1]["state"] == "stopped", 60, "the end of the job")
