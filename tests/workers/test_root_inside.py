@@ -179,6 +179,27 @@ def test_root_inside_changes_folders_of_the_machine_in_a_layer_of_its_own(run, g
     assert Path("/usr/bin/yes").exists()
 
 
+@needs_platform_root
+@pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh is here")
+@pytest.mark.parametrize("own_etc", [False, True])
+def test_ssh_of_root_inside_leaves_a_network_of_its_own_by_the_proxy(run, ground, own_etc):
+    """Also after a stop: what lies in the way of the mount is left in the box."""
+    (ground / "box/etc").mkdir(parents=True)
+    (ground / "box/etc/passwd").write_text("root:x:0:0:root:/tmp:/bin/sh\n")
+    for path in (ground / "box/etc", ground / "box/etc/passwd"):
+        os.chown(path, UID, UID)
+    layer = {"target": "/etc", "upper": str(ground / "box/etc")}
+    more = {"own_network": True, "egress_socket": "/run/aip/egress/proxy"}
+    for _start in range(2):
+        job = run(
+            "import subprocess; subprocess.run(['ssh', '-G', 'forge.example'])",
+            overlay={"system": [layer]} if own_etc else {}, **more,
+        )  # fmt: skip
+
+        assert job.exit()["code"] == 0, job.log()
+        assert "proxycommand /run/aip/egress/aip-connect %h %p" in job.log()
+
+
 def test_root_inside_has_users_of_each_person_apart():
     ranges = [root_users.ids(200_000 + owner, owner)["uids"] for owner in range(1, 4)]
 

@@ -15,9 +15,7 @@ import asyncio
 import json
 import logging
 import os
-import shlex
 import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from django.db import Error
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
-from workers.exec import channels, socket_paths
+from workers.exec import channels, inside_programs, socket_paths
 from workers.exec.channels import ChannelRefused, Way
 from workers.exec.relay import Streams, both_ways, close
 from workers.models import Allocation, Attempt
@@ -70,12 +68,7 @@ def make(own: Rank, uid: int) -> Path:
     if uid:
         os.chown(folder, -1, uid)
     folder.chmod(0o750)
-    program = Path(exec_socket.INSIDE) / "rank_shell.py"
-    words = [sys.executable, "-I", "-S", str(program), str(folder / socket_paths.PEERS_SOCKET)]
-    beside = folder / f".{PROGRAM}.{os.getpid()}"
-    beside.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
-    beside.chmod(0o755)
-    beside.rename(folder / PROGRAM)
+    inside_programs.put(folder, PROGRAM, "rank_shell.py", str(folder / socket_paths.PEERS_SOCKET))
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiplatform import env
 from workers import kinds
-from workers.exec import egress, socket_paths
+from workers.exec import egress, inside_programs, socket_paths
 from workers.exec import peers as exec_peers
 from workers.execution import job_users
 from workers.kinds import Launch
@@ -69,7 +69,18 @@ def readable(attempt: Attempt, level: int, launch: Launch) -> list[Path]:
         return [Path(exec_socket.INSIDE)]
     folder = socket_paths.egress().parent
     folder.mkdir(parents=True, exist_ok=True)
+    inside_programs.put(folder, sandbox.CONNECT, "connect.py")
     return [Path(exec_socket.INSIDE), folder]
+
+
+def programs(attempt: Attempt, level: int, launch: Launch, peers: list[Path]) -> list[str]:
+    """Folders with programs of the platform's own, for the beginning of PATH.
+
+    Args:
+        peers: as `peers` returns them.
+    """
+    goes_out = is_alone(attempt, level, launch) and _has_egress()
+    return [*map(str, peers), *([str(socket_paths.egress().parent)] if goes_out else [])]
 
 
 def environment(attempt: Attempt, level: int, launch: Launch) -> dict[str, str]:

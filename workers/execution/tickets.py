@@ -105,8 +105,9 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         argv = [env.CONTAINER_PYTHON if part == sys.executable else part for part in argv]
         del environ["PATH"]  # the image knows where its programs are
     environ |= {name: str(value) for name, value in launch.env.items()}
-    if peers:
-        environ["PATH"] = os.pathsep.join([str(peers[0]), environ["PATH"]])
+    if "PATH" in environ:  # else the image knows
+        programs = sandbox_access.programs(attempt, level, launch, peers)
+        environ["PATH"] = os.pathsep.join([*programs, environ["PATH"]])
     ticket = Ticket(
         job=job.pk,
         attempt=attempt.number,

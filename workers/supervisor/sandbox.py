@@ -37,6 +37,9 @@ _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", 
                 "latency_stats", "sysrq-trigger")  # fmt: skip
 _EMPTY_FOLDERS = ("/proc/acpi", "/proc/scsi", "/sys/fs", "/sys/kernel", "/sys/firmware")
 FILTER = "seccomp"
+CONNECT = "aip-connect"  # beside the socket of the egress proxy
+_SSH, _SSH_CONFIG = "/usr/bin/ssh", "/etc/ssh/ssh_config"
+_SSH_CONFIG_BESIDE = "/etc/ssh/ssh_config.d/aip.conf"  # where root inside may install ssh, which brings the other one
 SETPRIV = ("/usr/bin/setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
 _LOADS = ("LD_", "GLIBC_", "GCONV_", "LOCPATH", "NLSPATH", "MALLOC_")  # variables that the C library obeys
 _HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "fd", "stdin",
@@ -63,16 +66,44 @@ def handed(ticket: Ticket) -> "dict[str, int]":
         made[FILTER] = seccomp.program(ticket.calls)
     home = ticket.env.get("HOME", "/tmp")
     if ticket.root and "/etc/passwd" in made:
-        users = made["/etc/passwd"].splitlines(keepends=True)
-        own = f"root:x:0:0:root:{home}:/bin/bash\n".encode()
-        made["/etc/passwd"] = b"".join([own, *(line for line in users if not line.startswith(b"root:"))])
+        made["/etc/passwd"] = _users(f"root:x:0:0:root:{home}:/bin/bash\n")
+    if not ticket.uid and not ticket.root and "/etc/passwd" in made:
+        name = _name_of(os.geteuid())
+        made["/etc/passwd"] = _users(f"{name}:x:{os.geteuid()}:{os.getegid()}::{home}:/bin/sh\n")
     if ticket.uid and not ticket.root:
-        made["/etc/passwd"] = _read("/etc/passwd") + f"job:x:{ticket.uid}:{ticket.uid}::{home}:/bin/sh\n".encode()
+        made["/etc/passwd"] = _users(f"job:x:{ticket.uid}:{ticket.uid}::{home}:/bin/sh\n")
         made["/etc/group"] = _read("/etc/group") + f"job:x:{ticket.uid}:\n".encode()
+    if ticket.own_network and ticket.egress_socket:
+        made[_SSH_CONFIG] = _ssh_config(ticket)
     made[env_file.PATH] = env_file.content(ticket.env)
     if later := _later(ticket):
         made[env_file.LATER] = env_file.content(later)
     return {name: _in_memory(content) for name, content in made.items()}
+
+
+def _users(own: str) -> bytes:
+    """The machine's users, and the job's own line instead of others of that name or number."""
+    name, _x, number = own.split(":")[:3]
+    others = []
+    for line in _read("/etc/passwd").splitlines(keepends=True):
+        fields = line.split(b":")
+        if fields[0] != name.encode() and fields[2:3] != [number.encode()]:
+            others.append(line)
+    return b"".join([own.encode(), *others])
+
+
+def _name_of(uid: int) -> str:
+    for line in _read("/etc/passwd").splitlines():
+        fields = line.split(b":")
+        if fields[2:3] == [str(uid).encode()]:
+            return os.fsdecode(fields[0])
+    return "job"
+
+
+def _ssh_config(ticket: Ticket) -> bytes:
+    """How ssh, and with it git and rsync, leave a network of the job's own; a person's own file goes before it."""
+    program = os.path.join(os.path.dirname(ticket.egress_socket), CONNECT)
+    return f"Host *\n    ProxyCommand {program} %h %p\n".encode()
 
 
 def _in_memory(content: bytes) -> int:
@@ -139,6 +170,9 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None, before: "Sequ
     for path in (env_file.PATH, env_file.LATER):
         argv += ["--perms", "0444", "--file", str(files[path]), path] if path in files else []
     argv += _system(ticket)
+    if _SSH_CONFIG in files:
+        path = _SSH_CONFIG_BESIDE if "/etc" in replaced and not os.path.exists(_SSH) else _SSH_CONFIG
+        argv += [*_way_to([path]), "--perms", "0444", "--ro-bind-data", str(files[_SSH_CONFIG]), path]
     tmp = ticket.tmp and root_inside.place(ticket, ticket.tmp)
     argv += ["--bind", tmp, "/tmp"] if tmp else _folder_for_all("/tmp", ticket.memory_bytes)
     read, write = ticket.paths()
