@@ -1,4 +1,4 @@
-"""What leaves a job's own network and speaks no HTTP: git over ssh by Debian's programs, and any TCP by `aip-connect`."""
+"""What leaves a job's own network and speaks no HTTP: git over ssh by Debian's programs, any TCP by `aip-connect`."""
 
 from __future__ import annotations
 
@@ -116,9 +116,7 @@ def job(served, outside):
     def one(tier, home):
         folder = socket_paths.egress().parent
         proxy = f"http://127.0.0.1:{exec_socket.PROXY_PORT}"
-        env = {
-            "PATH": f"{folder}:/usr/bin:/bin", "HOME": str(home), "HTTPS_PROXY": proxy, "NO_PROXY": "localhost,127.0.0.1",
-        }  # fmt: skip
+        env = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(home), "HTTPS_PROXY": proxy, "NO_PROXY": "127.0.0.1"}
         more = {"own_network": True, "egress_socket": str(socket_paths.egress()), "read_more": [str(folder), str(home)]}
         return served([PYTHON, "-I", "-S", "-c", ON_THE_WAY], tier, env=env, **more)
 
