@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from workers.models import Attempt, Job
+from django.db.models import Prefetch, QuerySet
+
+from workers.models import Attempt, Job, JobEvent
 from workers.states import Event
 
 
@@ -22,14 +24,26 @@ def left(job: Job, attempt: Attempt, moment: datetime) -> timedelta | None:
     return limit - (moment - attempt.started_at - paused(attempt, moment))
 
 
+def with_turns(path: str = "") -> Prefetch:
+    """What lists fetch beforehand, so that `paused` asks nothing for each row. `path` leads to the job: "job__"."""
+    return Prefetch(f"{path}events", _turns(), to_attr="turns")
+
+
+def _turns() -> QuerySet[JobEvent]:
+    return JobEvent.objects.filter(event__in=(Event.PAUSED, Event.EVICTED, Event.RESUMED)).order_by("pk")
+
+
 def paused(attempt: Attempt, moment: datetime) -> timedelta:
     """How long an attempt stood still so far, by its event log."""
-    turns = attempt.job.events.filter(attempt=attempt.number, event__in=(Event.PAUSED, Event.EVICTED, Event.RESUMED))
+    job = attempt.job
+    turns = job.turns if hasattr(job, "turns") else _turns().filter(job=job)
     total, since = timedelta(0), None
-    for event, at in turns.order_by("pk").values_list("event", "at"):
+    for turn in turns:
+        if turn.attempt != attempt.number:
+            continue
         if since is not None:
-            total += at - since
-        since = None if event == Event.RESUMED else at
+            total += turn.at - since
+        since = None if turn.event == Event.RESUMED else turn.at
     return total if since is None else total + (moment - since)
 
 

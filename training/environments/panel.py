@@ -9,9 +9,11 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform import env
 from training.environments import engine, giving, life, opening, services, several, vscode
 from training.environments.acts import HOURS
 from training.environments.models import Environment
+from training.files import usage
 from workers import run_time
 from workers.clock import now
 from workers.jobs import buttons
@@ -34,11 +36,15 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     if environment is None:
         return None
     environment.job = job
-    return facts(environment, user)
+    return facts(environment, user) | {
+        "machines": several.machines(job),
+        "full_home": usage.is_full(job.owner),
+        "home_quota": env.HOME_QUOTA_BYTES,
+    }
 
 
 def facts(environment: Environment, user: User) -> dict[str, Any]:
-    """Facts of an environment for its page and the API, as they are now."""
+    """Facts of an environment for its page, lists and the API, as they are now. Rows of `for_list` cost no query."""
     job, moment = environment.job, now()
     live = getattr(job, "live_attempts", None)  # fetched with the list
     live = job.attempts.filter(ended_at=None) if live is None else live
@@ -67,7 +73,6 @@ def facts(environment: Environment, user: User) -> dict[str, Any]:
         "idle_limit": limit,
         "stops_at": life.stops_at(environment) if condition in ("ready", "idle", "silent") else None,
         "image": image,
-        "machines": several.machines(job),
     }
 
 

@@ -8,6 +8,7 @@ from django.db.models import F, Prefetch
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
+from workers import run_time
 from workers.models import Attempt
 from workers.states import FINAL, GROUPS, JobState
 
@@ -19,7 +20,7 @@ class EnvironmentQuerySet(OwnedQuerySet):
         """With all that `panel.facts` says of them."""
         live = Prefetch("job__attempts", Attempt.objects.filter(ended_at=None), to_attr="live_attempts")
         rows = self.select_related("job__owner", "job__cluster", "job__image_use", "code")
-        return rows.prefetch_related("inputs", live)
+        return rows.prefetch_related("inputs", live, run_time.with_turns("job__"))
 
     def kept(self) -> Self:
         """Those that nobody deleted."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import stat
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar
 
-from django.db.models import F
+from django.db.models import F, Q
+from django.urls import reverse
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
@@ -17,11 +19,18 @@ from aiplatform.lib import trees
 from aiplatform.lib.errors import DomainError
 from training.files.models import HomeUsage
 from training.services import homes
+from workers.models import Job
+from workers.monitoring.snapshot import Share
 
 FRESH = timedelta(seconds=60)
 AT_MOST_S = 2.0
 """As long as somebody waits for a page; what is not whole by then is measured by a sweep."""
 SWEEP_S = 300.0
+LOOK_AGAIN = 10 * FRESH
+"""How old may be what is known of a home that programs write to, or that is nearly full."""
+ROUND_S = 15.0
+"""For all that a sweep looks at again; a home that takes longer has a sweep of its own."""
+NEARLY = 0.8
 MOST = 1 << 60
 """Larger than what lies there can be; files with holes say anything."""
 
@@ -105,9 +114,43 @@ def went(user: User) -> None:
     HomeUsage.objects.filter(user=user).update(measured_at=now() - FRESH, whole=True)
 
 
+def is_full(user: User) -> HomeUsage | None:
+    """What is known of a home that holds more than it may; None for any other. Looks at no file."""
+    if not env.HOME_QUOTA_BYTES:
+        return None
+    return HomeUsage.objects.filter(user=user, size_bytes__gt=env.HOME_QUOTA_BYTES).first()
+
+
+def shares() -> Iterator[Share]:
+    """How much of their quota the homes of people hold, as alarms are told of it."""
+    if not env.HOME_QUOTA_BYTES:
+        return
+    rows = HomeUsage.objects.filter(size_bytes__gt=NEARLY * env.HOME_QUOTA_BYTES, user__is_active=True)
+    for pk, name, used in rows.order_by("user").values_list("user", "user__username", "size_bytes"):
+        yield Share(name, 100 * used / env.HOME_QUOTA_BYTES, user=pk, of="home", page=reverse("files:list"))
+
+
 def sweep() -> None:
-    """Measure one home to its end that was too large for the time a page has."""
-    late = HomeUsage.objects.filter(whole=False, measured_at__lt=now() - 10 * FRESH).order_by("measured_at")
+    """Measure one home to its end that was too large for the time a page has, and look again where a quota may pass."""
+    late = HomeUsage.objects.filter(whole=False, measured_at__lt=now() - LOOK_AGAIN).order_by("measured_at")
     for row in late.select_related("user")[:1]:
         if not measure(row.user, at_most_s=SWEEP_S).whole:
             HomeUsage.objects.filter(pk=row.pk).update(measured_at=now())
+    if env.HOME_QUOTA_BYTES:
+        _look_again()
+
+
+def _look_again() -> None:
+    """Measure homes that change without the platform's knowledge: those of people with live jobs, and full ones."""
+    until = time.monotonic() + ROUND_S
+    unknown = Q(home_usage=None, pk__in=Job.objects.live().values("owner"))
+    changing = Q(pk__in=Job.objects.live().values("owner")) | Q(
+        home_usage__size_bytes__gt=NEARLY * env.HOME_QUOTA_BYTES
+    )
+    old = Q(home_usage__whole=True, home_usage__measured_at__lt=now() - LOOK_AGAIN)
+    due = User.objects.filter(unknown | (changing & old)).order_by(F("home_usage__measured_at").asc(nulls_first=True))
+    for user in due:
+        left = until - time.monotonic()
+        if left <= 0:
+            return
+        measure(user, at_most_s=left)

@@ -118,7 +118,8 @@ def _tell(alarm: Alarm, moment: datetime) -> None:
     owner = alarm.facts.get("user")
     if owner and (person := User.objects.filter(pk=owner).first()):
         title = wording.message("alarm.rule", rule=alarm.rule.key)
-        notify(person, "quota", title=title, text=_message(alarm), key=f"alarm-{alarm.pk}")
+        page = alarm.facts.get("page") or ""
+        notify(person, "quota", title=title, text=_message(alarm), url=page, key=f"alarm-{alarm.pk}")
     _send(alarm, _title(alarm), key=f"alarm-{alarm.pk}")
 
 

@@ -132,10 +132,13 @@ def _restarting(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
             yield Breach(f"job {job.job}", job.count, {"name": job.name})
 
 
-def _shares(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-    for share in seen.shares:
-        if share.percent > limit:
-            yield Breach(share.what, share.percent, {"user": share.user})
+def _shares(of: str) -> Check:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for share in seen.shares:
+            if share.of == of and share.percent > limit:
+                yield Breach(share.what, share.percent, {"user": share.user, "page": share.page})
+
+    return check
 
 
 def _idle(card: Card) -> float | None:
@@ -241,7 +244,19 @@ RULES: dict[str, Rule] = {
         ),
         Rule(
             "storage_quota", _("Storage is nearly used up"), _("Storage of %(subject)s: %(value)s %% are used."),
-            _shares, 90, "%",
+            _shares("storage"), 90, "%",
+        ),
+        Rule(
+            "home_low", _("A home folder is nearly full"),
+            _("The home folder of %(subject)s holds %(value)s %% of what it may."), _shares("home"), 90, "%", 0, INFO,
+        ),
+        Rule(
+            "home_full", _("A home folder is full"),
+            _(
+                "The home folder of %(subject)s holds %(value)s %% of what it may. Nothing can be uploaded to it and no "
+                "environment of this person starts until files are deleted, on the page Files or in an environment."
+            ),
+            _shares("home"), 100, "%",
         ),
         Rule(
             "scheduler_away", _("Nobody plans the queue"), _("No scheduler has acted for %(value)s s."),

@@ -54,11 +54,13 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of something with a limit is used: "storage of alice", 93.0."""
+    """How much of something with a limit is used: "alice", 93.0."""
 
     what: str
     percent: float
     user: int | None = None  # who should know
+    of: str = "storage"  # or a person's "home"
+    page: str = ""  # where that person sees what uses it
 
 
 @dataclass(frozen=True, slots=True)
