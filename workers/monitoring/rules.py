@@ -253,8 +253,8 @@ RULES: dict[str, Rule] = {
         Rule(
             "home_full", _("A home folder is full"),
             _(
-                "The home folder of %(subject)s holds %(value)s %% of what it may. Nothing can be uploaded to it and no "
-                "environment of this person starts until files are deleted, on the page Files or in an environment."
+                "The home folder of %(subject)s holds %(value)s %% of what it may. Nothing can be uploaded to it and "
+                "no environment of this person starts until files are deleted, on the page Files or in an environment."
             ),
             _shares("home"), 100, "%",
         ),
