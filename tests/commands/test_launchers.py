@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -64,7 +65,53 @@ def test_launcher_starts_several_processes_and_numbers_them_over_all_machines(pl
 
     said = {rank: sorted(ran(launch, run, AIP_NODE_RANK=rank).stdout.splitlines()) for rank in ("0", "1")}
 
-    assert said == {"0": ["0 0 4 2", "1 1 4 2"], "1": ["2 0 4 2", "3 1 4 2"]}
+    assert said == {
+        "0": ["[rank0]: 0 0 4 2", "[rank1]: 1 1 4 2"],
+        "1": ["[rank2]: 2 0 4 2", "[rank3]: 3 1 4 2"],
+    }
+
+
+PRINTS = r"""
+import os, sys, threading
+rank = os.environ["RANK"]
+for number in range(200):
+    print(f"{rank}-{number} " + "x" * 5000)
+print(f"[rank{rank}]: said by torch", file=sys.stderr)
+sys.stdout.write("10 %\r20 %\r\nlast without an end")
+"""
+
+
+def test_launcher_marks_every_line_with_the_rank_of_its_process(placed, tmp_path):
+    """Long ones too, and never in the middle of another process's line."""
+    program = tmp_path / "prints.py"
+    program.write_text(PRINTS)
+    launch, run = placed(command=f"{sys.executable} {program}", launcher="processes", processes=3, nodes=2)
+
+    done = subprocess.run(
+        launch.argv, cwd=run.code, env={"PATH": os.environ["PATH"]} | launch.env | {"AIP_NODE_RANK": "1"},
+        capture_output=True, check=True, timeout=60,
+    )  # fmt: skip
+
+    assert done.stderr == b""
+    for rank in (3, 4, 5):
+        mark = f"[rank{rank}]: ".encode()
+        own = [line.removeprefix(mark) for line in done.stdout.split(b"\n") if line.startswith(mark)]
+        assert sorted(line for line in own if b"x" in line) == sorted(
+            f"{rank}-{number} {'x' * 5000}".encode() for number in range(200)
+        )
+        assert b"said by torch" in own
+        assert own[-2:] == [b"10 %\r" + mark + b"20 %\r", b"last without an end"]
+    assert all(line.startswith(b"[rank") for line in done.stdout.splitlines() if line)
+
+
+def test_launcher_does_not_wait_for_what_a_process_left_behind(placed):
+    launch, run = placed(command="sleep 40 & echo here", launcher="processes", processes=2)
+    began = time.monotonic()
+
+    done = ran(launch, run)
+
+    assert sorted(done.stdout.splitlines()) == ["[rank0]: here", "[rank1]: here"]
+    assert time.monotonic() - began < 30
 
 
 def test_launcher_ends_all_processes_with_the_code_of_the_one_that_failed(submitted):
@@ -95,7 +142,7 @@ def test_launcher_lets_programs_behind_shells_end_in_their_own_time(submitted, t
     assert started.stdout is not None
     with started.stdout as said:
         for _process in range(2):
-            assert said.readline() == "ready\n"
+            assert said.readline().endswith("]: ready\n")
         started.terminate()
         code = started.wait(timeout=60)
 

@@ -128,10 +128,22 @@ test("a view shows the phases that are wanted, each line with its place in the l
 test("a view orders lines by the card that they say they come from", () => {
   assert.deepEqual(["[rank2]: a", "[default1]:b", "[1,3]<stdout>:c", "d"].map(cardOf), [2, 1, 3, -1]);
   const shown = new Shown(lines("[rank1]: b\n[rank0]: a\nplain\n[rank0]: c\n"));
-  assert.ok(shown.hasCards);
+  assert.deepEqual(shown.processes, [0, 1]);
   shown.byCard = true;
   shown.changed();
   assert.deepEqual(all(shown), ["plain", "[rank0]: a", "[rank0]: c", "[rank1]: b"]);
+});
+
+test("a view shows the lines of one process", () => {
+  const shown = new Shown(lines("[network] own\n[rank10]: b\n[rank2]: a\nplain\n[rank10]: c\n"));
+  assert.deepEqual(shown.processes, [2, 10]);
+  shown.process = 10;
+  shown.changed();
+  assert.deepEqual(all(shown), ["[rank10]: b", "[rank10]: c"]);
+  assert.equal(shown.before(3), 1);
+  shown.process = -1;
+  shown.changed();
+  assert.equal(shown.count, 5);
 });
 
 test("shown lines know how many of them stand before a place in the log", () => {

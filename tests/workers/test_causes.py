@@ -36,6 +36,11 @@ def test_cause_is_read_from_the_line_that_is_certain(code):
     assert codes(f"epoch 1\n{CERTAIN[code]}\nTraceback ends\n") == [code]
 
 
+@pytest.mark.parametrize("code", sorted({*CERTAIN} - {"memory", "over_time"}))
+def test_cause_is_read_from_the_line_of_one_of_several_processes(code):
+    assert codes(f"[rank0]: epoch 1\n[rank3]: {CERTAIN[code]}\n") == [code]
+
+
 def test_cause_has_a_pattern_and_words_each():
     assert set(CERTAIN) == set(causes.WORDS) - {"cards_idle"}
 

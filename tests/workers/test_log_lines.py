@@ -154,6 +154,17 @@ def test_aip_prints_only_the_phases_that_are_wanted_however_a_log_is_cut(capsys)
         assert capsys.readouterr().out == log.partition("\n")[2]
 
 
+def test_aip_prints_only_the_lines_of_the_process_that_is_wanted(capsys):
+    log = "[network] own\n[rank1]: a\n[default2]:b\nplain\n[1,2]<stderr>:c\n[rank2]: 10 %\r[rank2]: 20 %\n[rank12]: d"
+    for size in (1, 3, 100):
+        printer = client_lines.Printer(process=2)
+        for begin in range(0, len(log), size):
+            printer.add(log[begin : begin + size])
+        printer.end()
+
+        assert capsys.readouterr().out == "[default2]:b\n[1,2]<stderr>:c\n[rank2]: 10 %\r[rank2]: 20 %\n"
+
+
 def test_aip_keeps_what_the_program_printed_apart(capsys):
     printer = client_lines.Printer(apart=True)
     printer.add("[network] own\n[1] mine\n50 %")

@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,9 @@ from typing import Any, NoReturn
 GRACE_S = 15.0
 """How long the others have after TERM once one of them failed."""
 LOOK_S = 0.05
+READ_S = 1.0
+CHUNK = 65536
+_ENDS = re.compile(rb"(?<=\n)|(?<=\r)(?!\n)")  # of lines, and of the states of a progress bar
 WAIT_S = 0.5
 SHELLS = ("sh", "bash", "dash")
 STARTED_BY_THE_FIRST = ("mpi", "first")
@@ -44,8 +49,45 @@ def main(layout_file: str) -> int:
     if layout["processes"] == 1:
         return _become(argv, about | place(layout, rank, 0))
     every = [os.environ | about | part for part in _places(layout, rank)]
-    started = [subprocess.Popen(argv, env=one, process_group=0) for one in every]  # noqa: S603 - the person's own
-    return _look_after(started)
+    started = [
+        subprocess.Popen(argv, env=one, process_group=0, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603 - the person's own
+        for one in every
+    ]
+    readers = _marked(started, [one["RANK"] for one in every])
+    code = _look_after(started)
+    for reader in readers:
+        reader.join(READ_S)  # what a process left in the background may hold its output open
+    return code
+
+
+def _marked(processes: list[subprocess.Popen[bytes]], ranks: list[str]) -> list[threading.Thread]:
+    """Pass on what the processes print, each line with the rank of its process before it, as PyTorch marks its own."""
+    whole = threading.Lock()
+    readers = [
+        threading.Thread(target=_pass_on, args=(process, f"[rank{rank}]:".encode(), whole), daemon=True)
+        for process, rank in zip(processes, ranks, strict=True)
+    ]
+    for reader in readers:
+        reader.start()
+    return readers
+
+
+def _pass_on(process: subprocess.Popen[bytes], mark: bytes, whole: threading.Lock) -> None:
+    assert process.stdout is not None
+    source, begun = process.stdout.fileno(), b""
+    while data := os.read(source, CHUNK):
+        *lines, begun = _ENDS.split(begun + data)
+        if len(begun) >= CHUNK:
+            lines, begun = [*lines, begun + b"\n"], b""
+        _print(lines, mark, whole)
+    _print([begun + b"\n"] if begun else [], mark, whole)
+
+
+def _print(lines: list[bytes], mark: bytes, whole: threading.Lock) -> None:
+    data = b"".join(line if line.startswith(mark) else mark + b" " + line for line in lines)
+    with whole, contextlib.suppress(OSError):  # of a full disk: the processes go on, as they would without a log
+        while data:
+            data = data[os.write(1, data) :]
 
 
 def machine_environment(layout: dict[str, Any], rank: int) -> dict[str, str]:

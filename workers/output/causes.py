@@ -70,6 +70,7 @@ WORDS = {
 }  # fmt: skip
 
 _RANK = r"^(?:\[rank\d+\]: ?)?"  # how PyTorch begins the last line of a traceback, where there are several ranks
+_MARK = re.compile(r"^\[rank\d+\]: (?=\S)")  # of a command that starts several processes; their lines follow
 _SHELL = r"(?:/\S+/)?(?:ba|da|k|a)?sh"
 
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -115,8 +116,9 @@ def in_text(text: str) -> list[Cause]:
     """What the last lines of a log say, the newest line first; each cause once."""
     found: dict[str, Cause] = {}
     for line in reversed(text.splitlines()):
+        printed = _MARK.sub("", line)
         for code, pattern in _PATTERNS:
-            if code not in found and (match := pattern.search(line)):
+            if code not in found and (match := pattern.search(printed)):
                 found[code] = Cause(message(f"cause.{code}", **match.groupdict()), line.strip()[:400])
                 break
     return list(found.values())[:MOST_SHOWN]

@@ -28,6 +28,8 @@ CODES: Mapping[str, Mapping[str, str]] = {
 """By phase and code: the facts of a line in their order, as the platform writes them. Whatever else begins with a
 phase in brackets, a program printed."""
 PHASES = tuple(CODES)
+# how programs that start several processes mark whose line it is: the platform and PyTorch, torchrun, mpirun
+_PROCESS = re.compile(r"\[(?:rank(\d+)\]:|default(\d+)\]:|\d+,(\d+)\]<(?:stdout|stderr)>:)")
 _OWN = re.compile(r'\[([a-z]+)\] ([a-z_]+)((?: [a-z_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]+))*)\Z')
 _FACT = re.compile(r' ([a-z_]+)=(?:"(?:[^"\\]|\\.)*"|[^\s"]+)')
 
@@ -41,16 +43,23 @@ def phase_of(line: str) -> str:
     return phase if CODES.get(phase, {}).get(code) == " ".join(_FACT.findall(facts)) else ""
 
 
+def process_of(line: str) -> int:
+    """Return the rank of the process that a line says it comes from, -1 where it says nothing."""
+    found = _PROCESS.match(line)
+    return int(next(filter(None, found.groups()))) if found else -1
+
+
 class Printer:
     """Prints a log that comes in pieces cut anywhere.
 
     Args:
         phases: which phases to print, all of them where there are none.
         apart: print the platform's own lines to stderr, so that stdout has what the program printed and no more.
+        process: print only lines of the process of this rank; -1 is all lines.
     """
 
-    def __init__(self, phases: Collection[str] = (), *, apart: bool = False) -> None:
-        self.phases, self.apart = phases, apart
+    def __init__(self, phases: Collection[str] = (), *, apart: bool = False, process: int = -1) -> None:
+        self.phases, self.apart, self.process = phases, apart, process
         self._begun = ""  # a line without its end
 
     def add(self, text: str) -> None:
@@ -70,6 +79,8 @@ class Printer:
     def _print(self, text: str) -> None:
         phase = phase_of(text.rstrip("\n"))
         if self.phases and (phase or PHASES[-1]) not in self.phases:
+            return
+        if self.process >= 0 and process_of(text) != self.process:
             return
         stream = sys.stderr if phase and self.apart else sys.stdout
         stream.write(text)

@@ -78,6 +78,7 @@ def follow_log(
     rank: int = 0,
     phases: Collection[str] = (),
     apart: bool = False,
+    process: int = -1,
 ) -> None:
     """Copy a log to stdout; with `follow`, go on until its job is over.
 
@@ -85,9 +86,9 @@ def follow_log(
 
     Args:
         rank: whose log, of a job on several machines.
-        phases, apart: as `log_lines.Printer` takes them.
+        phases, apart, process: as `log_lines.Printer` takes them.
     """
-    offset, printer = 0, log_lines.Printer(phases, apart=apart)
+    offset, printer = 0, log_lines.Printer(phases, apart=apart, process=process)
     place = {"rank": rank} if rank else {}
     if tail_bytes is not None:
         offset = max(int(client.get(route, offset=0, limit=0, **place)["size"]) - tail_bytes, 0)

@@ -70,6 +70,11 @@ export class LogView {
       this.cardsButton.setAttribute("aria-pressed", String(this.shown.byCard));
       this.#anew();
     });
+    this.processChoice = find("process");
+    this.processChoice?.addEventListener("change", () => {
+      this.shown.process = Number(this.processChoice.value);
+      this.#anew();
+    });
     find("rank")?.addEventListener("change", (event) => this.chooseRank(Number(event.target.value)));
     find("choose")?.addEventListener("change", (event) => this.choose(Number(event.target.value)));
     new ResizeObserver(() => {
@@ -81,6 +86,7 @@ export class LogView {
   #bindFile() {
     const { file } = this;
     file.addEventListener("reset", () => {
+      this.#forgetProcesses();
       this.#changed();
       this.hits.clear();
     });
@@ -139,7 +145,24 @@ export class LogView {
     this.shown.changed();
     this.rows.changed();
     this.counted = this.shown.count;
-    if (this.cardsButton?.hidden && this.shown.hasCards) this.cardsButton.hidden = false;
+    if (this.processChoice) this.#offerProcesses();
+  }
+
+  /** Offer a choice of the processes that lines come from; none where all come from one. */
+  #offerProcesses() {
+    const { processChoice: choice, shown } = this;
+    const known = new Set([...choice.options].map((option) => option.value));
+    for (const process of shown.processes) {
+      if (!known.has(String(process))) choice.add(new Option(t("Process %(number)s", { number: String(process) }), String(process)));
+    }
+    choice.hidden = choice.options.length < 2;
+    this.cardsButton.hidden = choice.hidden;
+  }
+
+  /** Another log has processes of its own. */
+  #forgetProcesses() {
+    this.shown.process = -1;
+    if (this.processChoice) this.processChoice.options.length = 1;
   }
 
   #anew() {
@@ -151,7 +174,7 @@ export class LogView {
   /** Whether a filter leaves room in the view, and the log has more further up. */
   get #wantsMore() {
     const { file, rows, shown, view } = this;
-    return shown.phases.size > 0 && file.start > 0 && rows.topOf(shown.count) < view.clientHeight;
+    return (shown.phases.size > 0 || shown.process >= 0) && file.start > 0 && rows.topOf(shown.count) < view.clientHeight;
   }
 
   togglePhase(chip) {

@@ -1,7 +1,7 @@
 // The lines of a log that somebody wants to see: of some phases, or ordered by card. Looks like `Lines` to who shows them.
 import { PRINTED, phaseWord, readLine, said } from "./phases.js";
 
-// how programs that start several processes mark whose line it is: PyTorch, torchrun, mpirun
+// how programs that start several processes mark whose line it is: the platform and PyTorch, torchrun, mpirun
 const CARD = /^\[(?:rank(\d+)\]:|default(\d+)\]:|\d+,(\d+)\]<(?:stdout|stderr)>:)/;
 
 /** The process that a line says it comes from; -1 where it says nothing. @param {string} line */
@@ -16,6 +16,7 @@ export class Shown {
     this.lines = lines;
     this.phases = new Set(); // empty: all
     this.byCard = false;
+    this.process = -1; // -1: of all
     this.chosen = null; // places in `lines`, once somebody wants some of them
   }
 
@@ -54,21 +55,25 @@ export class Shown {
     return this.#plain ? place : this.#chosen().filter((one) => one < place).length;
   }
 
-  /** Whether lines say which process they come from. */
-  get hasCards() {
-    for (let i = 0; i < Math.min(this.lines.count, 2000); i += 1) if (cardOf(this.lines.at(i)) >= 0) return true;
-    return false;
+  /** The processes that lines say they come from, by number. @returns {number[]} */
+  get processes() {
+    const found = new Set();
+    for (let i = 0; i < Math.min(this.lines.count, 2000); i += 1) found.add(cardOf(this.lines.at(i)));
+    found.delete(-1);
+    return [...found].sort((a, b) => a - b);
   }
 
   get #plain() {
-    return !this.phases.size && !this.byCard;
+    return !this.phases.size && !this.byCard && this.process < 0;
   }
 
   #chosen() {
     if (this.chosen) return this.chosen;
     const found = [];
     for (let i = 0; i < this.lines.count; i += 1) {
-      if (!this.phases.size || this.phases.has(readLine(this.lines.at(i))?.phase ?? PRINTED)) found.push(i);
+      const line = this.lines.at(i);
+      if (this.process >= 0 && cardOf(line) !== this.process) continue;
+      if (!this.phases.size || this.phases.has(readLine(line)?.phase ?? PRINTED)) found.push(i);
     }
     if (this.byCard) {
       const cards = new Map(found.map((i) => [i, cardOf(this.lines.at(i))]));

@@ -108,11 +108,13 @@ def logs(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--tail", type=int, metavar="BYTES", help="begin this many bytes before the end")
     verb.add_argument("--phase", action="append", choices=log_lines.PHASES, default=[], help="only lines of this phase")
     verb.add_argument("--rank", type=int, default=0, metavar="N", help="of machine N of a job on several, from 0")
+    verb.add_argument("--process", type=int, default=-1, metavar="RANK", help="only lines of the process of this rank")
 
 
 def print_log(args: argparse.Namespace, route: str) -> None:
     """Print the log at `route` as the options of `logs` say."""
-    waiting.follow_log(args.client, route, follow=args.follow, tail_bytes=args.tail, rank=args.rank, phases=args.phase)
+    which = {"rank": args.rank, "phases": args.phase, "process": args.process}
+    waiting.follow_log(args.client, route, follow=args.follow, tail_bytes=args.tail, **which)
 
 
 def queue(args: argparse.Namespace) -> None:
