@@ -86,6 +86,26 @@ def test_job_console_tells_phases_in_words_and_shows_those_that_are_wanted(open_
     assert both == 2
 
 
+def test_job_console_shows_one_process_until_another_log_is_chosen(open_as, failed, alice):
+    page = open_as(alice)
+    page.goto(f"/jobs/{failed.pk}/?tab=console")
+    page.get_by_text("Ended with exit code 1 after").wait_for()
+    lines, choice = page.locator("[data-log-lines]"), page.locator("[data-log-process]")
+
+    choice.select_option("1")
+    one = lines.inner_text()
+    choice.select_option("-1")
+    everything = lines.inner_text()
+    choice.select_option("0")
+    page.locator("[data-log-rank]").select_option("1")
+    page.get_by_text("from the second machine").wait_for()
+
+    assert "[rank1]: epoch 1" in one
+    assert "[rank0]" not in one
+    assert "[rank0]" in everything
+    assert choice.is_hidden()
+
+
 def test_job_console_orders_by_card_and_changes_the_machine(open_as, failed, alice):
     page = open_as(alice)
     page.goto(f"/jobs/{failed.pk}/?tab=console")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 
 import asyncssh
 import pytest
@@ -38,6 +39,63 @@ def test_i08_clients_are_told_of_no_signature_by_sha1():
 
     assert b"ssh-rsa" not in told
     assert {b"rsa-sha2-256", b"rsa-sha2-512", b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com"} <= set(told)
+
+
+@pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh is here")
+@pytest.mark.parametrize(("algorithm", "enters"), [("rsa-sha2-256", True), ("rsa-sha2-512", True), ("ssh-rsa", False)])
+async def test_i08_rsa_key_enters_by_sha2_alone_also_where_the_client_insists(
+    algorithm, enters, job, alice, inside, tmp_path
+):
+    """By Debian's own ssh, which is told what it may use."""
+    key = asyncssh.generate_private_key("ssh-rsa", key_size=3072)
+    await in_thread(clients.add_key)(alice, key, "old")
+    (tmp_path / "id_rsa").write_bytes(key.export_private_key())
+    (tmp_path / "id_rsa").chmod(0o600)
+    async with gateway() as (_hub, port):
+        words = [
+            "-F",
+            "none",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "StrictHostKeyChecking=no",
+            "-o",
+            "UserKnownHostsFile=/dev/null",
+        ]
+        words += [
+            "-o",
+            "IdentitiesOnly=yes",
+            "-i",
+            str(tmp_path / "id_rsa"),
+            "-o",
+            f"PubkeyAcceptedAlgorithms={algorithm}",
+        ]
+        started = await asyncio.create_subprocess_exec(
+            "ssh", *words, "-p", str(port), f"job-{job.pk}@127.0.0.1", "true",
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        _out, error = await asyncio.wait_for(started.communicate(), 60)
+
+    assert started.returncode == (7 if enters else 255), error
+    assert (b"Permission denied" in error) is not enters
+
+
+@pytest.mark.parametrize(("algorithm", "enters"), [(b"rsa-sha2-256", True), (b"ssh-rsa", False)])
+async def test_i08_signature_by_sha1_proves_nothing_to_the_gateway(algorithm, enters, job, alice, inside):
+    """A client that signs as it likes, whatever it was told the gateway takes."""
+    key = asyncssh.generate_private_key("ssh-rsa", key_size=3072)
+    await in_thread(clients.add_key)(alice, key, "old")
+    [pair] = asyncssh.load_keypairs(key)
+    pair.sig_algorithms = (algorithm,)
+    pair.set_sig_algorithm(algorithm)
+    async with gateway() as (_hub, port):
+        try:
+            async with connect(port, f"job-{job.pk}", key=pair, signature_algs="+ssh-rsa") as client:
+                entered = (await client.run("true", encoding=None)).exit_status == 7
+        except asyncssh.PermissionDenied:
+            entered = False
+
+    assert entered is enters
 
 
 async def test_i06_key_belongs_to_one_account(job, bob, alices_key, inside):

@@ -27,6 +27,7 @@ from workers.ssh.models import SshSession
 
 HERE = {"localhost", "127.0.0.1", "::1", "0.0.0.0", ""}  # noqa: S104 - compared, not bound
 MOST_TRIES, MOST_CHANNELS, MOST_LISTENERS = 20, 64, 16
+SHA1_SIGNATURES = frozenset((b"ssh-rsa",))
 REFUSALS_PER_MINUTE = 20  # of one address, in the audit trail
 
 
@@ -140,6 +141,8 @@ class Gateway(asyncssh.SSHServer):
         fingerprint = key.get_fingerprint()
         if fingerprint not in self.fingerprints:
             self.fingerprints.append(fingerprint)
+        # what is offered is only what the client is told of: asyncssh takes any signature that the key can make
+        key.all_sig_algorithms = key.all_sig_algorithms - SHA1_SIGNATURES
         self.admission = await on_database(access.by_key, username, fingerprint)
         return self.admission is not None
 
