@@ -1,4 +1,4 @@
-"""A table that scrolls on a small screen is reached without a mouse: its frame takes the focus and says what it holds."""
+"""Tables that scroll on a small screen are reached without a mouse: the frame takes the focus and has a name."""
 
 from __future__ import annotations
 
