@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 from celery import current_app
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.core.cache import cache
 from django.db import connection
-from django.test import Client
+from django.test import Client, TransactionTestCase
 from django.utils import translation
 from rest_framework.test import APIClient
 
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from aiplatform.cli import gate
 from aiplatform.lib import frame
-from tests import migrated, network
+from aiplatform.lib.static_files import StaticMiddleware
+from tests import migrated, network, restored
 from tests.factories import people
 
 # The gate asks the same questions every time, however slow the machine; `--hypothesis-profile explore` asks new ones.
 hypothesis.settings.register_profile("gate", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile("gate")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The gate reads only files that name the mark of its step: no test may have one by way of a helper."""
+    named: dict[tuple[Path, str], bool] = {}
+    for item in items:
+        for mark in gate.NAMED:
+            if item.get_closest_marker(mark):
+                key = item.path, mark
+                if key not in named:
+                    named[key] = gate.names(*key)
+                if not named[key]:
+                    raise pytest.UsageError(f"{item.nodeid} has the mark {mark}; write that in its file.")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -50,17 +69,43 @@ def django_db_keepdb(request, django_db_modify_db_settings) -> bool:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup, django_db_keepdb, django_db_blocker) -> None:
-    if not django_db_keepdb and connection.vendor == "sqlite":
-        with django_db_blocker.unblock():
+def django_db_setup(django_db_setup, django_db_keepdb, django_db_blocker) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        if not django_db_keepdb and connection.vendor == "sqlite":
             migrated.keep(Path(connection.settings_dict["NAME"]))
+        beginning = restored.Beginning()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: beginning.restore())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_looked_for_once() -> Iterator[None]:
+    """Each test client has a middleware of its own, which looks for all static files: 40 ms, thousands of times."""
+    found: dict[tuple[str, int | None], dict[str, Any]] = {}
+    look = StaticMiddleware.add_files_from_finders
+
+    def add(middleware: StaticMiddleware) -> None:
+        key = middleware.static_prefix, middleware.max_age
+        if finders.get_finders is not real_finders:  # a test has files of its own
+            look(middleware)
+        elif key in found:
+            middleware.files.update(found[key])
+        else:
+            look(middleware)
+            found[key] = dict(middleware.files)
+
+    real_finders = finders.get_finders
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticMiddleware, "add_files_from_finders", add)
+        yield
 
 
 @pytest.fixture
 def cluster(db):
     from workers.models import VirtualCluster
 
-    return VirtualCluster.objects.get_or_create(name="default")[0]  # a transactional test before may have flushed it
+    return VirtualCluster.objects.get_or_create(name="default")[0]  # a test may have made it away
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
-"""A migrated SQLite database, made once and copied by every test process after: migrating takes seconds, copying none.
+"""A migrated SQLite database, made once and copied by every test process after: migrating takes 18 s, copying none.
 
 The copy is still migrated when tests begin, which finds nothing to do and runs what follows every migration.
+`python -m tests.migrated` makes it where it is missing.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ def take(target: Path) -> bool:
     return True
 
 
+def begin(folder: Path) -> None:
+    """Let a platform's data folder begin with a copy, unless it has a database."""
+    target = folder / "aiplatform.sqlite3"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        take(target)
+
+
 def keep(source: Path) -> None:
     """Keep the database at `source`, as the only one."""
     KEPT.mkdir(exist_ok=True)
@@ -46,3 +55,21 @@ def keep(source: Path) -> None:
     for old in KEPT.glob("migrated-*.sqlite3"):
         if old != target:
             old.unlink(missing_ok=True)
+
+
+def main() -> None:
+    """Make it, unless it is there."""
+    if template().exists():
+        return
+    import django
+    from django.core.management import call_command
+    from django.db import connection
+
+    django.setup()
+    call_command("migrate", interactive=False, verbosity=0)
+    keep(Path(connection.settings_dict["NAME"]))
+    shutil.rmtree(os.environ["AIP_TEST_ROOT"])
+
+
+if __name__ == "__main__":
+    main()

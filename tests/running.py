@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import migrated, ports
 from workers.supervisor import log_lines
 
 HERE = Path(__file__).resolve().parents[1]
@@ -28,12 +28,12 @@ _libc = ctypes.CDLL(None)
 
 def own_ports() -> dict[str, str]:
     """Ports of this test process alone: several platforms run on one machine, and none knows of the others' leases."""
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    jobs, meetings = 20_000 + 1000 * number, 30_000 + 100 * number
+    own = ports.own()
     return {
         "AIP_SSH_PORT": "0",
-        "AIP_JOB_PORTS": f"{jobs}-{jobs + 999}",
-        "AIP_MEETING_PORTS": f"{meetings}-{meetings + 99}",
+        "AIP_EXEC_PORT": str(own.free()),
+        "AIP_JOB_PORTS": own.jobs,
+        "AIP_MEETING_PORTS": own.meetings,
     }
 
 
@@ -49,10 +49,8 @@ def printed_in(text: str) -> str:
 
 
 def free_port() -> int:
-    """A TCP port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port of this machine that nobody listens on, and that no other test process is given."""
+    return ports.own().free()
 
 
 def environment(root: Path, *, gpus: int = 0) -> dict[str, str]:
@@ -147,6 +145,7 @@ class Platform:
 
     def start(self) -> None:
         """Start everything and wait until the node is registered and the broker answers."""
+        migrated.begin(self.root)
         self.parts["valkey"].start()
         subprocess.run([sys.executable, MANAGE, "migrate", "--noinput", "-v", "0"], cwd=HERE, check=True)
         for name, part in self.parts.items():

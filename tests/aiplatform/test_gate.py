@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 
 from aiplatform.cli import gate
+
+
+@pytest.fixture(autouse=True)
+def _nothing_to_prepare(monkeypatch):
+    monkeypatch.setattr(gate, "_prepared", lambda names: contextlib.nullcontext(lambda: None))
 
 
 @pytest.fixture

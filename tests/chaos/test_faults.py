@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import running
+from tests import migrated, running
 from tests.chaos.faults import Cast
 from tests.running import apart, ended_well, printed, wait_for
 
@@ -240,6 +240,7 @@ def database(root: Path) -> None:
 
     from workers.models import Lease, Node
 
+    migrated.begin(root)
     call_command("migrate", interactive=False, verbosity=0)
     Lease.objects.create(name="sum", holder="", epoch=0)
     connection.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import running
+from tests import migrated, running
 from tests.chaos import witness
 from tests.running import apart, ended_well, free_port, printed, wait_for
 
@@ -45,6 +45,7 @@ def body(root: Path, port: int) -> None:
 
     from tests.chaos.faults import Cast
 
+    migrated.begin(root)
     with up(root, port, "aiplatform.settings"):
         cast = Cast(root)
         program = Path(witness.__file__).read_text()

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import migrated
 from tests.running import HERE, MANAGE, NODE, wait_for
 from workers.supervisor import records
 
@@ -70,6 +71,7 @@ class Upkeep:
         self._thread = threading.Thread(target=self._keep, name="up", daemon=True)
 
     def start(self) -> None:
+        migrated.begin(self.root)
         self._thread.start()
         wait_for(lambda: "ready in" in self.words(), 120, "up did not start", 0.2)
 

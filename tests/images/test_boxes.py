@@ -24,7 +24,7 @@ from workers.supervisor import records, sandbox, tiers
 
 pytestmark = pytest.mark.django_db
 BEST = TIERS[-1]
-LAYERED = layered_tiers()
+LAYERED = layered_tiers(weaker=pytest.mark.proof)
 CHANGES = f"""
 test "$(ring)" = "ring 1.0"
 {PIP} install --no-index --find-links $WHEELS bell

@@ -35,7 +35,7 @@ def save(job: Job, name: str, **more: object) -> Image:
     return image
 
 
-@pytest.mark.parametrize("tier", layered_tiers())
+@pytest.mark.parametrize("tier", layered_tiers(weaker=pytest.mark.proof))
 def test_three_saved_layers_start_as_one(run, image, wheels, in_tier, tier):
     """Each adds, changes and removes something of those below it."""
     in_tier(tier)

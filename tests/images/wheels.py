@@ -13,12 +13,12 @@ from workers.supervisor import tiers
 TIERS = range(tiers.best_tier()[0] + 1)
 
 
-def layered_tiers() -> list[Any]:
-    """Parameters of tests that need layers: the strongest tier here always, a weaker one among the proofs."""
+def layered_tiers(*, weaker: pytest.MarkDecorator) -> list[Any]:
+    """Parameters of tests that need layers: the strongest tier here always, a weaker one with the mark `weaker`."""
     why = "needs bubblewrap, and root for users to hand out"
-    weaker = [pytest.mark.proof] if TIERS[-1] > 2 else []
+    marks = [weaker] if TIERS[-1] > 2 else []
     return [
-        pytest.param(2, marks=[*weaker, pytest.mark.skipif(TIERS[-1] < 2, reason=why)]),
+        pytest.param(2, marks=[*marks, pytest.mark.skipif(TIERS[-1] < 2, reason=why)]),
         pytest.param(3, marks=pytest.mark.skipif(TIERS[-1] < 3, reason=why)),
     ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.up import ROOT, Up, call, first_admin, until
+from tests.journeys.up import ROOT, Up, call, first_admin, running, until
 
 INDEX = os.environ.get("AIP_ENGINE_INDEX", "")
 pytestmark = [
@@ -32,9 +32,7 @@ def answer(up: Up, token: str, board: int, path: str) -> object:
 
 
 def test_i09_board_shows_the_curve_of_its_job_and_nothing_else(tmp_path: Path):
-    up = Up(tmp_path / "platform", AIP_ENGINE_INDEX=INDEX)
-    try:
-        up.wait(r"ready in \d+ s")
+    with running(tmp_path / "platform", AIP_ENGINE_INDEX=INDEX) as up:
         token = first_admin(up)
 
         def state(job: int) -> str:
@@ -51,8 +49,6 @@ def test_i09_board_shows_the_curve_of_its_job_and_nothing_else(tmp_path: Path):
         points = answer(up, token, board, "data/plugin/scalars/scalars?run=logs&tag=loss")
         call(up.url, token, "POST", f"jobs/{board}/stop/")
         until(lambda: state(board) in OVER, 60, "the end of the board")
-    finally:
-        up.stop()
 
     assert (status, runs) == (201, ["logs"])
     assert list(tags["logs"]) == ["loss"]

@@ -24,7 +24,7 @@ def test_pages_lead_from_a_bare_folder_to_a_model_in_use(tmp_path, chromium, acc
             judged.add(name)
         shot(page, f"story-{name}")
 
-    with running(tmp_path / "data") as up:
+    with running(tmp_path / "data", bare=True) as up:
         walk = Walk(up, chromium, tmp_path, look=look)
         try:
             walk.all()

@@ -20,7 +20,7 @@ from typing import Any
 from tests import nodes
 from tests.images.wheels import wheel
 from tests.journeys.up import call
-from tests.running import HERE, MANAGE, wait_for
+from tests.running import HERE, MANAGE, free_port, wait_for
 
 SERVER, FAR = "server", "far"
 STUB = HERE / "tests/fakes/jupyter.py"
@@ -197,12 +197,13 @@ def ways_in(stage: Stage, job: int) -> None:
 def forwarded(stage: Stage, job: int) -> None:
     """A port of the job, by `-L` and curl's like in one ssh."""
     serve = "cd ~/work && echo inside > page.txt && exec python -m http.server 41000 --bind 127.0.0.1 >/dev/null 2>&1"
-    options = ["-L", "127.0.0.1:41999:127.0.0.1:41000", "-o", "ExitOnForwardFailure=yes"]
+    local = free_port()
+    options = ["-L", f"127.0.0.1:{local}:127.0.0.1:41000", "-o", "ExitOnForwardFailure=yes"]
     done = None
 
     def fetched() -> bool:
         with contextlib.suppress(OSError):
-            return bool(urllib.request.urlopen("http://127.0.0.1:41999/page.txt", timeout=5).read() == b"inside\n")
+            return bool(urllib.request.urlopen(f"http://127.0.0.1:{local}/page.txt", timeout=5).read() == b"inside\n")
         return False
 
     argv = ["ssh", "-F", "none", "-i", str(stage.folder / "id"), "-o", "StrictHostKeyChecking=no", "-o"]

@@ -18,6 +18,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
 
+from tests import migrated
 from tests.running import PATIENCE, free_port, own_ports
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +145,10 @@ def first_admin(up: Up) -> str:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *, gpus: int = 0, **more: str) -> Iterator[Up]:
+def running(folder: Path, *, gpus: int = 0, bare: bool = False, **more: str) -> Iterator[Up]:
+    """A platform that is ready. `bare`: it makes its database itself; else it begins with a copy of a migrated one."""
+    if not bare:
+        migrated.begin(folder)
     platform = Up(folder, gpus=gpus, **more)
     try:
         platform.wait(r"ready in \d+ s")
