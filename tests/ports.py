@@ -7,6 +7,7 @@ by a name that only one may bind, and hands out the ports of its block in turn.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import socket
@@ -70,5 +71,6 @@ def _held() -> tuple[socket.socket, int]:
         except OSError:
             lock.close()
             continue
+        atexit.register(lock.close)
         return lock, first
     raise RuntimeError(f"every block of ports from {FIRST} to {END} is held by a test that runs")

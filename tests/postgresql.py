@@ -61,11 +61,12 @@ def server() -> Iterator[str | None]:
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
     log = str(folder / "log")
     run(str(programs / "pg_ctl"), "-D", str(folder / "db"), "-l", log, "-o", options, "-w", "start")
+    run(str(programs / "createdb"), "-h", str(folder), "-p", str(port), "-U", "aip", "aip")
     try:
-        yield f"postgresql://aip@127.0.0.1:{port}/postgres"
+        yield f"postgresql://aip@127.0.0.1:{port}/aip"
     finally:
         run(str(programs / "pg_ctl"), "-D", str(folder / "db"), "-m", "immediate", "stop")
-        time.sleep(0.1)
+        time.sleep(0.1)  # pause: its processes end
         shutil.rmtree(folder, ignore_errors=True)
 
 

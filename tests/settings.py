@@ -21,6 +21,8 @@ from aiplatform.settings import DATABASES  # noqa: E402 - after Django is set up
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(_root / "test.sqlite3")}
+elif os.environ.get("AIP_TEST_DATABASE_MIGRATED"):  # each test process begins with a copy of it
+    DATABASES["default"]["TEST"] = {"TEMPLATE": DATABASES["default"]["NAME"]}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}

@@ -130,8 +130,10 @@ def postgres() -> int:
         if url is None:
             return _skipped("PostgreSQL")
         # --reuse-db: the server goes away whole, and no late connection can hold up its databases' end
-        files = _naming("postgres")
-        return _pytest(*SIDE_BY_SIDE, "-m", "postgres", "--reuse-db", *files, AIP_TEST_DATABASE_URL=url)
+        database = {"AIP_TEST_DATABASE_URL": url, "AIP_TEST_DATABASE_MIGRATED": "1"}
+        if failed := _run(sys.executable, "manage.py", "migrate", "--noinput", "-v", "0", **database):
+            return failed
+        return _pytest(*SIDE_BY_SIDE, "-m", "postgres", "--reuse-db", *_naming("postgres"), **database)
 
 
 def journey() -> int:

@@ -38,7 +38,7 @@ def send():
         said, left = [], list(pieces)
 
         async def receive():
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_s)  # pause: how slowly a caller sends
             piece = left.pop(0)
             return {"type": "http.request", "body": piece, "more_body": bool(left)}
 

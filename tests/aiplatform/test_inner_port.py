@@ -98,7 +98,7 @@ def test_relay_whose_port_is_taken_says_so_and_listens_once_it_is_free(monkeypat
     async def play(other: socket.socket) -> bool:
         servers: list[asyncio.Server] = []
         listening = asyncio.create_task(exec_relay._listen(servers))
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # pause: it may not listen meanwhile
         assert not servers
         other.close()
         await asyncio.wait_for(listening, 10)

@@ -179,7 +179,7 @@ def test_annotator_list_of_objects_is_narrowed_down_sorted_and_locked(hands):
     hands.click(25, 10)
     assert page.evaluate("annotator.desk.scene.selected.size") == 0  # the pointer goes through it
     hands.press("Alt+L")
-    hands.page.wait_for_timeout(400)  # another click, not a double one
+    hands.page.wait_for_timeout(400)  # pause: another click, not a double one
     hands.click(25, 10)
     hands.press("Delete")
     assert len(hands.shapes()) == 2

@@ -8,6 +8,7 @@ from annotation.models import Shape
 from annotation.services import review, work
 from tests.browser.hands import Hands, stored
 from tests.factories import annotation as make
+from tests.running import wait_for
 
 
 def boxes(*, number: int) -> list[list[int]]:
@@ -62,12 +63,11 @@ def test_annotator_shows_another_persons_edits_within_two_seconds(hands, open_as
     other.press("v")
     other.drag(7, 7, 7, 17)
     other.saved()
-    hands.page.wait_for_timeout(2000)
 
-    assert corners(hands) == [[2, 12], [20, 2]]
+    wait_for(lambda: corners(hands) == [[2, 12], [20, 2]], 2, lambda: f"they see {corners(hands)}")
     hands.press("Control+z")
     expect(hands.page.locator("[data-hint]")).to_contain_text("their work stays")
-    hands.page.wait_for_timeout(400)
+    hands.page.wait_for_timeout(400)  # pause: nothing may be taken back meanwhile
     assert len(stored()) == len(hands.shapes()) == 2
 
 

@@ -105,7 +105,7 @@ def test_run_again_is_one_menu_that_explains_each_way_and_why_one_is_shut(open_a
     expect(menu.locator("#again-restore[aria-disabled=true]")).to_contain_text("It can be restored once it has ended.")
     accessible(page)
     shot(page, "run-again")
-    page.wait_for_timeout(5500)  # the head is fetched every 5 s, but not while its menu is open
+    page.wait_for_timeout(5500)  # pause: the head is fetched every 5 s, but not while its menu is open
     expect(menu).to_be_visible()
     page.locator("#again-continue").click()
     expect(page.locator("#job-continue, #job-pause").first).to_be_visible()

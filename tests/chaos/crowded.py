@@ -201,7 +201,7 @@ def _chosen(root: Path, rng: random.Random) -> Found | None:
 
 def _stand_still(target: Found, seconds: float, strikes: list[Strike]) -> None:
     if target.send(signal.SIGSTOP):
-        time.sleep(seconds)
+        time.sleep(seconds)  # pause: how long it stands still
         at = time.time()
         if target.send(signal.SIGCONT):
             strikes.append(_strike(target, "stopped", at))

@@ -135,7 +135,7 @@ def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, record) -> bo
         cluster.database.start()
     elif what == "cable":
         victim.unplug()
-        time.sleep(rng.uniform(*CABLE_S))
+        time.sleep(rng.uniform(*CABLE_S))  # pause: how long the cable is out
         victim.plug()
     else:
         acts.power_off_and_on(cluster, victim.name)

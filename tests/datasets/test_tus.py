@@ -72,7 +72,7 @@ class Site:
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_s)  # pause: how slowly a caller sends
             return messages.pop(0) if messages else {"type": "http.disconnect"}
 
         async def send(message: dict[str, Any]) -> None:

@@ -21,6 +21,6 @@ async def _close_while_waiting(connection):
     await connection.receive()
     await connection.send({"type": "websocket.accept"})
     waiting = asyncio.create_task(connection.receive())
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.1)  # pause: the other end waits by then, or will find it closed
     await connection.send({"type": "websocket.close", "code": 4404})
     assert (await waiting)["type"] == "websocket.disconnect"

@@ -157,7 +157,7 @@ def test_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
 
     job.request("pause")
     wait_for(lambda: job.state() == "paused")
-    time.sleep(1)  # the driver's figure is a mean over its last second
+    time.sleep(1)  # pause: the driver's figure is a mean over its last second
 
     assert _load(card) < 1
     assert abs(card.read()[0].memory_used_mib - before) < 8

@@ -75,7 +75,7 @@ def test_processes_stand_still_while_they_are_saved_and_go_on(boxed, image, in_t
 
     def look(*given, **more):
         values = [((upper / "a").read_text(), (upper / "b").read_text())]
-        time.sleep(0.2)
+        time.sleep(0.2)  # pause: its processes stand still
         values.append(((upper / "a").read_text(), (upper / "b").read_text()))
         seen.append(values)
         return archive_pack(*given, **more)
@@ -103,7 +103,7 @@ def test_processes_go_on_when_the_saver_is_killed(boxed, image, in_tier):
     saver = subprocess.Popen([sys.executable, "-c", code, str(run.path)], cwd=os.getcwd())
     wait_for(lambda: hold.is_held(run.path, "w"))
     stands = (run.outputs / "beat").read_text()
-    time.sleep(0.1)
+    time.sleep(0.1)  # pause: its processes stand still
     assert (run.outputs / "beat").read_text() == stands
 
     saver.kill()

@@ -347,7 +347,7 @@ def test_service_proxy_lets_a_caller_go_who_trickles(service, alice, monkeypatch
     left, sent = [b"x"] * 200, []
 
     async def receive():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.02)  # pause: how slowly a caller sends
         return {"type": "http.request", "body": left.pop(), "more_body": bool(left)}
 
     async def send(message):

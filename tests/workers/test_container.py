@@ -70,7 +70,7 @@ def test_container_paused_stands_still_and_goes_on(run):
     until(lambda: job.state() == "paused")
     before = len(job.log())
     control = (job.path / records.CONTROL).read_text()
-    time.sleep(0.3)
+    time.sleep(0.3)  # pause: it may write nothing meanwhile
     after = len(job.log())
 
     job.wish("run")

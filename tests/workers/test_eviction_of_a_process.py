@@ -267,7 +267,7 @@ def test_eviction_stops_the_run_time_and_does_not_count_the_memory(start, stub):
     evicted(run)
 
     records.write(run.path / records.LIMIT, "0.01")
-    time.sleep(1.2)  # two looks of the supervisor
+    time.sleep(1.2)  # pause: two looks of the supervisor
 
     assert run.state() == "evicted"
     run.wish("run")

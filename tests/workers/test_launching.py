@@ -138,7 +138,7 @@ def test_verdicts_judge_puts_exit_records_in_words(state, record, events, reason
 def test_launching_a_kind_that_hangs_ends_in_words_and_frees_the_cards(placed, kind, node, monkeypatch):
     monkeypatch.setattr(launching, "PREPARE_LIMIT_S", 0.2)
     job, attempt = placed(["true"])
-    kind.prepare = lambda job, attempt, run: time.sleep(60)
+    kind.prepare = lambda job, attempt, run: time.sleep(60)  # pause: far beyond what is waited for it
 
     begun = time.monotonic()
     launching.start(attempt.pk)

@@ -38,7 +38,7 @@ class Dweller:
 
     async def live(self) -> None:
         """One environment after another until the evening; each is left in order."""
-        await asyncio.sleep(self.rng.uniform(0, self.town.think_s))
+        await asyncio.sleep(self.rng.uniform(0, self.town.think_s))  # pause: somebody thinks
         await self.person.sign_in()
         while not self.town.evening.is_set():
             job = await self.move_in()

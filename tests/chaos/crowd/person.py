@@ -41,7 +41,7 @@ class Person:
 
     async def live(self) -> None:
         """Click on until the evening; an act that was begun is brought to its end."""
-        await asyncio.sleep(self.rng.uniform(0, self.town.think_s))
+        await asyncio.sleep(self.rng.uniform(0, self.town.think_s))  # pause: somebody thinks
         await self.sign_in()
         while not self.town.evening.is_set():
             await self.rng.choices(self.acts, self.weights)[0]()

@@ -85,7 +85,7 @@ class Town:
         return rng.choice(old or runs) if runs else None
 
     async def _give_up(self) -> None:
-        await asyncio.sleep(GIVE_UP_S)
+        await asyncio.sleep(GIVE_UP_S)  # pause: the end of all patience
         self.given_up.set()
 
     async def _take_census(self, operator: Person) -> None:

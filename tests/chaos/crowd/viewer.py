@@ -46,7 +46,7 @@ class Viewer:
         self.call = Caller(town.url, f"viewer{number}", token, town.ledger, self.rng, town.given_up)
 
     async def live(self) -> None:
-        await asyncio.sleep(self.rng.uniform(0, 5))
+        await asyncio.sleep(self.rng.uniform(0, 5))  # pause: somebody thinks
         while not self.town.evening.is_set():
             row = self.town.one_to_watch(self.rng)
             if row is None:
