@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from aiplatform.cli.demo import digits
+from tests.presets import outlines as drawn_outlines
 from tests.presets import symbols as drawn_symbols
 
 
@@ -22,7 +23,7 @@ def write(
 
     Args:
         images: manifest lines.
-        shapes: {"image": index, "class": index, "bbox": [x, y, w, h]}.
+        shapes: {"image": index, "class": index, "bbox": [x, y, w, h]}, and more of COCO's fields if there are any.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(classes, start=1)]
@@ -43,6 +44,7 @@ def write(
                     "bbox": shape["bbox"],
                     "area": shape["bbox"][2] * shape["bbox"][3],
                     "iscrowd": 0,
+                    **{name: value for name, value in shape.items() if name not in ("image", "class")},
                 }
                 for number, shape in enumerate(shapes, start=1)
             ],
@@ -130,6 +132,43 @@ def digits_demo(folder: Path) -> Path:
 def symbols(folder: Path, *, train: int = 260, val: int = 40) -> Path:
     """Small drawn symbols on photograph-like grounds, upright and lying, 4:3 and 16:9 (tests/presets/symbols.py)."""
     return _drawn(folder, drawn_symbols.draw({"train": train, "val": val}), list(drawn_symbols.CLASSES))
+
+
+def outlines(folder: Path, *, train: int = 260, val: int = 40, size: tuple[int, int] = drawn_outlines.SIZE) -> Path:
+    """Filled shapes with polygons around them (tests/presets/outlines.py)."""
+    made = drawn_outlines.draw({"train": train, "val": val}, size=size)
+    (folder / "images").mkdir(parents=True)
+    images, shapes = [], []
+    for number, picture in enumerate(made):
+        picture.image.save(folder / "images" / picture.name)
+        images.append(_line(picture.name, picture.image.size, picture.split))
+        shapes += [_polygon(number, drawn_outlines.CLASSES.index(name), [ring]) for name, ring in picture.outlines]
+    return write(folder, task="detection", classes=list(drawn_outlines.CLASSES), images=images, shapes=shapes)
+
+
+def nuts(source: Path, folder: Path) -> Path:
+    """The 18 photographs of dates, figs and hazelnuts with their polygons; every third is scored on."""
+    coco = json.loads((source / "trainval.json").read_text())
+    folder.mkdir(parents=True)
+    (folder / "images").symlink_to(source / "images")
+    places = {entry["id"]: place for place, entry in enumerate(coco["images"])}
+    images = [
+        _line(entry["file_name"], (entry["width"], entry["height"]), "train" if place % 3 else "val")
+        for place, entry in enumerate(coco["images"])
+    ]
+    shapes = [
+        _polygon(places[one["image_id"]], one["category_id"] - 1, one["segmentation"]) for one in coco["annotations"]
+    ]
+    return write(
+        folder, task="detection", classes=[c["name"] for c in coco["categories"]], images=images, shapes=shapes
+    )
+
+
+def _polygon(image: int, kind: int, rings: list[list[float]]) -> dict[str, Any]:
+    points = [value for ring in rings for value in ring]
+    left, top = min(points[::2]), min(points[1::2])
+    bbox = [left, top, max(points[::2]) - left, max(points[1::2]) - top]
+    return {"image": image, "class": kind, "bbox": bbox, "segmentation": rings, "attributes": {"shape": "polygon"}}
 
 
 def _drawn(folder: Path, made: list[digits.Drawing], classes: list[str]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,3 +151,9 @@ def annotated_rows(version: Version) -> list[int]:
         return []
     listed = {entry["file_name"] for entry in coco["images"]}
     return [row for row, image in enumerate(version.images) if image.path in listed]
+
+
+def corners(shapes: Iterable[Mapping[str, Any]]) -> np.ndarray:
+    """The boxes around shapes of a COCO file, without crowds: [K, 4] float32 xyxy."""
+    boxes = [(x, y, x + w, y + h) for x, y, w, h in (s["bbox"] for s in shapes if not s.get("iscrowd"))]
+    return np.array(boxes, np.float32).reshape(-1, 4)

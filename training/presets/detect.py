@@ -20,7 +20,7 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import checkpoints, data, export, image_cache, lanes, lite0, phases, view
+from . import data, export, image_cache, lanes, lite0, phases, view, warp
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
 from .ranks import Ranks, join
@@ -31,8 +31,6 @@ CANDIDATES = 300  # per class and image, before suppression
 LOWEST_SCORE = 0.02  # of what is scored
 NAMING = 0.5  # weight of telling classes apart where there is an object
 MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
-AIMED = 0.85  # share of windows that look at an object
-VISIBLE = 0.4  # an object of which less is left in the image is not trained on
 
 
 class Detection:
@@ -51,7 +49,8 @@ class Detection:
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
         self.rows, self.rows_scored = len(self.learn), 0.6 * len(self.score)
-        self.view = self._choose_view(run, ranks)
+        boxes = [self.truth[row][0] for row in self.learn]
+        self.view = view.of_training(run, self.version, self.learn, boxes, params, cores=ranks.cores())
         self.facts = {"view": dataclasses.asdict(self.view)}
         self.width, self.height, self.strides = self.view.width, self.view.height, self.view.strides
         window, whole = math.prod(self.view.window), self.width * self.height
@@ -60,7 +59,9 @@ class Detection:
             self.image_cache = image_cache.open_or_make(
                 self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=self.view.resize
             )
-        self.fitted = [self._to_input(row, boxes) for row, (boxes, _) in enumerate(self.truth)]
+        self.fitted = [
+            self.view.to_input(image, boxes) for image, (boxes, _) in zip(self.version.images, self.truth, strict=True)
+        ]
         self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
         self.places, _ = self._points(self.width, self.height)
@@ -70,20 +71,6 @@ class Detection:
             say(f"{counts}, {self.width}×{self.height}")
             for line in self.view.lines():
                 say(line)
-
-    def _choose_view(self, run: Run, ranks: Ranks) -> view.View:
-        """How images are seen: as by the training that is gone on with, else by the data and the time.
-
-        Checkpoints that do not say it are of versions that went by the data alone.
-        """
-        sizes = [(self.version.images[row].width, self.version.images[row].height) for row in self.learn]
-        boxes = [self.truth[row][0] for row in self.learn]
-        checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
-        if checkpoint:
-            described = (checkpoints.meta(checkpoint) or {}).get("view")
-            return view.choose(sizes, boxes, self.params, before=view.View.kept(described) if described else None)
-        cores = torch.get_num_threads() if self.device.type == "cpu" else view.ACCELERATED
-        return view.choose(sizes, boxes, self.params, cores=cores * ranks.world)
 
     def _points(self, width: int, height: int) -> tuple[Tensor, Tensor]:
         """Centres of the cells of all maps of an image of this size, and their strides."""
@@ -110,15 +97,6 @@ class Detection:
         weights = np.sqrt(counts.max() / counts).clip(max=MOST_WEIGHT)
         return torch.from_numpy(weights * counts.sum() / (weights * counts).sum()).float()
 
-    def _to_input(self, row: int, image_boxes: np.ndarray) -> np.ndarray:
-        """Boxes of an image's own pixels in input pixels."""
-        image = self.version.images[row]
-        if self.view.resize == "letterbox":
-            scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
-            return np.asarray(image_boxes * scale + np.array([left, top, left, top], np.float32), np.float32)
-        across, down = self.width / image.width, self.height / image.height
-        return np.asarray(image_boxes * np.array([across, down, across, down], np.float32), np.float32)
-
     def _to_image(self, row: int, input_boxes: np.ndarray) -> np.ndarray:
         """Boxes of input pixels in an image's own pixels, cut at its edge."""
         image = self.version.images[row]
@@ -134,14 +112,7 @@ class Detection:
 
     def optimizer(self) -> torch.optim.Optimizer:
         """AdamW; pretrained layers learn slower than the fresh ones."""
-        params = self.params
-        learning = [(name, p) for name, p in self.model.named_parameters() if p.requires_grad]
-        fresh = [p for name, p in learning if not (self.pretrained and name.startswith("backbone."))]
-        old = [p for name, p in learning if self.pretrained and name.startswith("backbone.")]
-        groups: list[dict[str, Any]] = [{"params": fresh, "lr": params["lr"]}]
-        if old:
-            groups.append({"params": old, "lr": params["lr"] * params["backbone_lr"]})
-        return torch.optim.AdamW(groups, weight_decay=params["weight_decay"], fused=True)
+        return lite0.optimizer(self.model, self.params, pretrained=self.pretrained)
 
     def load(self, rows: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Pixels [n, H, W, 3] uint8, boxes [n, K, 4], classes [n, K] and which of the K are real [n, K]."""
@@ -160,18 +131,7 @@ class Detection:
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
-        params = self.params
-        uniform = torch.rand(count, 8, generator=generator)
-        jitter = params["scale_jitter"]
-        mirrored = torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1)
-        light = 1 + params["light_jitter"] * (2 * uniform[:, 5:7] - 1)
-        return {
-            "flip": 1 - 2 * mirrored.float(),
-            "scale": (1 - jitter) * ((1 + jitter) / (1 - jitter)) ** uniform[:, 2],
-            "move": 2 * uniform[:, 3:5] - 1,
-            "light": light,
-            "aim": uniform[:, 7],
-        }
+        return warp.draw(self.params, generator, count)
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
         """Focal loss for the class, GIoU for the box, cross-entropy for the fit.
@@ -180,8 +140,9 @@ class Detection:
         cross-entropy between the classes does that within few steps.
         """
         pixels, boxes, classes, valid = (part.to(self.device, non_blocking=True) for part in batch)
-        images, boxes, valid = self._vary(pixels, boxes, valid, draws)
-        logits, distances, fits = (answer.float() for answer in model(images))
+        seen = warp.Warp.of(draws, self.view, boxes, valid)
+        boxes, valid = seen.boxes(boxes, valid)
+        logits, distances, fits = (answer.float() for answer in model(seen.images(pixels)))
         chosen, sides = geometry.assign(
             self.window_places,
             self.window_steps,
@@ -205,44 +166,6 @@ class Detection:
         wrong = focal(logits, wanted, self.class_weights)
         wrong = wrong + NAMING * F.cross_entropy(logits[positive], named, weight=self.class_weights, reduction="sum")
         return {"class": wrong / count, "box": (weights * (1 - giou)).sum() / count, "fit": fit / count}
-
-    def _vary(
-        self, pixels: Tensor, boxes: Tensor, valid: Tensor, draws: dict[str, Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Mirror, scale, move and relight the images, and their boxes with them; cut out the window learned from."""
-        size, window = boxes.new_tensor([self.width, self.height]), boxes.new_tensor(self.view.window)
-        zoom = draws["flip"] / draws["scale"][:, None] * window / size  # where a target pixel comes from, in -1..1
-        shift = draws["move"] * (1 - zoom.abs()).abs()
-        if self.view.windowed:
-            shift = self._aimed(shift, zoom.abs(), boxes / size.repeat(2) * 2 - 1, valid, draws)
-        theta = torch.zeros(len(pixels), 2, 3, device=pixels.device)
-        theta[:, 0, 0], theta[:, 1, 1], theta[:, :, 2] = zoom[:, 0], zoom[:, 1], shift
-        images = pixels.permute(0, 3, 1, 2).float() - image_cache.GREY_FILL
-        target = [len(images), images.shape[1], self.view.window[1], self.view.window[0]]
-        grid = F.affine_grid(theta, target, align_corners=False)
-        images = F.grid_sample(images, grid, align_corners=False)
-        contrast, brightness = draws["light"][:, :1, None, None], draws["light"][:, 1:, None, None]
-        images = ((images * contrast + image_cache.GREY_FILL) * brightness - lite0.MEAN) / lite0.STD
-        corners = boxes.reshape(*boxes.shape[:2], 2, 2) / size * 2 - 1
-        corners = ((corners - shift[:, None, None]) / zoom[:, None, None] + 1) / 2 * window
-        moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
-        cut = moved.clamp(min=0).minimum(window.repeat(2))
-        left = (cut[..., 2:] - cut[..., :2]).clamp(min=0).prod(-1)
-        whole = (moved[..., 2:] - moved[..., :2]).prod(-1)
-        return images.contiguous(memory_format=torch.channels_last), cut, valid & (left > VISIBLE * whole)
-
-    def _aimed(self, shift: Tensor, zoom: Tensor, boxes: Tensor, valid: Tensor, draws: dict[str, Tensor]) -> Tensor:
-        """Move windows so that each shows one of its image's objects somewhere; a few stay where chance put them."""
-        counts = valid.sum(1)
-        aim = draws["aim"] / AIMED  # beyond 1: not aimed
-        chosen = (aim * counts).long().clamp(max=max(boxes.shape[1] - 1, 0))
-        if not boxes.shape[1]:
-            return shift
-        box = boxes[torch.arange(len(boxes), device=boxes.device), chosen]
-        centre = (box[:, :2] + box[:, 2:]) / 2 + draws["move"] * zoom * 0.8
-        inside = (1 - zoom).clamp(min=0)
-        aimed = ((aim < 1) & (counts > 0))[:, None]
-        return torch.where(aimed, centre.clamp(-inside, inside), shift)
 
     # Scoring ------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Image cache: each image of a version decoded once into uint8 shards, which are mapped into memory.
+"""Image cache: each image of a version, or its mask, decoded once into uint8 shards, which are mapped into memory.
 
 Decoding a JPEG costs milliseconds, reading its row here a tenth of that. A cache belongs to one dataset version,
 one size and one format version; each shard appears by rename, so a killed writer costs one shard, and a lock
@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -52,25 +53,38 @@ def open_or_make(
         Refused: an image cannot be read.
     """
     content = hashlib.sha256("\n".join(f"{i.path} {i.sha256}" for i in version.images).encode()).hexdigest()[:16]
-    folder = cache / f"images{FORMAT_VERSION}-{content}-{width}x{height}x{channels}-{resize}"
-    rows = len(version.images)
+    name = f"images{FORMAT_VERSION}-{content}-{width}x{height}x{channels}-{resize}"
+
+    def decode_row(row: int) -> np.ndarray:
+        return pixels(version.folder / "images" / version.images[row].path, width, height, channels, resize)
+
+    return kept(cache, name, (len(version.images), height, width, channels), decode_row)
+
+
+def kept(
+    cache: Path, name: str, shape: tuple[int, int, int, int], decode_row: Callable[[int], np.ndarray]
+) -> ImageCache:
+    """Return the rows kept under `name`; where they are missing, `decode_row` makes each one.
+
+    Args:
+        name: of a folder in `cache`; says all that the rows depend on.
+        shape: rows, height, width, channels.
+    """
+    folder = cache / name
     if not (folder / "index.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # let go by the kernel, also when we are killed
             if not (folder / "index.json").exists():
-                _make(version, folder, width, height, channels, resize)
-    return ImageCache(folder, rows, height, width, channels)
+                _make(folder, shape, decode_row)
+    return ImageCache(folder, *shape)
 
 
-def _make(version: data.Version, folder: Path, width: int, height: int, channels: int, resize: str) -> None:
-    rows = len(version.images)
-    say(f"caching {rows} images at {width}×{height}")
+def _make(folder: Path, shape: tuple[int, int, int, int], decode_row: Callable[[int], np.ndarray]) -> None:
+    rows, height, width, channels = shape
+    what = folder.name.partition("-")[0].rstrip("0123456789")
+    say(f"caching {rows} {what} at {width}×{height}")
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
-
-    def decode_row(row: int) -> np.ndarray:
-        return pixels(version.folder / "images" / version.images[row].path, width, height, channels, resize)
-
     with ThreadPoolExecutor(threads) as pool:
         for number, (start, stop) in enumerate(_spans(rows)):
             shard = _shard(folder, number)

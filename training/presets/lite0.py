@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +27,7 @@ STAGES = (
     (6, 5, 2, 192, 4),
     (6, 3, 1, 320, 1),
 )
-CHANNELS = {8: 40, 16: 112, 32: 320}  # of the last feature map at each stride
+CHANNELS = {2: 16, 4: 24, 8: 40, 16: 112, 32: 320}  # of the last feature map at each stride
 
 
 class SameConv(nn.Conv2d):
@@ -83,7 +85,7 @@ class Block(nn.Module):
 
 
 class Lite0(nn.Module):
-    """[N, 3, H, W] → the last feature map at each of `strides` (8, 16, 32), finest first.
+    """[N, 3, H, W] → the last feature map at each of `strides` (2 to 32), finest first.
 
     Args:
         frozen_blocks: so many first blocks (and the stem) do not learn.
@@ -159,3 +161,14 @@ def pretrained_weights() -> dict[str, Tensor] | None:
 def load_pretrained(model: Lite0, weights: dict[str, Tensor]) -> None:
     """Load the part of `weights` this extractor has; a missing key is an error."""
     model.load_state_dict({key: weights[key] for key in model.state_dict()})
+
+
+def optimizer(model: nn.Module, params: Mapping[str, Any], *, pretrained: bool) -> torch.optim.Optimizer:
+    """AdamW over what learns; the layers of a pretrained `model.backbone` learn slower than the fresh ones."""
+    learning = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    fresh = [p for name, p in learning if not (pretrained and name.startswith("backbone."))]
+    old = [p for name, p in learning if pretrained and name.startswith("backbone.")]
+    groups: list[dict[str, Any]] = [{"params": fresh, "lr": params["lr"]}]
+    if old:
+        groups.append({"params": old, "lr": params["lr"] * params["backbone_lr"]})
+    return torch.optim.AdamW(groups, weight_decay=params["weight_decay"], fused=True)

@@ -15,6 +15,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+ACCELERATED = 60.0  # cores that one accelerator is worth here, at least
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -28,6 +30,10 @@ class Ranks:
     @property
     def leads(self) -> bool:
         return self.rank == 0
+
+    def cores(self) -> float:
+        """Cores that learn, over all ranks; an accelerator is worth many."""
+        return self.world * (torch.get_num_threads() if self.device.type == "cpu" else ACCELERATED)
 
     def highest(self, *figures: float) -> list[float]:
         """The largest of each figure over all ranks: one exchange, the same answer everywhere."""

@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from . import checkpoints, data, image_cache
+from .run import Run
+
 LONG_SIDE, LONGEST_SIDE = 320, 1024  # of the input, in pixels, where nobody chose a size
 SMALL_OBJECT = 16.0  # nine of ten objects are at least so large at the chosen size, where images have the pixels
 LOST_OBJECT = 8.0  # what is smaller than a cell of the finest map is hardly found
@@ -24,7 +27,6 @@ LARGE_OBJECT = 96.0  # where a quarter of the objects is larger, a coarser map h
 EPOCHS = 11  # more than so many pay less than larger images do
 FEW_IMAGES = 180  # fewer count as so many: a model needs steps, however few images they are made of
 PX_PER_CORE_S = 590_000  # learned from in a second of one CPU core, as measured; only the order of magnitude matters
-ACCELERATED = 60.0  # cores that one accelerator is worth here, at least
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,14 @@ class View:
     def windowed(self) -> bool:
         return self.window != (self.width, self.height)
 
+    def to_input(self, image: data.Image, boxes: np.ndarray) -> np.ndarray:
+        """Boxes [K, 4] of an image's own pixels in input pixels."""
+        if self.resize == "letterbox":
+            scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
+            return np.asarray(boxes * scale + np.array([left, top, left, top], np.float32), np.float32)
+        across, down = self.width / image.width, self.height / image.height
+        return np.asarray(boxes * np.array([across, down, across, down], np.float32), np.float32)
+
     def lines(self) -> Iterator[str]:
         """What people should know of it, in the job's log."""
         if self.resize == "letterbox":
@@ -62,6 +72,30 @@ class View:
         if self.lost:
             few = f"{self.lost} of {self.objects} objects are smaller than {LOST_OBJECT:g} px"
             yield f"{few} at {self.width}×{self.height} and will hardly be found: choose a larger width"
+
+
+def of_training(
+    run: Run,
+    version: data.Version,
+    learn: Sequence[int],
+    boxes: Sequence[np.ndarray],
+    params: Mapping[str, Any],
+    *,
+    cores: float,
+) -> View:
+    """How images are seen: as by the training that is gone on with, else by the data and the time.
+
+    Checkpoints that do not say it are of versions that went by the data alone.
+
+    Args:
+        learn, boxes: rows to learn from, and the boxes of each.
+    """
+    sizes = [(version.images[row].width, version.images[row].height) for row in learn]
+    checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
+    if checkpoint:
+        described = (checkpoints.meta(checkpoint) or {}).get("view")
+        return choose(sizes, boxes, params, before=View.kept(described) if described else None)
+    return choose(sizes, boxes, params, cores=cores)
 
 
 def choose(

@@ -1,0 +1,197 @@
+"""The image segmenter: a class for each pixel. Start with `python -m presets.segment`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from . import data, export, image_cache, lanes, lite0, masks, phases, segmenter, view, warp
+from .ranks import Ranks, join
+from .run import Refused, Run, refusals_without_traceback, say
+from .segment_card import CARD
+from .trainer import Trainer
+
+FORWARD = 0.4  # of learning from an image is looking at it
+
+
+class Segmentation:
+    """The task the trainer works on."""
+
+    metric = "val/miou"
+
+    def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
+        self.params, self.device = params, ranks.device
+        self.version = data.read(run.dataset_dir)
+        self.names = [str(entry["name"]) for entry in self.version.classes]
+        if len(self.names) > masks.MOST_CLASSES:
+            raise Refused(f"{len(self.names)} classes are too many: a mask tells {masks.MOST_CLASSES} apart.")
+        rows = data.annotated_rows(self.version)
+        shapes = self._shapes(rows)
+        self.learn, self.score, scored = data.split(
+            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
+        )
+        truth = [data.corners(shapes[row]) for row in range(len(self.version.images))]
+        self.view = view.of_training(
+            run, self.version, self.learn, [truth[row] for row in self.learn], {**params, "strides": "auto"},
+            cores=ranks.cores(),
+        )  # fmt: skip
+        self.facts = {"view": dataclasses.asdict(self.view)}
+        self.width, self.height = self.view.width, self.view.height
+        whole = self.width * self.height / math.prod(self.view.window)
+        self.rows, self.rows_scored = len(self.learn), FORWARD * len(self.score) * whole
+        size = {"width": self.width, "height": self.height, "resize": self.view.resize}
+        with phases.packing(run, params, ranks):
+            self.image_cache = image_cache.open_or_make(self.version, run.cache_dir, channels=3, **size)
+            self.masks = masks.open_or_make(self.version, shapes, run.cache_dir, boxes=params["boxes"], **size)
+        self.fitted = [self.view.to_input(i, b) for i, b in zip(self.version.images, truth, strict=True)]
+        self.model = self._build()
+        if ranks.leads:
+            counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
+            say(f"{counts}, {self.width}×{self.height}")
+            for line in self.view.lines():
+                say(line)
+
+    def _shapes(self, rows: list[int]) -> list[list[masks.Shape]]:
+        """The shapes of each image; refuse a version that has none to draw masks from."""
+        name = self.version.name or "The dataset"
+        shapes = masks.read(self.version) if rows else []
+        every = [shape for own in shapes for shape in own]
+        if not every:
+            raise Refused(f"{name} has no outlines yet. Annotate some images, then train.")
+        boxes = sum(masks.is_box(shape) for shape in every)
+        if self.params["boxes"] == "ignore" and boxes == len(every):
+            raise Refused(f"{name} has only boxes, and boxes=ignore leaves them out. Choose ellipse or box.")
+        if boxes:
+            instead = {"ellipse": "the ellipse in its box", "box": "its box", "ignore": "nothing"}
+            say(f"{boxes} of {len(every)} objects have no outline: {instead[self.params['boxes']]} stands for each")
+        return shapes
+
+    def _build(self) -> nn.Module:
+        torch.manual_seed(self.params["seed"])
+        params, classes = self.params, len(self.names) + 1
+        if params["architecture"] == "unet":
+            self.pretrained = False
+            return segmenter.UNet(classes, width=params["net_width"])
+        weights = lite0.pretrained_weights() if params["architecture"] == "lite0" else None
+        self.pretrained = weights is not None
+        strides = tuple(stride for stride in segmenter.STRIDES if stride >= int(params["stride"]))
+        frozen = params["frozen_blocks"] if weights else 0
+        backbone = lite0.Lite0(strides, frozen_blocks=frozen, frozen_norms=self.pretrained)
+        if weights:
+            lite0.load_pretrained(backbone, weights)
+        return segmenter.Segmenter(backbone, classes, width=params["head_width"])
+
+    # Learning -----------------------------------------------------------------------------------------------
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """AdamW; pretrained layers learn slower than the fresh ones."""
+        return lite0.optimizer(self.model, self.params, pretrained=self.pretrained)
+
+    def load(self, rows: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Pixels [n, H, W, 3] and masks [n, H, W] uint8, boxes [n, K, 4] and which of the K are real [n, K]."""
+        chosen = [self.learn[row] for row in rows]
+        boxes = torch.zeros(len(chosen), max(len(self.fitted[row]) for row in chosen), 4)
+        valid = torch.zeros(boxes.shape[:2], dtype=torch.bool)
+        for place, row in enumerate(chosen):
+            count = len(self.fitted[row])
+            boxes[place, :count], valid[place, :count] = torch.from_numpy(self.fitted[row]), True
+        pixels = torch.from_numpy(self.image_cache.rows(chosen))
+        return pixels, torch.from_numpy(self.masks.rows(chosen)[..., 0]), boxes, valid
+
+    def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
+        """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
+        return warp.draw(self.params, generator, count)
+
+    def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        """Cross-entropy of the pixels, and Dice: how little of each class an image shows is covered."""
+        pixels, truth, boxes, valid = (part.to(self.device, non_blocking=True) for part in batch)
+        seen = warp.Warp.of(draws, self.view, boxes, valid)
+        logits = segmenter.enlarged(model(seen.images(pixels)), *self.view.window)
+        wrong, uncovered = segmenter.losses(logits, seen.masks(truth))
+        return {"pixels": wrong, "dice": self.params["dice"] * uncovered}
+
+    # Scoring ------------------------------------------------------------------------------------------------
+
+    def images(self, rows: list[int]) -> Tensor:
+        """Normalised images [n, 3, H, W] as the finished model sees them."""
+        pixels = torch.from_numpy(self.image_cache.rows(rows)).to(self.device).permute(0, 3, 1, 2)
+        return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
+
+    @torch.inference_mode()
+    def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
+        """Overlap of what is there with what was answered, over all pixels of these images at input size."""
+        model.eval()
+        mine = rows[ranks.rank :: ranks.world]
+        on_cpu = self.device.type == "cpu"
+        at_once = 1 if on_cpu else 16
+        classes = len(self.names) + 1
+
+        def counted(start: int) -> np.ndarray:
+            some = mine[start : start + at_once]
+            with torch.inference_mode():
+                logits = segmenter.enlarged(model(self.images(some)), self.width, self.height)
+                answers = logits.argmax(1).cpu().numpy()
+            return pairs(self.masks.rows(some)[..., 0], answers, classes)
+
+        starts = range(0, len(mine), at_once)
+        counts = lanes.for_scoring().map(counted, starts) if on_cpu else [counted(start) for start in starts]
+        return figures(sum(ranks.gather(counts), np.zeros((classes, classes), np.int64)), self.names)
+
+    # Giving back --------------------------------------------------------------------------------------------
+
+    def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
+        """Write the finished model; its logits are coarser than its input, which is for the reader to enlarge."""
+        about = {
+            "task": CARD.task,
+            "architecture": self.params["architecture"],
+            "preset": CARD.name,
+            "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
+            "input": {
+                "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
+                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": self.view.resize,
+            },
+            "output": {"logits": "logits"},
+            "metrics": figures,
+            "params": self.params,
+        }  # fmt: skip
+        export.write(model, folder, outputs=("logits",), samples=self.images(self.score[:8]), about=about)
+
+
+def pairs(truth: np.ndarray, answers: np.ndarray, classes: int) -> np.ndarray:
+    """How many pixels of each class [rows] were answered as each class [columns]; ignored ones count nowhere."""
+    known = truth != masks.IGNORED
+    both = truth[known].astype(np.int64) * classes + answers[known]
+    return np.bincount(both, minlength=classes**2).reshape(classes, classes)
+
+
+def figures(counts: np.ndarray, names: list[str]) -> dict[str, float]:
+    """Mean IoU over the ground and all classes that are there, the share of right pixels, and the IoU of each class."""
+    there, right = counts.sum(1), counts.diagonal()
+    iou = right / np.maximum(there + counts.sum(0) - right, 1)
+    found = {
+        "val/miou": float(iou[there > 0].mean()) if there.any() else 0.0,
+        "val/pixel_accuracy": float(right.sum() / max(there.sum(), 1)),
+    }
+    return found | {f"val/iou/{n}": float(iou[p]) for p, n in enumerate(names, start=1) if there[p]}
+
+
+def main() -> int:
+    """Train as the environment says; return the exit code."""
+    run = Run.from_environment()
+    params = CARD.read(run.params())
+    ranks = join()
+    try:
+        return Trainer(Segmentation(run, params, ranks), run, params, ranks).train()
+    finally:
+        ranks.leave()
+
+
+if __name__ == "__main__":
+    with refusals_without_traceback():
+        raise SystemExit(main())

@@ -1,0 +1,99 @@
+"""Random views of a batch: mirrored, scaled, moved, cut out, relit. Boxes and masks go where their image goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from . import image_cache, lite0
+from .masks import IGNORED
+from .view import View
+
+AIMED = 0.85  # share of windows that look at an object
+VISIBLE = 0.4  # an object of which less is left in the image is not trained on
+
+
+def draw(params: Mapping[str, Any], generator: torch.Generator, count: int) -> dict[str, Tensor]:
+    """How each of `count` images is mirrored, scaled, moved and lit, and which object a window looks at."""
+    uniform = torch.rand(count, 8, generator=generator)
+    jitter = params["scale_jitter"]
+    mirrored = torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1)
+    light = 1 + params["light_jitter"] * (2 * uniform[:, 5:7] - 1)
+    return {
+        "flip": 1 - 2 * mirrored.float(),
+        "scale": (1 - jitter) * ((1 + jitter) / (1 - jitter)) ** uniform[:, 2],
+        "move": 2 * uniform[:, 3:5] - 1,
+        "light": light,
+        "aim": uniform[:, 7],
+    }
+
+
+@dataclass(frozen=True)
+class Warp:
+    """Where each image of a batch is seen from. `zoom` and `shift` [N, 2] lead from target to source, in -1..1."""
+
+    zoom: Tensor
+    shift: Tensor
+    light: Tensor  # contrast and brightness [N, 2]
+    size: Tensor  # width and height of the input
+    window: Tensor  # of what is cut out
+
+    @classmethod
+    def of(cls, draws: Mapping[str, Tensor], view: View, boxes: Tensor, valid: Tensor) -> Warp:
+        """From what `draw` gave; windows look at `boxes` [N, K, 4], of which those in `valid` [N, K] are real."""
+        size, window = boxes.new_tensor([view.width, view.height]), boxes.new_tensor(view.window)
+        zoom = draws["flip"] / draws["scale"][:, None] * window / size
+        shift = draws["move"] * (1 - zoom.abs()).abs()
+        if view.windowed:
+            shift = _aimed(shift, zoom.abs(), boxes / size.repeat(2) * 2 - 1, valid, draws)
+        return cls(zoom, shift, draws["light"], size, window)
+
+    def images(self, pixels: Tensor) -> Tensor:
+        """Normalised images [N, 3, h, w] of pixels [N, H, W, 3]; what lies outside is grey."""
+        images = pixels.permute(0, 3, 1, 2).float() - image_cache.GREY_FILL
+        images = F.grid_sample(images, self._grid(len(pixels)), align_corners=False)
+        contrast, brightness = self.light[:, :1, None, None], self.light[:, 1:, None, None]
+        images = ((images * contrast + image_cache.GREY_FILL) * brightness - lite0.MEAN) / lite0.STD
+        return images.contiguous(memory_format=torch.channels_last)
+
+    def masks(self, masks: Tensor) -> Tensor:
+        """Classes [N, h, w] of the pixels of `images`, from masks [N, H, W]; what lies outside is ignored."""
+        moved = F.grid_sample(
+            masks[:, None].float() - IGNORED, self._grid(len(masks)), mode="nearest", align_corners=False
+        )
+        return (moved[:, 0] + IGNORED).round().long()
+
+    def boxes(self, boxes: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        """Boxes [N, K, 4] in pixels of `images`, cut at their edges, and which of them still show an object."""
+        corners = boxes.reshape(*boxes.shape[:2], 2, 2) / self.size * 2 - 1
+        corners = ((corners - self.shift[:, None, None]) / self.zoom[:, None, None] + 1) / 2 * self.window
+        moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
+        cut = moved.clamp(min=0).minimum(self.window.repeat(2))
+        left = (cut[..., 2:] - cut[..., :2]).clamp(min=0).prod(-1)
+        whole = (moved[..., 2:] - moved[..., :2]).prod(-1)
+        return cut, valid & (left > VISIBLE * whole)
+
+    def _grid(self, count: int) -> Tensor:
+        theta = torch.zeros(count, 2, 3, device=self.zoom.device)
+        theta[:, 0, 0], theta[:, 1, 1], theta[:, :, 2] = self.zoom[:, 0], self.zoom[:, 1], self.shift
+        width, height = (int(side) for side in self.window)
+        return F.affine_grid(theta, [count, 1, height, width], align_corners=False)
+
+
+def _aimed(shift: Tensor, zoom: Tensor, boxes: Tensor, valid: Tensor, draws: Mapping[str, Tensor]) -> Tensor:
+    """Move windows so that each shows one of its image's objects somewhere; a few stay where chance put them."""
+    counts = valid.sum(1)
+    aim = draws["aim"] / AIMED  # beyond 1: not aimed
+    chosen = (aim * counts).long().clamp(max=max(boxes.shape[1] - 1, 0))
+    if not boxes.shape[1]:
+        return shift
+    box = boxes[torch.arange(len(boxes), device=boxes.device), chosen]
+    centre = (box[:, :2] + box[:, 2:]) / 2 + draws["move"] * zoom * 0.8
+    inside = (1 - zoom).clamp(min=0)
+    aimed = ((aim < 1) & (counts > 0))[:, None]
+    return torch.where(aimed, centre.clamp(-inside, inside), shift)
