@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from inference.task_kinds.classification import CLASSIFICATION
 from inference.task_kinds.detection import DETECTION
+from inference.task_kinds.segmentation import SEGMENTATION
 from inference.task_kinds.served import ServedTask
 
-TASKS: dict[str, ServedTask] = {task.name: task for task in (DETECTION, CLASSIFICATION)}
+TASKS: dict[str, ServedTask] = {task.name: task for task in (DETECTION, CLASSIFICATION, SEGMENTATION)}

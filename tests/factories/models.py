@@ -22,7 +22,12 @@ def model_version(
 ) -> ModelVersion:
     """A version of a tiny model with its files in place."""
     folder = tmp_path / f"{name}-{task}"
-    {"detection": tiny.detector, "classification": tiny.classifier, "tensor": tiny.identity}[task](folder)
+    {
+        "detection": tiny.detector,
+        "classification": tiny.classifier,
+        "segmentation": tiny.segmenter,
+        "tensor": tiny.identity,
+    }[task](folder)
     archive = zipped(folder, tmp_path / f"{name}-{task}.zip")
     return registry.register_upload(
         user=owner, archive=archive, filename=archive.name, name=name, visibility=visibility, model=model

@@ -43,7 +43,8 @@ def dataset_version(
 def evaluation(owner: User, tmp_path: Path, *, task: str = "detection", seed: int = 0) -> Evaluation:
     """Of a tiny model of this task, on a version made for it."""
     model = factory.model_version(owner, tmp_path, name=f"net_{task}", task=task)
-    return judged(owner, model, dataset_version(owner, tmp_path / f"data-{task}", task=task, seed=seed))
+    carried = "classification" if task == "classification" else "detection"
+    return judged(owner, model, dataset_version(owner, tmp_path / f"data-{task}", task=carried, seed=seed))
 
 
 def judged(owner: User, model: ModelVersion, data: DatasetVersion) -> Evaluation:

@@ -74,6 +74,29 @@ def detector(directory: Path, size: int = 64, cell: int = 8) -> Path:
     return write(directory, helper.make_graph(nodes, "cells", [images], out, constants))
 
 
+def segmenter(directory: Path, size: int = 64, cell: int = 4, resize: str = "stretch") -> Path:
+    """Each cell is of the colour that fills most of it, or ground where none fills 30 % of it."""
+    weights = np.concatenate([np.zeros((1, 3)), np.eye(3)]).astype(np.float32)[..., None, None]
+    nodes = [
+        helper.make_node("AveragePool", ["images"], ["pooled"], kernel_shape=[cell] * 2, strides=[cell] * 2),
+        helper.make_node("Conv", ["pooled", "weights", "bias"], ["logits"]),
+    ]
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 4, size // cell, size // cell])
+    constants = [
+        numpy_helper.from_array(10 * weights, "weights"),
+        numpy_helper.from_array(np.array([3, 0, 0, 0], np.float32), "bias"),
+    ]
+    describe(
+        directory,
+        task="segmentation",
+        classes=COLOURS,
+        input={**input_of(size, mean=[0, 0, 0], std=[255, 255, 255]), "resize": resize},
+        output={"logits": "logits"},
+    )
+    return write(directory, helper.make_graph(nodes, "colours", [images], [logits], constants))
+
+
 def input_of(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:
     return {
         "name": "images", "height": size, "width": size, "channels": 3, "dtype": "float32", "layout": "NCHW",

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.presets import versions
-from training.presets import detect, detect_card, image_cache, run, view
+from training.presets import detect, detect_card, image_cache, run, view, warp
 from training.presets.ranks import Ranks
 
 AUTO = {"width": 0, "height": 0, "resize": "auto", "strides": "auto", "budget_minutes": 0}
@@ -111,7 +111,8 @@ def test_detection_windows_show_objects_where_their_boxes_say(symbols):
     draws["light"] = torch.ones(4, 2)
     draws["aim"] = torch.zeros(4)  # all look at an object
 
-    seen, moved, shown = symbols._vary(pixels, found, valid, draws)
+    sight = warp.Warp.of(draws, symbols.view, found, valid)
+    seen, (moved, shown) = sight.images(pixels), sight.boxes(found, valid)
 
     assert seen.shape[-2:] == (320, 320)
     assert shown.any(1).all()  # none looks at nothing
@@ -123,7 +124,9 @@ def test_detection_windows_show_objects_where_their_boxes_say(symbols):
 def test_detection_scores_and_answers_in_pixels_of_letterboxed_images(symbols):
     for row in symbols.score:
         own = symbols.truth[row][0]
-        assert np.allclose(symbols._to_image(row, symbols._to_input(row, own)), own, atol=0.1)
+        assert np.allclose(
+            symbols._to_image(row, symbols.view.to_input(symbols.version.images[row], own)), own, atol=0.1
+        )
     answering = symbols._answering(symbols.model)
     places, _scores = answering(symbols.images(symbols.score[:1]))
     assert places.shape[1] == len(symbols.places)

@@ -114,7 +114,7 @@ class Segmentation:
         seen = warp.Warp.of(draws, self.view, boxes, valid)
         logits = segmenter.enlarged(model(seen.images(pixels)), *self.view.window)
         wrong, uncovered = segmenter.losses(logits, seen.masks(truth))
-        return {"pixels": wrong, "dice": self.params["dice"] * uncovered}
+        return {"pixel_loss": wrong, "dice_loss": self.params["dice"] * uncovered}
 
     # Scoring ------------------------------------------------------------------------------------------------
 

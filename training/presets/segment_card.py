@@ -23,11 +23,11 @@ CARD = Preset(
               "whole box, or nothing: then its pixels are left out.", "", choices=("ellipse", "box", "ignore")),
         Param("backbone_lr", "float", 0.3, "Learning rate of the pretrained layers as a share of lr.", "", 0, 1,
               advanced=True),
-        Param("frozen_blocks", "int", 1, "So many first blocks of a pretrained backbone do not learn.", "", 0, 16,
+        Param("frozen_blocks", "int", 3, "So many first blocks of a pretrained backbone do not learn.", "", 0, 16,
               advanced=True),
         Param("stride", "str", "2", "Pixels of the input to one of the answer, along each side: 4 is faster, 2 "
               "follows outlines more closely. The U-Net answers at 2.", "", choices=("2", "4"), advanced=True),
-        Param("head_width", "int", 48, "Channels of the layers that put the backbone's maps together.", "", 16, 512,
+        Param("head_width", "int", 32, "Channels of the layers that put the backbone's maps together.", "", 16, 512,
               advanced=True),
         Param("net_width", "int", 16, "Channels of the U-Net's first layer.", "", 8, 128, advanced=True),
         Param("dice", "float", 1.0, "Weight of the overlap with each class, beside the cross-entropy of the pixels.",

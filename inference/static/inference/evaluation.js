@@ -1,6 +1,7 @@
 // An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
 import { grouped, t } from "../base/i18n.js";
+import { drawConfusion } from "./confusion.js";
 import { alongRecall, meanRates, rates } from "./rates.js";
 
 const data = JSON.parse(document.getElementById("evaluation-data").textContent);
@@ -195,62 +196,5 @@ function bestOf() {
   return means.reduce((best, one, i) => (one.f1 > means[best].f1 + 1e-12 ? i : best), 0);
 }
 
-// ---- confusion matrix ---------------------------------------------------------------------------------------
-function drawConfusion() {
-  const { labels, matrix } = data.confusion;
-  const names = labels.map((label) => label || t("background"));
-  const target = document.getElementById("confusion");
-  const head = document.createElement("thead");
-  const headRow = head.insertRow();
-  headRow.append(document.createElement("td"));
-  for (const name of names) headRow.append(header(name, "col"));
-  const body = document.createElement("tbody");
-  matrix.forEach((row, truth) => {
-    const total = row.reduce((sum, value) => sum + value, 0);
-    const tr = body.insertRow();
-    tr.append(header(names[truth], "row"));
-    row.forEach((count, answer) => {
-      const td = tr.insertCell();
-      if (data.confusion.background && truth === labels.length - 1 && answer === truth) return;
-      td.append(cell(count, total, truth, answer, names));
-    });
-  });
-  target.replaceChildren(head, body);
-}
-
-function header(text, scope) {
-  const th = document.createElement("th");
-  th.scope = scope;
-  th.textContent = text;
-  th.title = text;
-  return th;
-}
-
-function cell(count, total, truth, answer, names) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = String(count);
-  button.disabled = count === 0;
-  button.title = t("%(truth)s answered as %(answer)s: %(count)s", { truth: names[truth], answer: names[answer], count });
-  button.setAttribute("aria-label", button.title);
-  button.setAttribute("aria-pressed", "false");
-  if (count) {
-    const depth = Math.min(4, Math.max(1, Math.ceil((4 * count) / Math.max(total, 1))));
-    button.className = `${truth === answer ? "right" : "wrong"}-${depth}`;
-  }
-  button.addEventListener("click", () => showCell(button, `${truth},${answer}`));
-  return button;
-}
-
-function showCell(button, key) {
-  const was = button.getAttribute("aria-pressed") === "true";
-  for (const other of document.querySelectorAll("#confusion [aria-pressed=true]")) other.setAttribute("aria-pressed", "false");
-  button.setAttribute("aria-pressed", String(!was));
-  const gallery = document.getElementById("gallery");
-  const address = was ? String(gallery.dataset.url) : `${gallery.dataset.url}?cell=${encodeURIComponent(key)}`;
-  htmx.ajax("GET", address, { target: "#gallery", swap: "innerHTML" });
-  if (!was) document.getElementById("images").scrollIntoView({ block: "start" });
-}
-
-drawConfusion();
+drawConfusion(data.confusion);
 moveTo(bestOf());

@@ -34,6 +34,12 @@ const KEYS = {
   "val/ap": () => t("AP on validation"),
   "val/ap50": () => t("AP50 on validation"),
   "val/ap75": () => t("AP75 on validation"),
+  "train/pixel_loss": () => t("Pixel loss in training"),
+  "train/dice_loss": () => t("Dice loss in training"),
+  "val/miou": () => t("mIoU on validation"),
+  "val/iou": () => t("IoU on validation"),
+  "val/pixel_accuracy": () => t("Pixel accuracy on validation"),
+  "test/miou": () => t("mIoU on test"),
   "test/ap": () => t("AP on test"),
   "test/ap50": () => t("AP50 on test"),
   "test/accuracy": () => t("Accuracy on test"),
@@ -43,7 +49,7 @@ const KEYS = {
 export function groupOf(key) {
   if (key.startsWith("system/")) return key.replace(/^system\/node\d+\//, "system/").replace(/gpu\d+_/, "gpu_");
   const [split, figure, ...part] = key.split("/");
-  if (part.length && /^ap\d*$/.test(figure)) return `${split}/${figure}`; // one curve per class
+  if (part.length && /^(ap\d*|iou)$/.test(figure)) return `${split}/${figure}`; // one curve per class
   const name = key.split("/").pop();
   return /^ap\d*$/.test(name) ? "ap" : name;
 }

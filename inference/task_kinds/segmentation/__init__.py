@@ -1,0 +1,37 @@
+"""Segmentation at work: a mask for each class, scored pixel by pixel."""
+
+from __future__ import annotations
+
+from inference.task_kinds.segmentation.answer import ANSWER
+from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+
+PAGES = Pages(
+    figures=(
+        Figure("miou", "mIoU", "Mean overlap of background and classes with what is there"),
+        Figure("dice", "Dice", "Mean over background and classes"),
+        Figure("pixel_accuracy", "Pixel accuracy", "Share of pixels whose class is right"),
+        Figure("mean_accuracy", "Mean accuracy", "Share of right pixels, mean over background and classes"),
+    ),
+    headline=("miou",),
+    sections=(
+        "inference/task_kinds/segmentation/_classes.html",
+        "inference/results/_confusion.html",
+        "inference/results/_images.html",
+    ),
+    script="inference/task_kinds/segmentation_evaluation.js",
+    caption="inference/task_kinds/segmentation/_caption.html",
+    overlay="inference/task_kinds/segmentation/_overlay.html",
+    legend="inference/task_kinds/segmentation/_legend.html",
+    try_script="inference/task_kinds/segmentation.js",
+    try_controls="inference/task_kinds/segmentation/_try_controls.html",
+    snippet='for found in answer.json()["predictions"]:\n'
+    '    print(found["name"], found["share"], found["mask"])  # mask: COCO runs, for pycocotools.mask.decode',
+)
+
+SEGMENTATION = ServedTask(
+    name="segmentation",
+    data=(SHAPES,),
+    answer=ANSWER,
+    scoring="inference.task_kinds.segmentation.scoring",
+    pages=PAGES,
+)
