@@ -12,7 +12,7 @@ test("runs of a compressed mask are read, also where one is shorter than the one
 
 test("runs of many pixels take several letters", () => {
   // 300×200: rows 100 to 249 of columns 50 to 119, rows 10 to 19 of column 150
-  const lengths = lengthsOf("lg>f4f4" + "0".repeat(137) + "^f8dKPi5");
+  const lengths = lengthsOf(`lg>f4f4${"0".repeat(137)}^f8dKPi5`);
 
   assert.deepEqual(lengths.slice(0, 3), [15100, 150, 150]);
   assert.equal(lengths.at(-2), 10);
