@@ -45,10 +45,14 @@ class Segmentation:
         self.width, self.height = self.view.width, self.view.height
         whole = self.width * self.height / math.prod(self.view.window)
         self.rows, self.rows_scored = len(self.learn), FORWARD * len(self.score) * whole
-        size = {"width": self.width, "height": self.height, "resize": self.view.resize}
+        width, height, resize = self.width, self.height, self.view.resize
         with phases.packing(run, params, ranks):
-            self.image_cache = image_cache.open_or_make(self.version, run.cache_dir, channels=3, **size)
-            self.masks = masks.open_or_make(self.version, shapes, run.cache_dir, boxes=params["boxes"], **size)
+            self.image_cache = image_cache.open_or_make(
+                self.version, run.cache_dir, width=width, height=height, channels=3, resize=resize
+            )
+            self.masks = masks.open_or_make(
+                self.version, shapes, run.cache_dir, width=width, height=height, resize=resize, boxes=params["boxes"]
+            )
         self.fitted = [self.view.to_input(i, b) for i, b in zip(self.version.images, truth, strict=True)]
         self.model = self._build()
         if ranks.leads:
