@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.utils.timezone import now
 
+from inference.evaluator.run import Run
 from inference.models import Service
 from workers.models import Attempt, Job
 from workers.proxy import endpoints
@@ -22,3 +25,19 @@ def running_at(monkeypatch, service: Service, port: int) -> None:
     bring(service.job, "running")
     service.refresh_from_db()
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", port) if job.pk == service.job_id else None)
+
+
+def a_run(folder: Path, model: Path, dataset: Path, **params: object) -> Run:
+    """An evaluation's run directory, without a job."""
+    for name in ("outputs", "checkpoints"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return Run(
+        model=model,
+        dataset=dataset,
+        outputs=folder / "outputs",
+        checkpoints=folder / "checkpoints",
+        resume_from=None,
+        metrics=folder / "metrics.jsonl",
+        control=folder / "control",
+        params={"split": "test", **params},
+    )

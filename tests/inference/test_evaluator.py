@@ -14,21 +14,7 @@ from inference.evaluator.run import Run
 from inference.server.spec import ModelClass
 from inference.task_kinds.detection import scoring as detection
 from tests.inference import tiny, versions
-
-
-def a_run(folder, model, dataset, **params):
-    for name in ("outputs", "checkpoints"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    return Run(
-        model=model,
-        dataset=dataset,
-        outputs=folder / "outputs",
-        checkpoints=folder / "checkpoints",
-        resume_from=None,
-        metrics=folder / "metrics.jsonl",
-        control=folder / "control",
-        params={"split": "test", **params},
-    )
+from tests.inference.running import a_run
 
 
 @pytest.fixture

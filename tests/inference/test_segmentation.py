@@ -25,7 +25,7 @@ from inference.services import serving
 from inference.task_kinds.segmentation import runs, scoring, truth_maps
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
-from tests.inference.test_evaluator import a_run
+from tests.inference.running import a_run
 
 RED, GREEN = 11, 12  # class ids of tests/inference/versions.py
 
@@ -118,7 +118,7 @@ def test_truth_map_draws_smaller_shapes_upon_larger_ones_and_leaves_crowds_out()
     assert drawn[15, 2] == truth_maps.GROUND
 
 
-@pytest.mark.parametrize(("boxes", "corner", "centre"), [("ellipse", 0, 1), ("box", 1, 1), ("ignore", 255, 255)])
+@pytest.mark.parametrize(("boxes", "corner", "centre"), [("ellipse", 0, 1), ("whole", 1, 1), ("ignore", 255, 255)])
 def test_truth_map_lets_something_stand_for_a_box(boxes, corner, centre):
     box = shape(RED, 2, 2, 16, 16, attributes={"shape": "bbox"})
 
@@ -135,7 +135,7 @@ def test_truth_map_reads_masks_of_both_kinds_of_runs():
     item = {"category_id": RED, "bbox": [5, 3, 20, 6], "area": 120}
 
     for counts in (runs.encode(mask), plain):
-        drawn = truth_maps.draw([{**item, "segmentation": counts}], (30, 20), {RED: 1}, boxes="box")
+        drawn = truth_maps.draw([{**item, "segmentation": counts}], (30, 20), {RED: 1}, boxes="whole")
         assert ((drawn == 1) == mask).all()
 
 
@@ -188,9 +188,9 @@ def test_evaluator_scores_masks_that_are_the_truth_one(tmp_path):
     lines = []
     for sample in known.samples:
         own = [a for a in known.coco["annotations"] if a["image_id"] == sample.id]
-        drawn = truth_maps.draw(own, (128, 128), {11: 11, 12: 12, 13: 13}, boxes="box")
+        drawn = truth_maps.draw(own, (128, 128), {11: 11, 12: 12, 13: 13}, boxes="whole")
         masks = [{"class_id": n, "score": 1, "mask": runs.encode(drawn == n)} for n in (11, 12, 13)]
-        lines.append({"path": sample.path, "id": sample.id, "boxes": "box", "masks": masks})
+        lines.append({"path": sample.path, "id": sample.id, "boxes": "whole", "masks": masks})
 
     found, images = scoring.evaluate(known, lines)
 
@@ -200,7 +200,7 @@ def test_evaluator_scores_masks_that_are_the_truth_one(tmp_path):
 
 def test_evaluator_scores_a_segmenter_that_finds_nothing_by_the_ground_alone(tmp_path):
     known = truth.read(versions.detection(tmp_path), "test")
-    lines = [{"path": s.path, "id": s.id, "boxes": "box", "masks": []} for s in known.samples]
+    lines = [{"path": s.path, "id": s.id, "boxes": "whole", "masks": []} for s in known.samples]
 
     found, _images = scoring.evaluate(known, lines)
 

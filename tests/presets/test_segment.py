@@ -50,7 +50,7 @@ def test_masks_are_drawn_at_the_wanted_size_with_smaller_shapes_on_top(tmp_path)
     version = data.read(folder)
 
     made = masks.open_or_make(
-        version, masks.read(version), tmp_path / "cache", width=80, height=80, resize="letterbox", boxes="box"
+        version, masks.read(version), tmp_path / "cache", width=80, height=80, resize="letterbox", boxes="whole"
     )
 
     drawn = made.rows([0])[0, ..., 0]
@@ -60,7 +60,7 @@ def test_masks_are_drawn_at_the_wanted_size_with_smaller_shapes_on_top(tmp_path)
     assert drawn[20 + 38, 70] == masks.GROUND
 
 
-@pytest.mark.parametrize(("boxes", "corner", "centre"), [("ellipse", 0, 1), ("box", 1, 1), ("ignore", 255, 255)])
+@pytest.mark.parametrize(("boxes", "corner", "centre"), [("ellipse", 0, 1), ("whole", 1, 1), ("ignore", 255, 255)])
 def test_masks_let_something_stand_for_a_box(boxes, corner, centre):
     box = shape(1, 2, 2, 16, 16, attributes={"shape": "bbox"})
 
@@ -72,7 +72,7 @@ def test_masks_let_something_stand_for_a_box(boxes, corner, centre):
 def test_masks_leave_out_crowds_but_not_what_is_outlined_in_them():
     shapes = [shape(1, 0, 0, 20, 20, iscrowd=1), shape(2, 5, 5, 5, 5)]
 
-    drawn = masks.draw(shapes, (20, 20), (20, 20), INDEX, boxes="box")
+    drawn = masks.draw(shapes, (20, 20), (20, 20), INDEX, boxes="whole")
 
     assert (drawn[1, 1], drawn[7, 7]) == (masks.IGNORED, 2)
 
@@ -82,8 +82,8 @@ def test_masks_read_runs_and_outlines_of_several_rings_alike():
     runs = coco_masks.merge(coco_masks.frPyObjects(rings, 20, 20))
     given = {**shape(1, 2, 2, 16, 16), "segmentation": rings}
 
-    drawn = masks.draw([given], (20, 20), (40, 40), INDEX, boxes="box")
-    from_runs = masks.draw([{**given, "segmentation": runs}], (20, 20), (40, 40), INDEX, boxes="box")
+    drawn = masks.draw([given], (20, 20), (40, 40), INDEX, boxes="whole")
+    from_runs = masks.draw([{**given, "segmentation": runs}], (20, 20), (40, 40), INDEX, boxes="whole")
 
     assert (drawn == 1).sum() == (from_runs == 1).sum() == 2 * 12 * 12
     assert drawn[20, 20] == masks.GROUND
@@ -178,12 +178,12 @@ def test_segment_preset_refuses_a_version_it_can_draw_no_masks_from(tmp_path):
 
     with pytest.raises(Refused, match=r"bare has no outlines yet\. Annotate some images, then train"):
         task(bare, tmp_path / "cache")
-    with pytest.raises(Refused, match=r"boxed has only boxes.*Choose ellipse or box"):
+    with pytest.raises(Refused, match=r"boxed has only boxes.*Choose ellipse or whole"):
         task(boxed, tmp_path / "cache", boxes="ignore")
 
 
 def test_segment_preset_says_what_stands_for_boxes(tmp_path, capsys):
-    task(versions.squares(tmp_path / "boxed", train=2, val=1), tmp_path / "cache", boxes="box")
+    task(versions.squares(tmp_path / "boxed", train=2, val=1), tmp_path / "cache", boxes="whole")
 
     assert "6 of 6 objects have no outline: its box stands for each" in capsys.readouterr().out
 

@@ -58,7 +58,7 @@ def open_or_make(
     """The masks of all images at this size, [H, W, 1], drawn first where they are missing.
 
     Args:
-        boxes: what stands for an object that has only a box: "ellipse" in it, the whole "box", or "ignore".
+        boxes: what stands for an object that has only a box: the "ellipse" in it, the "whole" box, or "ignore": nothing.
     """
     content = [[(i.path, i.width, i.height) for i in version.images], sorted(version.class_index.items()), shapes]
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -87,7 +87,7 @@ def draw(
     across, down = target[0] / size[0], target[1] / size[1]
     hidden = [shape for shape in shapes if shape.get("iscrowd") or (boxes == "ignore" and is_box(shape))]
     for shape in hidden:
-        mask[_covered(shape, across, down, target, "box")] = IGNORED
+        mask[_covered(shape, across, down, target, "whole")] = IGNORED
     for shape in shapes:
         if not any(shape is one for one in hidden):
             mask[_covered(shape, across, down, target, boxes)] = index[shape["category_id"]] + 1

@@ -70,9 +70,9 @@ class Segmentation:
             raise Refused(f"{name} has no outlines yet. Annotate some images, then train.")
         boxes = sum(masks.is_box(shape) for shape in every)
         if self.params["boxes"] == "ignore" and boxes == len(every):
-            raise Refused(f"{name} has only boxes, and boxes=ignore leaves them out. Choose ellipse or box.")
+            raise Refused(f"{name} has only boxes, and boxes=ignore leaves them out. Choose ellipse or whole.")
         if boxes:
-            instead = {"ellipse": "the ellipse in its box", "box": "its box", "ignore": "nothing"}
+            instead = {"ellipse": "the ellipse in its box", "whole": "its box", "ignore": "nothing"}
             say(f"{boxes} of {len(every)} objects have no outline: {instead[self.params['boxes']]} stands for each")
         return shapes
 

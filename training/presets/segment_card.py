@@ -20,7 +20,7 @@ CARD = Preset(
               choices=("lite0", "lite0-scratch", "unet")),
         *common(batch=4, rate=3e-3, decay=1e-3, ema=0.998, warmup=0.03, anneal="cosine", resize="auto"),
         Param("boxes", "str", "ellipse", "What stands for an object that has only a box: the ellipse in it, the "
-              "whole box, or nothing: then its pixels are left out.", "", choices=("ellipse", "box", "ignore")),
+              "whole box, or nothing: then its pixels are left out.", "", choices=("ellipse", "whole", "ignore")),
         Param("backbone_lr", "float", 0.3, "Learning rate of the pretrained layers as a share of lr.", "", 0, 1,
               advanced=True),
         Param("frozen_blocks", "int", 3, "So many first blocks of a pretrained backbone do not learn.", "", 0, 16,

@@ -10,7 +10,7 @@ from training.task_kinds.task import Task
 TASK = Task(
     name="segmentation",
     label=_("Segmentation"),
-    icon="polygon",
+    icon="image",
     data=(SHAPES,),
     refusal=_("%(preset)s needs polygons, masks or boxes; %(version)s has: %(labels)s."),
     preset="segment",

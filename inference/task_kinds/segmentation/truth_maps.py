@@ -23,7 +23,7 @@ def draw(
 
     Args:
         index: class id → number on the map, from 1.
-        boxes: what stands for an object that has only a box: "ellipse", "box" or "ignore".
+        boxes: what stands for an object that has only a box: "ellipse", "whole" or "ignore".
     """
     drawn = np.full((size[1], size[0]), GROUND, np.uint8)
     known = [one for one in annotations if one["category_id"] in index and min(one["bbox"][2:]) > 0]
@@ -31,7 +31,7 @@ def draw(
     hidden = [bool(one.get("iscrowd")) or (boxes == "ignore" and is_box(one)) for one in known]
     for one, hides in zip(known, hidden, strict=True):
         if hides:
-            drawn[_covered(one, size, "box")] = IGNORED
+            drawn[_covered(one, size, "whole")] = IGNORED
     for one, hides in zip(known, hidden, strict=True):
         if not hides:
             drawn[_covered(one, size, boxes)] = index[one["category_id"]]
