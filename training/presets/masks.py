@@ -58,7 +58,7 @@ def open_or_make(
     """The masks of all images at this size, [H, W, 1], drawn first where they are missing.
 
     Args:
-        boxes: what stands for an object that has only a box: the "ellipse" in it, the "whole" box, or "ignore": nothing.
+        boxes: what stands for an object with only a box: the "ellipse" in it, the "whole" box, or "ignore": nothing.
     """
     content = [[(i.path, i.width, i.height) for i in version.images], sorted(version.class_index.items()), shapes]
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
