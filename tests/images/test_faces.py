@@ -116,6 +116,21 @@ def test_saving_shows_size_and_what_is_left_out_before(as_alice, as_bob, boxed):
     assert as_bob.get(f"/images/save/{boxed.pk}/").status_code == 404
 
 
+def test_saving_says_beforehand_that_packages_of_the_system_stay_behind(as_alice, boxed):
+    usual = as_alice.get(f"/images/save/{boxed.pk}/").content.decode()
+    Job.objects.filter(pk=boxed.pk).update(root_inside=True)
+    lists = places.box(boxed.pk) / "system/dpkg/info"
+    lists.mkdir(parents=True)
+    for name in ("tree.list", "libtree1:amd64.list", "tree.md5sums"):
+        (lists / name).touch()
+    page = as_alice.get(f"/images/save/{boxed.pk}/").content.decode()
+
+    assert "system-left-out" not in usual
+    assert "Whoever begins from the image installs them again." in page
+    assert "libtree1 tree" in page
+    assert "md5sums" not in page
+
+
 def test_page_and_api_save_a_box_and_refuse_its_name_twice(
     as_alice, api, boxed, sent, django_capture_on_commit_callbacks
 ):

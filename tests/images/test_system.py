@@ -78,6 +78,19 @@ def test_package_of_the_system_is_installed_and_stays(ground, box):
     assert "Status: install ok installed" in later
     assert not Path("/usr/bin/aip-hello").exists()
     assert not Path("/var/lib/dpkg/info/aip-hello.list").exists()
+    assert system.installed(box) == ["aip-hello"]
+    run(ground, "last", "dpkg -P aip-hello", box)
+    assert system.installed(box) == []
+
+
+def test_packages_of_a_box_are_named_without_leaving_it(box, tmp_path):
+    """What lies in the layer is the job's: a link would have the platform read elsewhere."""
+    assert system.installed(box) == []
+    (box / "system/dpkg").mkdir(parents=True)
+    (tmp_path / "elsewhere.list").touch()
+    (box / "system/dpkg/info").symlink_to(tmp_path)
+
+    assert system.installed(box) == []
 
 
 def test_folders_of_the_machine_can_be_added_to(ground, box):

@@ -6,12 +6,14 @@ import asyncio
 import json
 import os
 import socket
+import subprocess
 import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from django.utils.timezone import now
 
 from aiplatform import env
 from tests.factories import work
@@ -290,18 +292,62 @@ def test_folder_of_all_ranks_that_is_a_link_is_not_used(machines, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a root platform has users to give")
-@pytest.mark.parametrize(("level", "mode", "reaches"), [(1, 0o700, False), (1, 0o711, True), (2, 0o700, True)])
-def test_rank_keeps_its_own_user_where_the_way_to_the_others_is_closed(
-    gang, monkeypatch, settings, level, mode, reaches
+@pytest.mark.parametrize(
+    ("level", "mode", "tmp_mode", "reaches"),
+    [(1, 0o711, 0o700, True), (1, 0o700, 0o1777, True), (1, 0o700, 0o700, False), (2, 0o700, 0o700, True)],
+)
+def test_rank_goes_a_way_of_its_own_where_the_platforms_folder_is_closed(
+    gang, monkeypatch, settings, level, mode, tmp_mode, reaches
 ):
+    """Below tier 2, where a job has a user of its own and no sandbox that shows it the platform's folder."""
     job = gang("sleep 600")
-    settings.RUN_DIR.chmod(mode)
-    monkeypatch.setattr(job_users, "uid_of", lambda owner: 4321)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(tmp_mode)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        settings.RUN_DIR.chmod(mode)
+        monkeypatch.setattr(job_users, "uid_of", lambda owner: 4321)
 
-    found = sandbox_access.peers(Attempt.objects.get(job=job), 0, level)
+        found = sandbox_access.peers(Attempt.objects.get(job=job), 0, level)
 
-    assert bool(found) == reaches
-    assert level >= 2 or job_users.closed_to_jobs(found, 4321) is None
+        assert bool(found) == reaches
+        assert level >= 2 or job_users.closed_to_jobs(found, 4321) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a root platform has users to give")
+def test_rank_below_tier_2_asks_the_relay_on_that_way_and_no_other_user_does(gang, monkeypatch, settings):
+    """The relay's socket is there, the program too; who has another user is kept out by the folder."""
+    job = gang("sleep 600")
+    with tempfile.TemporaryDirectory(prefix="aip-t-") as folder:
+        Path(folder).chmod(0o1777)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        settings.RUN_DIR.chmod(0o700)
+        monkeypatch.setattr(job_users, "uid_of", lambda owner: 4321)
+        [own] = sandbox_access.peers(Attempt.objects.get(job=job), 0, 1)
+        with served():
+            wait_for((own / socket_paths.PEERS_SOCKET).is_socket)
+            said = {user: _answer_to(user, own / socket_paths.PEERS_SOCKET) for user in (4321, 4322)}
+        peers.sweep()
+
+        assert said[4321].startswith('{"error"')
+        assert "machine of this job" in said[4321]
+        assert "Permission denied" in said[4322]
+        assert (own / peers.PROGRAM).is_file()
+        Attempt.objects.update(ended_at=now())
+        peers.sweep()
+        assert not own.exists()
+
+
+def _answer_to(user, path):
+    """What the relay tells a program of that user which asks for a machine that is none of the job's."""
+    program = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+        's.sendall(b\'{"to": "9.9.9.9"}\\n\'); print(s.makefile().readline())'
+    )
+    command = ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "/usr/bin/env", "python3"]
+    done = subprocess.run(
+        [*command, "-I", "-c", program, str(path)], capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.stdout + done.stderr
 
 
 def test_job_on_one_machine_has_no_way_to_others(alice, cluster, kind, machines, settings):

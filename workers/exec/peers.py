@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,16 +52,17 @@ class NoPeer(DomainError):
     code = "no_peer"
 
 
-def make(own: Rank, uid: int) -> Path:
+def make(own: Rank, uid: int, *, is_open: bool = False) -> Path:
     """Make the folder of a rank with the program in it, and return it; the relay brings the socket.
 
     Args:
         uid: user and group of the job, who alone may enter; 0 is the platform's own.
+        is_open: on a way that the users of jobs can go themselves.
 
     Raises:
         OSError: somebody else made the folder that all of them lie in.
     """
-    folder = socket_paths.peers_of(*own)
+    folder = socket_paths.peers_of(*own, is_open=is_open)
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
     exec_socket.own_folder(str(folder.parent), PASSABLE)
     folder.parent.chmod(PASSABLE)
@@ -218,9 +220,14 @@ def sweep() -> None:
 
 
 def _folders() -> dict[Rank, Path]:
-    top = socket_paths.peers()
+    return {own: path for top in {socket_paths.peers(), socket_paths.open_peers()} for own, path in _below(top)}
+
+
+def _below(top: Path) -> Iterator[tuple[Rank, Path]]:
     try:
         found = list(top.iterdir()) if exec_socket.is_own(str(top), PASSABLE) else []
     except FileNotFoundError:
-        return {}
-    return {own: path for path in found if (own := socket_paths.rank_of(path.name))}
+        return
+    for path in found:
+        if own := socket_paths.rank_of(path.name):
+            yield own, path

@@ -39,9 +39,14 @@ def peers() -> Path:
     return _short("peers", len(f"/{PEERS_SOCKET}"))
 
 
-def peers_of(job_id: int, attempt: int, rank: int) -> Path:
+def open_peers() -> Path:
+    """Return the folder in place of `peers` where that one is closed to jobs on the machine's own paths."""
+    return _in_tmp("peers")
+
+
+def peers_of(job_id: int, attempt: int, rank: int, *, is_open: bool = False) -> Path:
     """Return the folder of one rank, made or not."""
-    return peers() / _NAME.format(job=job_id, attempt=attempt, rank=rank)
+    return (open_peers() if is_open else peers()) / _NAME.format(job=job_id, attempt=attempt, rank=rank)
 
 
 def rank_of(name: str) -> tuple[int, int, int] | None:
@@ -56,7 +61,11 @@ def _short(name: str, room: int = 0) -> Path:
     own = Path(settings.RUN_DIR) / name
     if len(os.fsencode(own)) + _ROOM + room <= exec_socket.LONGEST:
         return own
-    digest = hashlib.sha256(os.fsencode(own)).hexdigest()[:12]
+    return _in_tmp(name)
+
+
+def _in_tmp(name: str) -> Path:
+    digest = hashlib.sha256(os.fsencode(Path(settings.RUN_DIR) / name)).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"aip-{name}-{os.geteuid()}-{digest}"
 
 

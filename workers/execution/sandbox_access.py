@@ -48,15 +48,16 @@ def has_peers(attempt: Attempt, level: int) -> bool:
 def peers(attempt: Attempt, rank: int, level: int) -> list[Path]:
     """The folder by which a rank reaches the others, made for it; none where it does not.
 
-    Below tier 2 a job gets there on the machine's own paths. Where those are closed it goes without, and keeps a user
-    of its own.
+    Below tier 2 a job gets there on the machine's own paths, past the platform's own folder, which is closed to it.
     """
     if not has_peers(attempt, level):
         return []
     uid = job_users.uid_of(attempt.job.owner_id)
-    folder = exec_peers.make((attempt.job_id, attempt.number, rank), uid)
-    closed = job_users.closed_to_jobs([folder], uid) if uid and level < sandbox.BUBBLEWRAP else None
-    if closed:
+    on_own_paths = bool(uid) and level < sandbox.BUBBLEWRAP
+    is_open = on_own_paths and job_users.closed_to_jobs([socket_paths.peers()], uid) is not None
+    folder = exec_peers.make((attempt.job_id, attempt.number, rank), uid, is_open=is_open)
+    closed = job_users.closed_to_jobs([folder], uid) if on_own_paths else None
+    if closed:  # the folder of temporary files
         log.warning("job=%s reaches no other rank by itself, its user cannot enter %s", attempt.job_id, closed)
     return [] if closed else [folder]
 

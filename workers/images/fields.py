@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from django import forms
+from django.forms.models import ModelChoiceIterator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -12,9 +15,48 @@ from accounts.models import User
 from workers.images.models import Image
 from workers.images.services import catalog
 
+#: Where programs come from, in the order in which a form offers it.
+SOURCES = {
+    "preset": gettext_lazy("The platform's own"),
+    Image.Kind.ENGINE: gettext_lazy("Engines made of packages"),
+    Image.Kind.SAVED: gettext_lazy("Saved environments"),
+    Image.Source.LOCAL: gettext_lazy("Containers: on the machines already"),
+    Image.Source.HUB: gettext_lazy("Containers: Docker Hub"),
+    Image.Source.REGISTRY: gettext_lazy("Containers: another registry"),
+}
+_ORDER = [str(source) for source in SOURCES]
+
+
+def source_of(image: Image) -> str:
+    """Where an image comes from: a key of `SOURCES`."""
+    if image.built_in:
+        return "preset"
+    return str(image.source if image.kind == Image.Kind.CONTAINER else image.kind)
+
+
+def framework_of(image: Image) -> str:
+    """The Python and the frameworks that an image is known to have, as "Python 3.11, torch 2.13.0, CUDA 13.0"."""
+    known = image.contents
+    words = (("Python", "python"), ("torch", "torch"), ("CUDA", "cuda"))
+    return ", ".join(f"{word} {known[name]}" for word, name in words if known.get(name))
+
+
+class _BySource(ModelChoiceIterator):
+    """The choices, in a group for each source."""
+
+    def __iter__(self) -> Iterator[Any]:
+        field: Any = self.field
+        if field.empty_label is not None:
+            yield "", field.empty_label
+        rows = sorted(self.queryset, key=lambda image: _ORDER.index(source_of(image)))
+        for source, images in groupby(rows, source_of):
+            yield str(SOURCES[source]), [self.choice(image) for image in images]
+
 
 class ImageChoice(forms.ModelChoiceField):
-    """One of the images that a person may use; `offer` says which."""
+    """One of the images that a person may use, grouped by where they come from; `offer` says which."""
+
+    iterator = _BySource
 
     def __init__(self, **more: Any) -> None:
         given = {
@@ -33,4 +75,6 @@ class ImageChoice(forms.ModelChoiceField):
     def label_from_instance(self, obj: Image) -> str:
         if obj.built_in:
             return f"{obj} – {catalog.about(obj)}"
-        return _("%(name)s of %(owner)s") % {"name": obj, "owner": obj.owner}
+        name = _("%(name)s of %(owner)s") % {"name": obj, "owner": obj.owner}
+        framework = framework_of(obj)
+        return f"{name} – {framework}" if framework else name

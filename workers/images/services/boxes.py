@@ -25,7 +25,7 @@ from aiplatform.lib.errors import DomainError
 from workers import queues
 from workers.execution import job_users
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, places
+from workers.images.services import archive, places, system
 from workers.models import Job
 from workers.states import JobState
 
@@ -129,12 +129,14 @@ class Measured:
     bytes: int = 0
     files: int = 0
     left_out: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()  # packages of the distribution, which are not saved; known on the box's machine alone
 
 
 def measured(use: ImageUse) -> Measured:
     """What saving a box would take; what lies on another machine is as it was last measured there."""
     if found := measure(use):
-        return Measured(known=True, bytes=found.bytes, files=found.files, left_out=tuple(found.left_out))
+        own = tuple(system.installed(places.box(use.pk)))
+        return Measured(known=True, bytes=found.bytes, files=found.files, left_out=tuple(found.left_out), system=own)
     if use.node and use.node != settings.NODE:
         enqueue("images.measure", queue=queues.work(use.node), job_id=use.pk)
     return Measured(known=use.measured_at is not None, bytes=use.size_bytes)

@@ -90,6 +90,20 @@ def folders(box: Path, uid: int, home: str) -> list[dict[str, str]]:
     return sorted(found, key=lambda each: each["target"].count("/"))
 
 
+def installed(box: Path) -> list[str]:
+    """Names of the distribution's packages that a job installed or changed in its box, by the lists of dpkg."""
+    found: set[str] = set()
+    with suppress(FileNotFoundError, NotADirectoryError, OutsideRoot), trees.opened(box / FOLDER) as own:
+        folder = trees.open_folder(own, (b"dpkg", b"info"))
+        try:
+            with os.scandir(folder) as entries:  # what was removed is a mark, and no file
+                names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        finally:
+            os.close(folder)
+        found = {name.removesuffix(".list").partition(":")[0] for name in names if name.endswith(".list")}
+    return sorted(found)
+
+
 def _mapped() -> dict[str, str]:
     """Those of MAPPED that are there; one that is closed as a whole is none of the job's business."""
     there = {name: target for name, target in MAPPED.items() if _is_folder(target)}

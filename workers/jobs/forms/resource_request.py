@@ -137,7 +137,10 @@ class ResourceForm(forms.Form):
 
 def _root_words(names: list[str], machines: int) -> str:
     """What root inside is, and where there is it."""
-    about = _("Its programs are root in the job and you outside: packages of the system can be installed.")
+    about = _(
+        "Its programs are root in the job and you outside. An environment on one machine can install packages of the "
+        "system, which stay with it and are no part of a saved image. Elsewhere the system is for reading."
+    )
     if len(names) == machines:
         return about
     offered = (
