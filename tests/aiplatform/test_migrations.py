@@ -73,12 +73,14 @@ def fresh(django_db_setup, django_db_blocker, tmp_path_factory):
     return made
 
 
+@pytest.mark.proof
 @pytest.mark.postgres
 def test_squashed_migrations_make_the_tables_of_the_single_ones(fresh, upgraded):
     assert len(fresh.schema) >= 2
     assert fresh.schema == upgraded.schema
 
 
+@pytest.mark.proof
 @pytest.mark.postgres
 def test_squashed_migrations_seed_the_rows_of_the_single_ones(fresh, upgraded):
     assert len(fresh.rows["accounts_role"]) == 3
@@ -86,6 +88,7 @@ def test_squashed_migrations_seed_the_rows_of_the_single_ones(fresh, upgraded):
     assert fresh.rows == upgraded.seeded
 
 
+@pytest.mark.proof
 @pytest.mark.postgres
 def test_migrate_marks_squashed_migrations_applied_and_changes_no_row(upgraded):
     empty = {t for t, rows in upgraded.before.items() if not rows and t.startswith(old_databases.OURS)}
@@ -96,11 +99,13 @@ def test_migrate_marks_squashed_migrations_applied_and_changes_no_row(upgraded):
     assert upgraded.ahead == []
 
 
+@pytest.mark.proof
 @pytest.mark.postgres
 def test_migrate_moves_quotas_and_marks_the_first_administrator(upgraded):
     assert upgraded.early == ([("lab", "gpu", 3, 2)], ["olga"])
 
 
+@pytest.mark.proof
 @pytest.mark.postgres
 def test_migrate_turns_stored_sentences_into_codes_and_facts(upgraded):
     kept = upgraded.messages

@@ -40,6 +40,7 @@ NEVER = {
 ODD = ["-0", "-0.0", "1e300", "-1e300", "1.5", str(2**63 - 1), str(-(2**63)), "true", "null", "[]", "{}", '""',
        '"\\ufffe"', '"9999-12-31T23:59:59Z"', '"0001-01-01T00:00:00Z"', '"99999999999999999999"', '"1e999"',
        '"999999999 23:59:59"', '"P9999999999D"', "[[]]", '[{"a": 1}]', '"\u00b2"']  # fmt: skip
+ODD_AT_LEAST = {"1e300", str(2**63 - 1), "null", "[[]]", '"9999-12-31T23:59:59Z"'}  # the others are among the proofs
 
 
 @pytest.fixture
@@ -100,7 +101,9 @@ def test_j05_api_refuses_a_value_nobody_can_hold_by_its_place(client, operations
     assert wrong == {}
 
 
-@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize(
+    "value", [value if value in ODD_AT_LEAST else pytest.param(value, marks=pytest.mark.proof) for value in ODD]
+)
 def test_j05_api_breaks_by_no_value_of_its_fields(client, operations, value):
     wrong = {}
     for method, path, fields in operations:
