@@ -21,6 +21,7 @@ import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler
 
+IMAGE_PATH = os.environ.get("AIP_IMAGE_PATH", "")  # of its images, whose containers then see what is mounted
 SOCKET, FOLDER, IMAGE = [*sys.argv[1:4], "image"][:3] if len(sys.argv) > 2 else ("", "", "")
 
 
@@ -59,7 +60,11 @@ def init(box):
         os.setsid()
         os.chdir(asked["WorkingDir"])
         argv = [*asked["Entrypoint"], *asked["Cmd"]]
-        os.execvpe(argv[0], argv, dict(pair.split("=", 1) for pair in asked["Env"]))
+        told = dict(pair.split("=", 1) for pair in asked["Env"])
+        if IMAGE_PATH:
+            told = {"PATH": IMAGE_PATH} | told
+            show(asked["HostConfig"]["Mounts"])
+        os.execvpe(argv[0], argv, told)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     code = None
     while code is None and not killed:
@@ -74,6 +79,32 @@ def init(box):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)
     write(f"{box}/code", str(137 if killed else code if code >= 0 else 128 - code))
+
+
+def show(mounts):
+    """Let this process alone see what is mounted where, on top of this machine's files; /opt begins empty."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def must(done):
+        if done:
+            raise OSError(ctypes.get_errno(), "mount")
+
+    user, group = os.getuid(), os.getgid()
+    must(libc.unshare(0x00020000 | (0x10000000 if user else 0)))  # mounts; users too where we are not root
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        if user:
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    must(libc.mount(b"none", b"/", None, 0x44000, None))  # private, all of it
+    opened = [(os.open(each["Source"], os.O_PATH), each["Target"]) for each in mounts]
+    must(libc.mount(b"none", b"/opt", b"tmpfs", 0, None))
+    for fd, target in sorted(opened, key=lambda each: each[1] != "/tmp"):
+        if os.path.isdir(f"/proc/self/fd/{fd}"):
+            os.makedirs(target, exist_ok=True)
+        elif not os.path.exists(target):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            open(target, "w").close()
+        must(libc.mount(f"/proc/self/fd/{fd}".encode(), target.encode(), None, 0x1000, None))
 
 
 def write(path, text):

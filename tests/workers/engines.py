@@ -25,14 +25,16 @@ class FakeEngine:
 
     python, uid = sys.executable, 0
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, image_path: str = "") -> None:
+        """`image_path`: PATH of its images; containers then see what is mounted where it is inside."""
+        self.image_path = image_path
         self.folder, self.socket = folder / "boxes", folder / "engine.sock"
         self.folder.mkdir(parents=True)
         self.start()
 
     def start(self) -> None:
         command = [sys.executable, "-I", "-S", fake.__file__, str(self.socket), str(self.folder), "image"]
-        self.process = subprocess.Popen(command)
+        self.process = subprocess.Popen(command, env=os.environ | {"AIP_IMAGE_PATH": self.image_path})
         until(self.answers)
 
     def answers(self) -> bool:

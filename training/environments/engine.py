@@ -7,18 +7,27 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform import env
+from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
+from training.starting import CannotRun
+from workers.execution import tickets
 from workers.images.models import Image
 from workers.images.services import boxes, catalog, launching, uses
 from workers.kinds import Launch
 from workers.models import Job
+from workers.supervisor import sandbox
 
 BUILT_IN = "jupyter"
 PROGRAM = "jupyter-lab"
+_BEGIN = (
+    'command -v "$0" >/dev/null || { echo "This container image has no python3 on its PATH, which JupyterLab needs. '
+    'Choose an image with python3 and JupyterLab."; exit 1; }; exec "$0" "$@"'
+)
 
 
 def check(user: User, image: Image | None) -> None:
@@ -30,17 +39,12 @@ def check(user: User, image: Image | None) -> None:
     if image is None and uses.only_containers():
         raise Invalid(
             _(
-                "All machines run jobs in containers (isolation tier 4), where an environment cannot run. Run a "
-                "command in a container image, or ask an operator for a machine of another tier."
+                "All machines run jobs in containers (isolation tier 4), where the built-in JupyterLab has no place. "
+                "Choose a container image with JupyterLab on its PATH."
             ),
             field="image",
         )
     uses.check(user, image)
-    if image is not None and image.kind == Image.Kind.CONTAINER:
-        raise Invalid(
-            _("An environment cannot run in a container image. Choose an engine or a saved environment."),
-            field="image",
-        )
     if image is not None and image.built_in not in ("", BUILT_IN):
         raise Invalid(_("This image brings no JupyterLab. Choose another one."), field="image")
 
@@ -78,6 +82,8 @@ def launched(launch: Launch, job: Job) -> Launch:
     """
     if uses.of(job):
         return launching.with_image(launch, job)
+    if tickets.tier()[0] >= sandbox.CONTAINER:
+        raise CannotRun(wording.message("environment.needs_image", node=settings.NODE))
     if not env.JUPYTER or not Path(env.JUPYTER).is_file():
         raise Invalid(_("There is no JupyterLab on this machine."))
     folder = Path(env.JUPYTER).resolve().parents[1]  # what it was installed in
@@ -96,9 +102,22 @@ def further(launch: Launch, job: Job) -> Launch:
 
 def programs(job: Job) -> tuple[str, str]:
     """The interpreter of the image and its jupyter-lab, after `launched`."""
+    if is_contained(job):
+        return sys.executable, PROGRAM
     if uses.of(job):
         return launching.python(job), launching.program(job, PROGRAM)
     return sys.executable, env.JUPYTER
+
+
+def in_container(argv: list[str]) -> list[str]:
+    """The command line of a job in a container image, which says what to do where that has no Python."""
+    return ["/bin/sh", "-c", _BEGIN, *argv]
+
+
+def is_contained(job: Job) -> bool:
+    """Whether it runs in a container image."""
+    use = uses.of(job)
+    return bool(use and use.image and use.image.kind == Image.Kind.CONTAINER)
 
 
 def words(job: Job) -> tuple[str, bool]:

@@ -16,7 +16,6 @@ from aiplatform.lib.titles import TITLE
 from training.code_fields import CodeFields
 from training.input_fields import InputFields
 from workers.images.fields import ImageChoice
-from workers.images.models import Image
 from workers.jobs.forms.resource_request import ResourceForm
 
 
@@ -81,7 +80,7 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
             self.fields["idle_hours"].widget.attrs["placeholder"] = units.number(env.ENVIRONMENT_IDLE_HOURS)
         image: Any = self.fields["image"]
         image.offer(user)
-        image.queryset = image.queryset.filter(built_in="").exclude(kind=Image.Kind.CONTAINER)
+        image.queryset = image.queryset.filter(built_in="")
         self.offer_snapshots()
         self.offer_versions()
 

@@ -22,13 +22,11 @@ from training.files import usage
 from training.services import homes
 from training.starting import CannotRun
 from workers.count_classes import ENVIRONMENT
-from workers.execution import tickets
 from workers.images.services import packages
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.supervisor import sandbox
 
 START = Path(__file__).with_name("start.py")
 SCRIPT = "start.py"  # in the run directory, which a job only reads
@@ -61,11 +59,9 @@ class EnvironmentKind(JobKind):
             CannotRun: data, owner or membership are gone since the submission, or JupyterLab cannot be reached here.
             NotYet: its image is being built.
         """
-        if tickets.tier()[0] >= sandbox.CONTAINER:
-            raise CannotRun(wording.message("environment.needs_exec_server"))
         environment = Environment.objects.select_related("code", "job__owner", "job__cluster").get(pk=job.pk)
         versions = _still_allowed(environment, attempt)
-        home = homes.home_of(job.owner)
+        home, contained = homes.home_of(job.owner), engine.is_contained(job)
         workdir.fill(run, environment.code)
         (run.path / SCRIPT).write_text(START.read_text(encoding="utf-8"), encoding="utf-8")
         opened = variables.opened(job, run)
@@ -81,7 +77,7 @@ class EnvironmentKind(JobKind):
             read_only=[
                 *(folder for version in versions for folder in version.folders),
                 *packages.files(),
-                *vscode.folders(),
+                *([] if contained else vscode.folders()),  # its programs are the image's own
             ],
             read_write=[home],
             secrets=services.hidden_in_log(environment, [token, *secrets.values()]),
@@ -92,7 +88,8 @@ class EnvironmentKind(JobKind):
         python, program = engine.programs(job)
         words = [str(run.path / SCRIPT), str(home), environment.folder, str(run.code) if environment.code else ""]
         options = jupyter.options(job, home=home, folder=environment.folder)
-        launch = replace(launch, argv=[python, "-I", *words, program, *options])
+        argv = [python, "-I", *words, program, *options]
+        launch = replace(launch, argv=engine.in_container(argv) if contained else argv)
         return several.launched(launch, attempt, run, home)
 
     def further(self, job: Job, launch: Launch) -> Launch:

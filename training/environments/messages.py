@@ -22,8 +22,11 @@ ENVIRONMENT = {
         hours=hours("idle_s", 1),
     ),
     "owner_not_allowed": Wording(_("Its owner may no longer run environments.")),
-    "needs_exec_server": Wording(
-        _("Environments cannot run in containers (isolation tier 4). Choose another cluster, or ask an operator.")
+    "needs_image": Wording(
+        _(
+            "The machine %(node)s runs jobs in containers (isolation tier 4). Start a new environment in a container "
+            "image with JupyterLab on its PATH."
+        )
     ),
     "extended": Wording(_("%(hours)s h more, until its longest run time is over."), hours=hours("span_s")),
     "kept": Wording(_("It is still needed, says its owner.")),

@@ -3,20 +3,29 @@
     python start.py HOME FOLDER CODE JUPYTER-LAB OPTION…
 
 Makes FOLDER in HOME and copies there what CODE holds and FOLDER does not: what somebody changed stays. The platform
-does neither, because a home holds whatever links its owner likes. It listens on a socket in TMPDIR.
+does neither, because a home holds whatever links its owner likes. It listens on a socket in TMPDIR. Without a path
+JUPYTER-LAB is looked for where the image has its programs, as in containers, where pip is also told where it may
+install. Runs under the Pythons of images, 3.9 and later.
 """
 
 import os
+import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 SOCKET = "jupyter.sock"
+OLDEST = (3, 9)
+SITE = "site"  # in a folder of packages: where Python finds them, whatever its version
 
 
 def main() -> None:
     home, folder, code, *argv = sys.argv[1:]
-    if not os.access(argv[0], os.X_OK):
-        sys.exit(f"This image brings no JupyterLab ({argv[0]}). Build one with jupyterlab among its requirements.")
+    if sys.version_info < OLDEST:
+        sys.exit("The python3 of this image is older than 3.9. Take an image with a newer one and JupyterLab.")
+    argv = found(argv)
+    if packages := os.environ.get("AIP_PACKAGES"):
+        tell_pip(Path(packages))
     place = Path(home) / folder
     place.mkdir(parents=True, exist_ok=True)
     if code:
@@ -28,6 +37,46 @@ def main() -> None:
     os.environ["JUPYTER_RUNTIME_DIR"] = str(own)
     os.chdir(place)
     os.execv(argv[0], [*argv, f"--ServerApp.sock={tmp / SOCKET}"])  # noqa: S606 - no shell is wanted
+
+
+def found(argv: "list[str]") -> "list[str]":
+    """The command line with the program as it is called here; ends with what to do where there is none."""
+    name, *options = argv
+    if "/" in name:
+        if os.access(name, os.X_OK):
+            return argv
+        sys.exit(f"This image brings no JupyterLab ({name}). Build one with jupyterlab among its requirements.")
+    if not Path("/bin/bash").exists():  # of terminals and kernels
+        options = [word.replace("/bin/bash", "/bin/sh") for word in options]
+        os.environ["SHELL"] = "/bin/sh"
+    if program := shutil.which(name):
+        return [program, *options]
+    program = shutil.which("jupyter")
+    if program and Path(program).resolve().with_name(name).exists():
+        return [program, "lab", *options]
+    sys.exit(
+        "This container image has no jupyter-lab on its PATH. Choose an image with JupyterLab, or build one from it in "
+        "which pip install jupyterlab was run."
+    )
+
+
+def tell_pip(packages: Path) -> None:
+    """Let pip install into the folder that is kept: the image itself belongs to nobody who runs here.
+
+    A virtual environment takes no packages of a user, so there they get a prefix of their own.
+    """
+    if not os.access(packages, os.W_OK):
+        return
+    own = sys.prefix != sys.base_prefix
+    where = f"prefix = {packages}" if own else "user = true"
+    (packages / "pip.conf").write_text(f"[install]\n{where}\n")
+    base = {"base": str(packages), "platbase": str(packages)}
+    user = {"userbase": str(packages)}
+    place = sysconfig.get_path("purelib", vars=base) if own else sysconfig.get_path("purelib", "posix_user", user)
+    link = packages / SITE
+    if link.is_symlink() or not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to(os.path.relpath(place, packages))
 
 
 def copy_missing(source: Path, target: Path) -> None:

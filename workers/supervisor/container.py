@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 LABEL = "aip"
 SUPERVISOR_LABEL = "aip.supervisor"
-_INTO_LOG = 'log=$1; shift; exec "$@" >>"$log" 2>&1 </dev/null'
-_SERVED = f'log=$1; shift; exec >>"$log" 2>&1 </dev/null; {handover.ENTRY}'
+#: Programs that were installed beside the image come before its own, whose PATH only the image knows.
+_FOUND = 'PATH="${AIP_PATH:+$AIP_PATH:}$PATH"; export PATH; '
+_INTO_LOG = f'{_FOUND}log=$1; shift; exec "$@" >>"$log" 2>&1 </dev/null'
+_SERVED = f'{_FOUND}log=$1; shift; exec >>"$log" 2>&1 </dev/null; {handover.ENTRY}'
 _LOOK_S = 5.0  # between two questions whether it still runs, besides the kernel's word
 _ENDS_S = 0.05  # once the kernel says that it ended
 _OUTCOME_S = 120.0  # how long an engine that went away may take to come back and tell the exit code
@@ -54,6 +56,8 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
     mounts += [_bind(path, write=True) for path in dict.fromkeys([*write, log])]
     if ticket.tmp:
         mounts.append({**_bind(ticket.tmp, write=True), "Target": "/tmp"})
+    if about.get("packages"):
+        mounts.append({**_bind(about["packages"]["folder"], write=True), "Target": about["packages"]["target"]})
     served = _served(ticket)
     if served:
         mounts.append(_bind(handover.place(ticket), write=False))

@@ -25,6 +25,7 @@ class ContainerSupervisor(ProcessSupervisor):
         box = container.Container(self.run, self.ticket, self.claim)
         box.start()
         self.box, self.pausing = box, container.ContainerPause(box, self._pids)
+        self.hold.pausing = self.pausing
         return box.pid
 
     def _pids(self) -> list[int]:

@@ -40,14 +40,17 @@ class NoBox(DomainError):
     code = "no_box"
 
 
-def make(job: Job, uid: int) -> Path:
+def make(job: Job, uid: int, *, marked: bool = True) -> Path:
     """The job's box on this machine, with an upper layer that belongs to its user.
+
+    Args:
+        marked: it is laid over others, which takes a file system with extended attributes.
 
     Raises:
         NoBox: the disk cannot hold one.
     """
     box = _folder(job, uid)
-    if not places.takes_marks(box):
+    if marked and not places.takes_marks(box):
         raise NoBox(wording.message("image.no_box_here", node=settings.NODE, path=str(places.local())))
     for name in (UPPER, WORK):
         inner = box / name

@@ -21,6 +21,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers.execution import job_users, tickets
 from workers.images.containers import launching as containers
+from workers.images.containers import packages as kept
 from workers.images.models import Engine, Image, ImageUse, State
 from workers.images.services import boxes, compatibility, engines, layers, places, system, uses
 from workers.kinds import Launch, NotYet
@@ -49,7 +50,7 @@ def with_image(launch: Launch, job: Job) -> Launch:
     if use.image is None:
         raise uses.ImageGone(wording.message("image.gone", name=use.name))
     if use.image.kind == Image.Kind.CONTAINER:
-        return containers.with_container(launch, use, use.image)
+        return _contained(containers.with_container(launch, use, use.image), job, use, use.image)
     folder = _engine_here(use, use.image)
     launch = dataclasses.replace(launch, read_only=[*launch.read_only, *_wheels()], notes=list(launch.notes))
     level, bwrap = tickets.tier()
@@ -73,6 +74,17 @@ def with_image(launch: Launch, job: Job) -> Launch:
         if job.root_inside:
             overlay["system"] = system.folders(box, uid, launch.env.get("HOME", str(folder)))
     return dataclasses.replace(launch, overlay=overlay, env=_environment(folder) | launch.env)
+
+
+def _contained(launch: Launch, job: Job, use: ImageUse, image: Image) -> Launch:
+    """A container with the box of its job, where it has one."""
+    if not use.boxed:
+        return launch
+    _check_place(use)
+    uid = job_users.uid_of(job.owner_id)
+    box = _settled(use, boxes.UPPER, lambda: boxes.make(job, uid, marked=False))
+    mounted = {"packages": kept.mount(image, str(box / boxes.UPPER))}
+    return dataclasses.replace(launch, container=launch.container | mounted, env=kept.variables(image) | launch.env)
 
 
 def further(launch: Launch, job: Job) -> Launch:

@@ -1,0 +1,46 @@
+"""What people install in a container: kept on the machine's disk, mounted where Python and PATH find it.
+
+The image belongs to nobody who runs in it, and what is written elsewhere in a container goes with it. So each job that
+keeps something has a folder of its own (its box) at `/opt/packages/N`, where N counts the images that were saved on top
+of one another: what those brought lies in the image itself, at lower numbers, and is found after the job's own.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from workers.images.models import Image
+
+TOP = "/opt/packages"
+SAVED = "saved"  # among the facts of an image: how many were saved on top of one another, up to this one
+MOST = 30
+
+
+def number(image: Image) -> int:
+    """How many saved images an image consists of."""
+    found = image.facts.get(SAVED, 0)
+    return found if isinstance(found, int) else 0
+
+
+def folder(image: Image) -> str:
+    """Where a job in this image finds its own packages."""
+    return f"{TOP}/{number(image)}"
+
+
+def variables(image: Image) -> dict[str, str]:
+    """What tells Python, pip and shells of it, and of what lies in the image below. See `environments/start.py`."""
+    found = [f"{TOP}/{each}" for each in range(number(image), -1, -1)]
+    return {
+        "AIP_PACKAGES": found[0],
+        "AIP_PATH": os.pathsep.join(f"{each}/bin" for each in found),
+        "PYTHONPATH": os.pathsep.join(f"{each}/site" for each in found),
+        "PYTHONUSERBASE": found[0],
+        "PIP_CONFIG_FILE": f"{found[0]}/pip.conf",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+def mount(image: Image, source: str) -> dict[str, Any]:
+    """What a ticket says of it: the folder on the machine, and where it is inside."""
+    return {"folder": source, "target": folder(image)}
