@@ -135,7 +135,9 @@ def again(row) -> Environment:
 
 
 def ready(row) -> Environment:
-    until(lambda: life.is_ready(life.see_ready(again(row))), 90, "JupyterLab does not answer")
+    home = RunDir.of(row.pk, row.job.attempt_number).path
+    until(lambda: (home / records.EXIT).exists() or life.is_ready(life.see_ready(again(row))), 90, "no answer")
+    assert not (home / records.EXIT).exists(), RunDir.of(row.pk, row.job.attempt_number).log.read_text()
     return again(row)
 
 

@@ -96,7 +96,8 @@ def show(mounts):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
     must(libc.mount(b"none", b"/", None, 0x44000, None))  # private, all of it
-    opened = [(os.open(each["Source"], os.O_PATH), each["Target"]) for each in mounts]
+    own = [{"Source": path, "Target": path} for path in IMAGE_PATH.split(":") if path.startswith("/tmp/")]
+    opened = [(os.open(each["Source"], os.O_PATH), each["Target"]) for each in [*own, *mounts]]
     must(libc.mount(b"none", b"/opt", b"tmpfs", 0, None))
     for fd, target in sorted(opened, key=lambda each: each[1] != "/tmp"):
         if os.path.isdir(f"/proc/self/fd/{fd}"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,8 @@ class EnvironmentKind(JobKind):
         words = [str(run.path / SCRIPT), str(home), environment.folder, str(run.code) if environment.code else ""]
         options = jupyter.options(job, home=home, folder=environment.folder)
         argv = [python, "-I", *words, program, *options]
+        if contained:
+            launch = replace(launch, command=shlex.join([program, *options]))
         launch = replace(launch, argv=engine.in_container(argv) if contained else argv)
         return several.launched(launch, attempt, run, home)
 

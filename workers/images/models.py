@@ -89,6 +89,7 @@ class Image(models.Model):
         LOCAL = "local", _("On the machines already")
         HUB = "hub", _("Docker Hub")
         REGISTRY = "registry", _("Another registry")
+        SAVED = "saved", _("Saved from a job")
 
     class Policy(models.TextChoices):
         PINNED = "pinned", _("The one that was found when it was added")
@@ -143,6 +144,11 @@ class Image(models.Model):
         if self.kind != self.Kind.ENGINE:
             return State(self.state)
         return State(self.engine.state) if self.engine else State.NEW
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether somebody saved it of a job, as layers or as a container image."""
+        return self.kind == self.Kind.SAVED or self.source == self.Source.SAVED
 
     @property
     def status_word(self) -> str:

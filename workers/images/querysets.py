@@ -27,7 +27,8 @@ class ImageQuerySet(OwnedQuerySet):
         """Engines that this person may have built, and images of theirs that may be saved again."""
         rows = type(self)(self.model)
         engines = Q(kind="engine", pk__in=rows.usable_by(user).values("pk"))
-        return self.filter(engines | Q(kind="saved", pk__in=rows.editable_by(user).values("pk")))
+        saved = Q(kind="saved") | Q(source="saved")
+        return self.filter(engines | saved & Q(pk__in=rows.editable_by(user).values("pk")))
 
     def for_list(self) -> Self:
         """With owner, engine and parent; `used`: how many jobs and images need it."""

@@ -13,6 +13,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from workers.images import usage
+from workers.images.containers import adding
 from workers.images.forms import BuildForm, EditForm, SaveForm
 from workers.images.models import Image, NodeCopy, State
 from workers.images.orders import ORDERING
@@ -59,7 +60,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One image: what is in it, where it came from, who uses it."""
     image = get_object_or_404(Image.objects.visible_to(request.user).for_list(), pk=pk)
     seen = Job.objects.visible_to(request.user)
-    job = image.job if image.kind == Image.Kind.SAVED else image.engine.job if image.engine else None
+    job = image.job if image.is_saved else image.engine.job if image.engine else None
     may_edit = Image.objects.editable_by(request.user).filter(pk=pk).exists()
     context = {
         "image": image,
@@ -69,8 +70,8 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "users": usage.users_of(image) if request.user.sees_everything or image.owner == request.user else [],
         "may_edit": may_edit,
         "refresh": image.status in ALIVE,
-        "can_save": may_edit and image.kind == Image.Kind.SAVED and image.status == State.FAILED and image.job,
-        "can_look": image.kind == Image.Kind.CONTAINER and image.status != State.LOOKING,
+        "can_save": may_edit and image.is_saved and image.status == State.FAILED and image.job,
+        "can_look": adding.can_look(image),
         "copies": NodeCopy.objects.visible_to(request.user).filter(image=image),
         "machines": compatibility.machines(image) if request.user.can(Action.CLUSTER_VIEW) else [],
         "needs": compatibility.needs_of(image),
@@ -150,4 +151,5 @@ def _box(job: Job) -> dict[str, Any]:
         "left_out": archive.LEFT_OUT,
         "left_out_on_top": archive.LEFT_OUT_ON_TOP,
         "runs": not job.is_final,
+        "below": use.image if use and use.image and use.image.kind == Image.Kind.CONTAINER else None,
     }

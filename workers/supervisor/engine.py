@@ -11,7 +11,7 @@ import urllib.parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 ANSWER_S = 30.0  # an engine under load takes seconds to create a container
@@ -63,16 +63,55 @@ class Engine:
             raise Refused(status, str(words or text[:300].decode(errors="replace") or f"HTTP {status}"))
         return value
 
-    def load(self, length: int, archive: "Iterable[bytes]") -> str:
+    def load(self, length: "int | None", archive: "Iterable[bytes]") -> str:
         """Take images out of an archive as `docker save` writes it; return what the engine says, for errors.
+
+        Args:
+            length: of the archive in bytes; None where nobody knows it before its end.
 
         Raises:
             Refused, Unanswered: see `ask`.
         """
+        return self._send("POST", "/images/load?quiet=1", archive, length)
+
+    def put(self, name: str, archive: "Iterable[bytes]") -> None:
+        """Unpack an archive at the root of a container, whether it runs or not.
+
+        Raises:
+            Refused, Unanswered: see `ask`.
+        """
+        self._send("PUT", f"/containers/{name}/archive?path=/", archive, None)
+
+    def commit(self, name: str, image: str, config: "dict[str, Any]") -> None:
+        """Make an image of a container, called `image`, with this configuration. Mounts are no part of it."""
+        repo, _colon, tag = image.rpartition(":")
+        self.ask("POST", "/commit", config, container=name, repo=repo, tag=tag, pause="false")
+
+    def export(self, name: str, piece_bytes: int = 1 << 20) -> "Iterator[bytes]":
+        """Yield an image as an archive that `load` takes.
+
+        Raises:
+            Refused, Unanswered: see `ask`; also when it breaks off.
+        """
         door = _UnixConnection(self.path, self.answer_s)
         try:
-            about = {"Content-Type": "application/x-tar", "Content-Length": str(length)}
-            door.request("POST", "/images/load?quiet=1", archive, about)
+            door.request("GET", f"/images/{name}/get")
+            answer = door.getresponse()
+            if answer.status >= 400:
+                raise Refused(answer.status, answer.read(65536).decode(errors="replace")[:300])
+            while piece := answer.read(piece_bytes):
+                yield piece
+        except http.client.HTTPException as exc:
+            raise Unanswered(f"the container engine at {self.path} broke off: {exc or type(exc).__name__}") from exc
+        finally:
+            door.close()
+
+    def _send(self, method: str, path: str, archive: "Iterable[bytes]", length: "int | None") -> str:
+        """Send an archive; what the engine says."""
+        door = _UnixConnection(self.path, self.answer_s)
+        try:
+            known = {} if length is None else {"Content-Length": str(length)}
+            door.request(method, path, archive, {"Content-Type": "application/x-tar"} | known)
             answer = door.getresponse()
             words, status = answer.read(65536).decode(errors="replace"), answer.status
         except (OSError, http.client.HTTPException) as exc:
@@ -145,6 +184,11 @@ class Engine:
             raise
         line.setblocking(False)
         return line
+
+    def named(self, part: str) -> "list[str]":
+        """Names of containers, running or not, that contain these letters."""
+        rows = self.ask("GET", "/containers/json", all="true", filters=json.dumps({"name": [part]})) or []
+        return [name.removeprefix("/") for row in rows for name in row.get("Names") or []]
 
     def labelled(self, label: str) -> "list[dict[str, Any]]":
         """Every container with this label, running or not."""

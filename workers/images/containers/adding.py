@@ -123,9 +123,15 @@ def check_machines(*, field: str) -> None:
     )
 
 
+def can_look(image: Image) -> bool:
+    """Whether it can be looked up again; what was saved of a job is what it is."""
+    return image.kind == Image.Kind.CONTAINER and not image.is_saved and image.status != State.LOOKING
+
+
 def look_again(image: Image) -> None:
     """Look an image up once more: its tag may name another one now, or what failed may work."""
     rows = Image.objects.filter(pk=image.pk, kind=Image.Kind.CONTAINER).exclude(state=State.LOOKING)
+    rows = rows.exclude(source=Image.Source.SAVED)
     if rows.update(state=State.LOOKING, message=wording.Message()):
         _send(image)
 

@@ -26,11 +26,11 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
 from workers.execution import tickets
-from workers.images.containers import archive, asking
+from workers.images.containers import archive, asking, exported
 from workers.images.containers.manifests import Blob, Manifest
 from workers.images.containers.reference import OWN, Reference, parse
 from workers.images.containers.registry import Registry
-from workers.images.models import NodeCopy, State
+from workers.images.models import Image, NodeCopy, State
 from workers.images.services import places
 from workers.supervisor import log_lines
 from workers.supervisor.engine import Engine, Refused
@@ -55,6 +55,13 @@ def engine(answer_s: float = 30.0) -> Engine | None:
 def name_of(reference: str, digest: str) -> str:
     """What engines call the platform's own copy of an image; one for each name in a registry, as with its blobs."""
     return f"{OWN}:{hashlib.sha256(f'{source_of(parse(reference))}@{digest}'.encode()).hexdigest()}"
+
+
+def name_in_engine(image: Image, digest: str) -> str:
+    """What the engine of a machine knows an image by, in the version with this digest."""
+    if image.source == Image.Source.LOCAL:
+        return digest
+    return image.reference if image.source == Image.Source.SAVED else name_of(image.reference, digest)
 
 
 def source_of(reference: Reference) -> str:
@@ -117,15 +124,18 @@ def run(copy_id: int) -> None:
 
 def _bring(copy: NodeCopy, claim: Claim) -> None:
     """Fetch what is missing and give it to the engine."""
-    name = name_of(copy.image.reference, copy.digest)
+    name = name_in_engine(copy.image, copy.digest)
     own = engine(LOAD_S)
     if own is None:
         raise CannotFetch(wording.message("image.no_engine_here", node=settings.NODE))
     if is_here(name):
         return
+    if copy.image.source == Image.Source.SAVED:
+        exported.load(own, copy.image, Pulse(claim, copy.image.size_bytes))
+        return
     asked, reference = asking.of(copy.image)
     manifest = asking.manifest_here(asked, reference, asked.manifest(reference.name, copy.digest)[1])
-    pulse = _Pulse(claim, manifest.bytes)
+    pulse = Pulse(claim, manifest.bytes)
     folder = places.blobs(source_of(reference))
     missing = [blob for blob in dict.fromkeys(manifest.blobs) if not places.blob(folder, blob.digest).exists()]
     pulse(manifest.bytes - sum(blob.size for blob in missing))
@@ -137,7 +147,7 @@ def _bring(copy: NodeCopy, claim: Claim) -> None:
     _load(own, manifest, name, folder, pulse)
 
 
-def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, pulse: _Pulse) -> None:
+def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, pulse: Pulse) -> None:
     """Fetch one blob; it is at its place only when it is whole and what it must be."""
     target = places.blob(folder, blob.digest)
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")  # of all machines, so no process id
@@ -151,7 +161,7 @@ def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, puls
         part.unlink(missing_ok=True)
 
 
-def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: _Pulse) -> None:
+def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: Pulse) -> None:
     length, pieces = archive.stream(manifest, name, partial(places.blob, folder))
 
     def sent() -> object:
@@ -164,7 +174,7 @@ def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: _Puls
         raise Refused(500, said[-300:] or "the engine took the image and does not have it")
 
 
-class _Pulse:
+class Pulse:
     """Keeps the claim of a fetch, and counts what came."""
 
     def __init__(self, claim: Claim, total: int) -> None:

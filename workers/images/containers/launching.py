@@ -44,7 +44,7 @@ def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:
         ImageUse.objects.filter(pk=use.pk, digest="").update(digest=digest)
     local = image.source == Image.Source.LOCAL
     own = {
-        "image": digest if local else copies.name_of(image.reference, digest),
+        "image": copies.name_in_engine(image, digest),
         "image_id": image.pk,
         "digest": "" if local else digest,
     }
@@ -53,7 +53,7 @@ def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:
 
 def _digest(image: Image) -> str:
     """Which one a new job gets: the one that was noted, or what its tag names now."""
-    if image.policy == Image.Policy.PINNED or image.source == Image.Source.LOCAL:
+    if image.policy == Image.Policy.PINNED or image.source in (Image.Source.LOCAL, Image.Source.SAVED):
         return image.digest
     found = asking.look(image)
     newest = {"digest": found.digest, "size_bytes": found.manifest.bytes, "facts": found.facts}

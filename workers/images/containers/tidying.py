@@ -7,7 +7,7 @@ import time
 
 from django.db.models import Q
 
-from workers.images.containers import copies
+from workers.images.containers import committing, copies
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.images.services import places
@@ -19,9 +19,12 @@ OLD_S = 24 * 3600.0  # blobs serve machines that come later, and retries
 
 def wanted() -> set[str]:
     """Names in an engine of what an image names now, or a job that has not ended was begun with."""
-    named = Image.objects.filter(kind=Image.Kind.CONTAINER).exclude(digest="").values_list("reference", "digest")
-    live = ImageUse.objects.filter(~Q(job__state__in=FINAL), ~Q(digest=""), image__kind=Image.Kind.CONTAINER)
-    return {copies.name_of(*each) for each in (*named, *live.values_list("image__reference", "digest"))}
+    rows = Image.objects.filter(kind=Image.Kind.CONTAINER)
+    fetched = rows.exclude(source=Image.Source.SAVED)
+    named = fetched.exclude(digest="").values_list("reference", "digest")
+    live = ImageUse.objects.filter(~Q(job__state__in=FINAL), ~Q(digest=""), image__in=fetched)
+    found = {copies.name_of(*each) for each in (*named, *live.values_list("image__reference", "digest"))}
+    return found | set(rows.filter(source=Image.Source.SAVED).values_list("reference", flat=True))
 
 
 def tidy_engine() -> int:
@@ -32,6 +35,11 @@ def tidy_engine() -> int:
     keep, forgotten = wanted(), 0
     try:
         names = [name for row in own.images() for name in row.get("RepoTags") or [] if name.startswith(f"{OWN}:")]
+        saved = Image.objects.filter(state=State.SAVING).values_list("pk", flat=True)
+        busy = {committing.helper(pk) for pk in saved}
+        for name in own.named(committing.HELPER):
+            if name.startswith(committing.HELPER) and name not in busy:
+                own.remove(name)
         for name in names:
             if name not in keep:
                 own.remove_image(name)

@@ -38,7 +38,7 @@ def make(image: Image, *, by: User) -> None:
         CannotSave: nothing to be saved (any more).
         NotAMember, OverLimit, NeverFits: a job that builds the engine cannot be started.
     """
-    if image.kind == Image.Kind.SAVED:
+    if image.is_saved:
         saving.again(image, by=by)
     else:
         engines.ensure(image, by=by)

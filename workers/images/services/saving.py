@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -30,6 +30,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Refusals
 from aiplatform.lib.wording import Message
 from workers import clock, queues
+from workers.images.containers import committing, packages
 from workers.images.models import Image, ImageUse, State, Visibility
 from workers.images.services import archive, boxes, engines, layers, places, uses
 from workers.models import Job, Node
@@ -62,7 +63,7 @@ def why_not(job: Job) -> str:
         return _("Its image was deleted, so nothing can be saved on top of it.")
     if not use.node:
         return _("It has not begun yet, or its packages were forgotten. Start it first.")
-    if len(layers.chain(use.image)) >= layers.MOST:
+    if max(len(layers.chain(use.image)), packages.number(use.image)) >= layers.MOST:
         return _("It stands on %(most)s saved images already. Build an image with these packages instead.") % {
             "most": layers.MOST
         }
@@ -89,11 +90,14 @@ def request(
     found.end()
     use = uses.of(job)
     assert use is not None
+    assert use.image is not None
+    contained = use.image.kind == Image.Kind.CONTAINER
+    own = committing.described(use.image) if contained else {"kind": Image.Kind.SAVED, "parent": use.image}
     try:
         with transaction.atomic():
             image = Image.objects.create(
-                kind=Image.Kind.SAVED, owner=by, name=name, tag=tag, description=description, visibility=visibility,
-                engine=use.engine, parent=use.image, job=job, state=State.SAVING,
+                owner=by, name=name, tag=tag, description=description, visibility=visibility,
+                engine=use.engine, job=job, state=State.SAVING, **own,
             )  # fmt: skip
             audit.record(by, "image_saved", image, job=job.pk)
             enqueue("images.save", queue=queues.work(use.node), image_id=image.pk)
@@ -173,6 +177,8 @@ def _save(image: Image, box: Path, claim: Claim) -> archive.Figures:
         raise disk.DiskFull()
     alive = _Pulse(claim)
     figures = _packed(use.job, box / boxes.UPPER, target, alive)
+    if image.kind == Image.Kind.CONTAINER:
+        return committing.make(image, use, figures, claim, alive)
     noted = Image(pk=image.pk, name=image.name, kind=Image.Kind.SAVED, sha256=figures.sha256)
     noted.unpacked_bytes, noted.files = figures.bytes, figures.files
     layers.here(noted, alive)  # reads back what was written, and the next start on this machine finds it there
@@ -276,7 +282,7 @@ def sweep_files() -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if (name := PACKED.fullmatch(path.name)) and path.lstat().st_mtime < old:
             found.setdefault(int(name["image"]), []).append(path)
-    rows = Image.objects.filter(pk__in=found, kind=Image.Kind.SAVED)
+    rows = Image.objects.filter(Q(kind=Image.Kind.SAVED) | Q(source=Image.Source.SAVED), pk__in=found)
     state_of = dict(rows.values_list("pk", "state"))
     for image, paths in found.items():
         state = state_of.get(image)

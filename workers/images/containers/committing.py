@@ -1,0 +1,141 @@
+"""Make a container image of what was installed in a job: the image that it runs in, and its packages on top.
+
+The engine makes it of a container that never runs: nothing that the job was told, and nothing of what it wrote
+elsewhere, can be part of it. It is kept as one archive, so the image below may go, and any machine can start it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import zstandard
+from django.conf import settings
+
+from aiplatform import env
+from aiplatform.lib import disk, files, wording
+from aiplatform.lib.claims import Claim
+from aiplatform.lib.errors import DomainError
+from workers.images.containers import copies, exported, packages
+from workers.images.containers.reference import OWN
+from workers.images.models import Image, ImageUse
+from workers.images.services import places
+from workers.images.services.archive import WHITEOUT, Figures
+from workers.supervisor.engine import Engine
+
+HELPER = "aip-save-"
+CHUNK = 1 << 20
+BLOCK = tarfile.BLOCKSIZE
+#: Of an image's configuration, what a committed one keeps: its own, never a container's.
+_KEPT = ("Env", "Cmd", "Entrypoint", "WorkingDir", "User", "Labels", "ExposedPorts", "Volumes", "StopSignal", "Shell")
+
+
+class CannotCommit(DomainError):
+    code = "cannot_save"
+
+
+def described(below: Image) -> dict[str, Any]:
+    """Columns of the image that is saved of a job in the container image `below`."""
+    names = ("os", "architecture", "python", "torch", "cuda")
+    facts = {name: below.facts[name] for name in names if below.facts.get(name)}
+    facts |= {packages.SAVED: packages.number(below) + 1, "base": str(below.facts.get("base") or below.reference)}
+    return {"kind": Image.Kind.CONTAINER, "source": Image.Source.SAVED, "facts": facts}
+
+
+def helper(image: int) -> str:
+    """What the container is called that an image is made of."""
+    return f"{HELPER}{image}"
+
+
+def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Callable[[], object]) -> Figures:
+    """Make the image out of the packed box, and put its archive in the place of that; figures of the archive.
+
+    Raises:
+        CannotCommit: the image below is no longer on this machine.
+        OSError: the engine refuses, or does not answer.
+    """
+    own, below = copies.engine(copies.LOAD_S), ImageUse.objects.select_related("image").get(pk=use.pk).image
+    if own is None or below is None:
+        raise CannotCommit(wording.message("image.no_engine_here", node=settings.NODE))
+    source = copies.name_in_engine(below, use.digest or below.digest)
+    if not copies.is_here(source):
+        raise CannotCommit(wording.message("image.not_on_machine", name=use.name, node=settings.NODE))
+    about = own.image(source)
+    target = places.packed(image.pk)
+    if files.free_bytes(target.parent) < int(about.get("Size") or 0) + 2 * figures.bytes + env.MIN_FREE_BYTES // 8:
+        raise disk.DiskFull()
+    name = f"{OWN}:{secrets.token_hex(32)}"
+    claim.write(reference=name)  # whoever tidies the engine leaves it
+    _commit(own, image.pk, source, name, about, _layer(target, packages.folder(below), alive))
+    try:
+        pulse = _Counted(alive)
+        figures.bytes, figures.packed, figures.sha256 = exported.write(own.export(name), target, pulse)
+    except BaseException:
+        with suppress(OSError):
+            own.remove_image(name)
+        raise
+    claim.write(digest=str(own.image(name)["Id"]))
+    return figures
+
+
+class _Counted:
+    """A sign of life that takes a number of bytes."""
+
+    def __init__(self, alive: Callable[[], object]) -> None:
+        self.alive = alive
+
+    def __call__(self, _count: int) -> None:
+        self.alive()
+
+
+def _commit(own: Engine, image: int, source: str, name: str, about: dict[str, Any], layer: Iterator[bytes]) -> None:
+    config = {key: value for key, value in (about.get("Config") or {}).items() if key in _KEPT and value}
+    box = helper(image)
+    own.remove(box)  # of a saver that was killed
+    own.create(box, {"Image": source, "Entrypoint": ["/bin/true"], "Cmd": [], "HostConfig": {"NetworkMode": "none"}})
+    try:
+        own.put(box, layer)
+        own.commit(box, name, config)
+    finally:
+        own.remove(box)
+
+
+def _layer(packed: Path, folder: str, alive: Callable[[], object]) -> Iterator[bytes]:
+    """The packed box as an archive for the root of a container: everybody may read it, root owns it."""
+    top = folder.strip("/")
+    for name in (str(Path(top).parent), top):
+        yield _head(name, tarfile.DIRTYPE, 0o755)
+    with (
+        packed.open("rb") as file,
+        zstandard.ZstdDecompressor().stream_reader(file) as unpacked,
+        tarfile.open(fileobj=unpacked, mode="r|") as archive,
+    ):
+        for entry in archive:
+            alive()
+            if entry.name.rpartition("/")[2].startswith(WHITEOUT):
+                continue  # nothing below is hidden: the folder is the job's alone
+            entry.name = f"{top}/{entry.name}"
+            entry.linkname = f"{top}/{entry.linkname}" if entry.islnk() else entry.linkname
+            entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
+            entry.pax_headers = {}
+            yield entry.tobuf(tarfile.PAX_FORMAT)
+            yield from _content(archive, entry)
+    yield b"\0" * (2 * BLOCK)
+
+
+def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> Iterator[bytes]:
+    content = archive.extractfile(entry) if entry.isreg() else None
+    while content and (piece := content.read(CHUNK)):
+        yield piece
+    if content:
+        yield b"\0" * (-entry.size % BLOCK)
+
+
+def _head(name: str, kind: bytes, mode: int) -> bytes:
+    made = tarfile.TarInfo(name)
+    made.type, made.mode = kind, mode
+    return made.tobuf(tarfile.PAX_FORMAT)

@@ -1,0 +1,91 @@
+"""Container images that were saved of a job: one packed archive each, in the data folder, for any machine's engine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import zstandard
+
+from aiplatform.lib import files, wording
+from aiplatform.lib.errors import DomainError
+from workers.images.containers import manifests
+from workers.images.models import Image
+from workers.images.services import places
+from workers.supervisor.engine import Engine, Refused
+
+PIECE = 1 << 20
+LEVEL = 3
+
+
+class BrokenArchive(DomainError):
+    code = "broken_layer"
+
+
+def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object]) -> tuple[int, int, str]:
+    """Write an archive, packed, whole or not at all; bytes before and after packing, and the checksum of the file."""
+    part = target.with_name(f".{target.name}.export")
+    packer, sha, before, after = zstandard.ZstdCompressor(level=LEVEL).compressobj(), hashlib.sha256(), 0, 0
+    try:
+        with part.open("wb") as file:
+            for piece in pieces:
+                before += len(piece)
+                after += _written(file.write, sha.update, packer.compress(piece))
+                alive(len(piece))
+            after += _written(file.write, sha.update, packer.flush())
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(target)
+    finally:
+        part.unlink(missing_ok=True)
+    files.flush_folder(target.parent)
+    return before, after, sha.hexdigest()
+
+
+def _written(*takes: object) -> int:
+    *functions, data = takes
+    for function in functions:
+        function(data)  # type: ignore[operator]
+    return len(data)  # type: ignore[arg-type]
+
+
+def load(own: Engine, image: Image, alive: Callable[[int], object]) -> None:
+    """Give a saved image to this machine's engine, if it is still what was saved.
+
+    Raises:
+        BrokenArchive: it is not, or is for another kind of processor.
+        Refused, Unanswered: the engine does not take it.
+    """
+    kind = str(image.facts.get("architecture") or "")
+    if kind and kind != manifests.architecture():
+        told = {"node": "", "needed": kind, "there": manifests.architecture()}
+        raise BrokenArchive(wording.message("image.other_processor", **told))
+    path = places.packed(image.pk)
+    if _checksum(path, alive) != image.sha256:
+        why = wording.message("image.layer_checksum")
+        raise BrokenArchive(wording.message("image.layer_broken", name=str(image), why=why))
+    said = own.load(None, _unpacked(path, alive))
+    try:
+        own.image(image.reference)
+    except Refused:
+        raise Refused(500, said[-300:] or "the engine took the image and does not have it") from None
+
+
+def _checksum(path: Path, alive: Callable[[int], object]) -> str:
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            sha.update(piece)
+            alive(0)
+    return sha.hexdigest()
+
+
+def _unpacked(path: Path, alive: Callable[[int], object]) -> Iterator[bytes]:
+    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as packed:
+        told = 0
+        while piece := packed.read(PIECE):
+            alive(file.tell() - told)
+            told = file.tell()
+            yield piece
