@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import stat
@@ -10,30 +11,34 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import zstandard
+from django.db import connections
 
 from aiplatform import env
-from aiplatform.lib.errors import Invalid
+from aiplatform.lib.errors import Invalid, StillInUse
 from tests.environments.conftest import STUB
 from tests.factories import work
 from tests.images.conftest import root
+from tests.images.wheels import wheel
 from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine, RealEngine
 from training.environments import jupyter, life, services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
+from training.services import homes
 from workers.exec import channels, programs
 from workers.execution import launching, tickets
-from workers.images.containers import adding
-from workers.images.models import Image, ImageUse, State
-from workers.images.services import boxes, places, uses
+from workers.images.containers import adding, committing, copies, tidying
+from workers.images.models import Image, ImageUse, NodeCopy, State
+from workers.images.services import boxes, images, places, saving, uses
 from workers.jobs import actions
 from workers.models import Attempt, Job, Node
 from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.states import JobState
 from workers.supervisor import engines, exec_socket, processes, records
-from workers.supervisor.engine import Engine
+from workers.supervisor.engine import Engine, Refused
 from workers.supervisor.sandbox import CONTAINER
 
 pytestmark = [
@@ -112,13 +117,20 @@ def started(image, machine, alice, settings):
         yield one
         for pk in begun:
             for attempt in Attempt.objects.filter(job=pk):
-                end(RunDir.of(pk, attempt.number).path)
+                path = RunDir.of(pk, attempt.number).path
+                if records.is_alive(records.read(path / records.SUPERVISOR) or {}):
+                    end(path)
 
 
 def begin(row) -> Environment:
     attempt = placing.place(row.pk, [(Node.objects.get().pk, [(Node.objects.get().devices.get(kind="cpu").pk, 1)])])
     launching.start(attempt.pk)
     run = RunDir.of(row.pk, attempt.number)
+    for copy in NodeCopy.objects.filter(state=State.NEW):
+        copies.run(copy.pk)
+        launching.start(attempt.pk)
+    attempt.refresh_from_db()
+    assert attempt.ended_at is None, attempt.message
     until((run.path / records.SUPERVISOR).exists)
     Job.objects.filter(pk=row.pk).update(state=JobState.RUNNING)
     Attempt.objects.filter(pk=attempt.pk).update(state=JobState.RUNNING)
@@ -212,6 +224,135 @@ def test_environment_in_a_container_goes_on_without_its_exec_server_and_ends_wit
     left = Engine(str(engine.socket))
     until(lambda: not left.labelled(f"aip.run={run}"), 60, "its container lives on")
     assert stat.S_ISDIR((places.box(row.pk) / boxes.UPPER).stat().st_mode)
+
+
+SECRET = "open-sesame-of-alice"
+
+
+@pytest.fixture
+def filled(started, alice):
+    """An environment in which a package was installed, with secrets round it."""
+    row = ready(started(secrets={"HUB": SECRET}))
+    home = homes.path_of(alice)
+    wheel(home / "wheels", "ring", "1.0")
+    said(row, 'python3 -m pip install --no-index --find-links "$HOME/wheels" ring > "$HOME/pip.log" 2>&1')
+    said(row, f'echo {SECRET} > "$AIP_PACKAGES/.netrc"; echo {SECRET} > /tmp/mine; ln -s /etc/shadow "$AIP_PACKAGES/s"')
+    assert said(row, "python3 -c 'import ring; print(ring.__file__)'").startswith("/opt/packages/0/"), (
+        home / "pip.log"
+    ).read_text()
+    return row
+
+
+def saved(row, alice, name="mine") -> Image:
+    image = saving.request(job=row.job, by=alice, name=name)
+    saving.run(image.pk)
+    image.refresh_from_db()
+    return image
+
+
+def unpacked(image) -> bytes:
+    with places.packed(image.pk).open("rb") as file:
+        return zstandard.ZstdDecompressor().stream_reader(file).read()
+
+
+def test_container_image_is_saved_of_an_environment_without_its_secrets(filled, engine, image, alice):
+    made = saved(filled, alice)
+    own = Engine(str(engine.socket))
+
+    assert (made.status, made.kind, made.source) == (State.READY, "container", "saved"), made.why
+    assert made.left_out == [".netrc", "pip.conf"]
+    assert said(filled, "echo goes on") == "goes on\n"
+    below, config = (own.image(name).get("Config") or {} for name in (image.digest, made.reference))
+    assert (config.get("Env"), config.get("Labels") or None) == (below.get("Env"), below.get("Labels") or None)
+    held = unpacked(made)
+    assert (made.size_bytes, made.sha256) == (
+        places.packed(made.pk).stat().st_size,
+        hashlib.sha256(places.packed(made.pk).read_bytes()).hexdigest(),
+    )
+    for secret in (SECRET, services.token_of(filled), "JUPYTER_TOKEN", f"home/{alice.username}"):
+        assert secret.encode() not in held
+    assert own.named(committing.HELPER) == []
+
+
+def test_environment_starts_from_a_saved_container_image_on_a_machine_that_never_had_it(
+    filled, started, engine, image, alice
+):
+    made = saved(filled, alice)
+    own = Engine(str(engine.socket))
+    assert tidying.tidy_engine() == 0
+    end(RunDir.of(filled.pk, 1).path)
+    own.remove_image(made.reference)
+
+    row = ready(started(image=made))
+
+    assert NodeCopy.objects.get(image=made).state == State.READY
+    found = said(row, "python3 -c 'import ring; print(ring.__file__)'")
+    assert found.startswith("/opt/packages/0/")
+    said(row, 'echo more > "$AIP_PACKAGES/note"')
+    again_saved = saved(row, alice, "twice")
+    assert (again_saved.state, again_saved.facts["saved"]) == (State.READY, 2), again_saved.why
+    with pytest.raises(StillInUse):
+        images.delete(image=made, by=alice)
+    images.delete(image=again_saved, by=alice)
+    assert not places.packed(again_saved.pk).exists()
+    assert tidying.tidy_engine() == 1
+
+
+def test_saved_container_image_that_was_changed_is_not_given_to_an_engine(filled, engine, alice):
+    made = saved(filled, alice)
+    Engine(str(engine.socket)).remove_image(made.reference)
+    path = places.packed(made.pk)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+
+    copy = copies.request(made.pk, made.digest)
+    copies.run(copy.pk)
+    copy.refresh_from_db()
+
+    assert copy.state == State.FAILED
+    assert "checksum" in str(copy.message)
+    assert not copies.is_here(made.reference)
+
+
+def test_saving_that_was_killed_leaves_nothing_and_is_done_by_the_next(filled, engine, image, alice, monkeypatch):
+    own = Engine(str(engine.socket))
+    row = saving.request(job=filled.job, by=alice, name="mine")
+    packed = places.packed(row.pk)
+
+    def killed(*_given):
+        os._exit(9)
+
+    child = os.fork()
+    if child == 0:  # nothing of it is cleaned up
+        connections.close_all()
+        monkeypatch.setattr(Engine, "commit", killed)
+        saving.run(row.pk)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    connections.close_all()
+    assert own.named(committing.HELPER) == [committing.helper(row.pk)]
+    packed.with_name(f".{packed.name}.export").write_bytes(b"half")
+
+    saving.run(row.pk)
+    row.refresh_from_db()
+
+    assert row.state == State.READY, row.why
+    assert own.named(committing.HELPER) == []
+    assert [path.name for path in packed.parent.iterdir() if path.is_file()] == [packed.name]
+
+
+def test_container_image_is_saved_again_after_the_engine_failed(filled, engine, alice, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(Engine, "commit", lambda *_given: (_ for _ in ()).throw(Refused(500, "no space")))
+        row = saved(filled, alice)
+    assert (row.state, "no space" in row.why) == (State.FAILED, True)
+    assert not places.packed(row.pk).exists()
+
+    images.make(row, by=alice)
+    saving.run(row.pk)
+    row.refresh_from_db()
+
+    assert row.state == State.READY
+    assert unpacked(row)
 
 
 def test_environment_without_an_image_is_refused_where_there_are_containers_alone(machine, alice):

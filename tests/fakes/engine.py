@@ -4,6 +4,7 @@
 container lives on when the engine is killed, and one that is started again on the same folder knows it.
 """
 
+import base64
 import contextlib
 import ctypes
 import gzip
@@ -63,7 +64,7 @@ def init(box):
         told = dict(pair.split("=", 1) for pair in asked["Env"])
         if IMAGE_PATH:
             told = {"PATH": IMAGE_PATH} | told
-            show(asked["HostConfig"]["Mounts"])
+            show(asked["HostConfig"]["Mounts"], asked["Image"])
         os.execvpe(argv[0], argv, told)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     code = None
@@ -81,8 +82,9 @@ def init(box):
     write(f"{box}/code", str(137 if killed else code if code >= 0 else 128 - code))
 
 
-def show(mounts):
-    """Let this process alone see what is mounted where, on top of this machine's files; /opt begins empty."""
+def show(mounts, image):
+    """Let this process alone see what is mounted where, on top of this machine's files; /opt is the image's."""
+    layers = json.loads(read(kept(image)) or "{}").get("layers", [])
     libc = ctypes.CDLL(None, use_errno=True)
 
     def must(done):
@@ -99,6 +101,9 @@ def show(mounts):
     own = [{"Source": path, "Target": path} for path in IMAGE_PATH.split(":") if path.startswith("/tmp/")]
     opened = [(os.open(each["Source"], os.O_PATH), each["Target"]) for each in [*own, *mounts]]
     must(libc.mount(b"none", b"/opt", b"tmpfs", 0, None))
+    for layer in layers:
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(layer))) as archive:
+            archive.extractall("/", [one for one in archive.getmembers() if one.name.startswith("opt/")])
     for fd, target in sorted(opened, key=lambda each: each[1] != "/tmp"):
         if os.path.isdir(f"/proc/self/fd/{fd}"):
             os.makedirs(target, exist_ok=True)
@@ -157,18 +162,29 @@ class Answers(BaseHTTPRequestHandler):
             return
         path, _mark, query = self.path.partition("?")
         asked = {key: value[0] for key, value in urllib.parse.parse_qs(query).items()}
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.pieces() if self.headers.get("Transfer-Encoding") == "chunked" else self.rest()
         try:
             status, said = self.route(self.command, path.strip("/").split("/"), asked, body)
         except Refusal as exc:
             status, said = exc.args[0], {"message": exc.args[1]}
-        text = b"" if said is None else json.dumps(said).encode()
+        text = b"" if said is None else said if isinstance(said, bytes) else json.dumps(said).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_DELETE = answer
+    do_GET = do_POST = do_DELETE = do_PUT = answer
+
+    def rest(self):
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def pieces(self):
+        found = b""
+        while size := int(self.rfile.readline(), 16):
+            found += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return found
 
     def route(self, method, parts, asked, body):
         match method, parts:
@@ -183,6 +199,8 @@ class Answers(BaseHTTPRequestHandler):
                 if name not in (IMAGE, *loaded()):
                     raise Refusal(404, f"No such image: {name}")
                 return 200, json.loads(read(kept(name)) or "{}") | {"Id": "sha256:0"}
+            case "GET", ["images", *name, "get"]:
+                return 200, self.exported("/".join(name))
             case "DELETE", ["images", *name]:
                 with contextlib.suppress(FileNotFoundError):
                     os.remove(kept("/".join(name)))
@@ -194,12 +212,20 @@ class Answers(BaseHTTPRequestHandler):
             case "POST", ["containers", "create"]:
                 return self.create(asked["name"], body)
             case "GET", ["containers", "json"]:
-                label = json.loads(asked["filters"])["label"][0]
+                filters = json.loads(asked["filters"])
+                if "name" in filters:
+                    found = [name for name in os.listdir(FOLDER) if filters["name"][0] in name]
+                    return 200, [{"Names": [f"/{name}"]} for name in found]
+                label = filters["label"][0]
                 return 200, [self.listed(name) for name in os.listdir(FOLDER) if self.has(name, label)]
             case _, ["containers", name, *verb]:
                 box = f"{FOLDER}/{name}"
                 if not os.path.isdir(box):
                     raise Refusal(404, f"No such container: {name}")
+                if verb == ["archive"]:
+                    with open(f"{box}/archive", "wb") as file:
+                        file.write(body)
+                    return 200, None
                 return getattr(self, f"{method.lower()}_{'_'.join(verb)}")(box, asked)
         raise Refusal(404, "page not found")
 
@@ -210,6 +236,10 @@ class Answers(BaseHTTPRequestHandler):
             def content(name):
                 return archive.extractfile(name).read()
 
+            if "saved.json" in archive.getnames():
+                about = json.loads(content("saved.json"))
+                write(kept(about["name"]), json.dumps(about))
+                return 200, {"stream": "Loaded"}
             for about in json.loads(content("manifest.json")):
                 config = json.loads(content(about["Config"]))
                 layers = [gzip.decompress(content(name)) for name in about["Layers"]]
@@ -221,8 +251,24 @@ class Answers(BaseHTTPRequestHandler):
 
     def commit(self, asked, body):
         name = f"{asked['repo']}:{asked['tag']}"
-        write(kept(name), json.dumps({"Os": "linux", "Config": json.loads(body or "{}"), "Size": 1000}))
+        about = {"Os": "linux", "Config": json.loads(body or "{}"), "Size": 1000, "name": name}
+        box = f"{FOLDER}/{asked.get('container', '')}"
+        below = json.loads(read(kept(json.loads(read(f"{box}/described") or '{"Image": ""}')["Image"])) or "{}")
+        about["layers"] = below.get("layers", [])
+        if os.path.exists(f"{box}/archive"):
+            with open(f"{box}/archive", "rb") as file:
+                about["layers"] += [base64.b64encode(file.read()).decode()]
+        write(kept(name), json.dumps(about))
         return 201, {"Id": "sha256:1"}
+
+    def exported(self, name):
+        """An archive that `load` takes again."""
+        made, text = io.BytesIO(), read(kept(name)).encode()
+        with tarfile.open(fileobj=made, mode="w") as archive:
+            about = tarfile.TarInfo("saved.json")
+            about.size = len(text)
+            archive.addfile(about, io.BytesIO(text))
+        return made.getvalue()
 
     def create(self, name, body):
         asked = json.loads(body)
@@ -238,7 +284,7 @@ class Answers(BaseHTTPRequestHandler):
     def has(self, name, label):
         key, _is, value = label.partition("=")
         described = read(f"{FOLDER}/{name}/described")
-        return bool(described) and json.loads(described)["Labels"].get(key) == value
+        return bool(described) and json.loads(described).get("Labels", {}).get(key) == value
 
     def listed(self, name):
         return {"Id": name, "Labels": json.loads(read(f"{FOLDER}/{name}/described"))["Labels"]}

@@ -37,6 +37,7 @@ def variables(image: Image) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(f"{each}/site" for each in found),
         "PYTHONUSERBASE": found[0],
         "PIP_CONFIG_FILE": f"{found[0]}/pip.conf",
+        "PIP_BREAK_SYSTEM_PACKAGES": "1",  # nothing of the system is touched: it belongs to another user
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
 
