@@ -63,7 +63,7 @@ def engine(request, root, monkeypatch):
     """An engine that this machine offers, with an image that has a JupyterLab."""
     if request.param == "real":
         made = RealEngine()
-        offer = engines.offer(env.CONTAINER_IMAGE, chosen=env.CONTAINER_SOCKET, root=str(root))
+        offer = engines.Offer(container=made.about, engine="real")
         monkeypatch.setattr(env, "CONTAINER_PYTHON", "python3")
     else:
         installed(root / "image", STUB.read_text().replace("#!/usr/bin/env python3", f"#!{sys.executable} -I", 1))
@@ -98,6 +98,7 @@ def image(engine, machine, alice):
         adding.look_again(row)
         adding.run(row.pk)
         row.refresh_from_db()
+        assert row.state == State.READY, row.why
     return row
 
 

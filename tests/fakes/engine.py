@@ -351,6 +351,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 if __name__ == "__main__":
     if sys.argv[1] == "init":
+        FOLDER = os.path.dirname(sys.argv[2])
         init(sys.argv[2])
     else:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # containers that ended are nobody's children

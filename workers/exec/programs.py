@@ -6,6 +6,7 @@ import json
 import socket
 import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from workers.exec import channels
@@ -35,9 +36,10 @@ def run(way: Way, command: str, *, stdin: bytes = b"", patience_s: float) -> End
     with channel:
         try:
             channel.settimeout(patience_s)
-            for begin in range(0, len(stdin), _PART):
-                channel.sendall(_frame(b"I", stdin[begin : begin + _PART]))
-            channel.sendall(_frame(b"E", b""))
+            with suppress(BrokenPipeError, ConnectionResetError):  # it ended before it was told that its input did
+                for begin in range(0, len(stdin), _PART):
+                    channel.sendall(_frame(b"I", stdin[begin : begin + _PART]))
+                channel.sendall(_frame(b"E", b""))
             return _ended(channel, deadline)
         except (OSError, ValueError, RecursionError) as exc:
             raise ChannelRefused("unreachable") from exc

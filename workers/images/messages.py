@@ -81,9 +81,8 @@ IMAGE = {
     ),
     "registry_joined": Wording(
         _(
-            "The credentials of %(host)s can be opened on the server alone, so the machine %(node)s cannot fetch this "
-            "image. Use one that needs no credentials, or let an operator load it onto that machine and add it as one "
-            "that is there already."
+            "The credentials of %(host)s can be opened on the server alone, which fetches such images for the machine "
+            "%(node)s. Restore the job; if that does not help, ask an operator whether the server runs."
         )
     ),
     "registry_no_linux": Wording(_("%(host)s has this image for no Linux machine.")),

@@ -8,7 +8,7 @@ from celery import shared_task
 
 from aiplatform.lib.enqueue import enqueue
 from workers import queues
-from workers.images.containers import adding, copies, tidying
+from workers.images.containers import adding, collecting, copies, tidying
 from workers.images.models import ImageUse
 from workers.images.services import boxes, engines, images, places, saving
 from workers.models import Node
@@ -32,6 +32,18 @@ def look(image_id: int) -> None:
 def fetch(copy_id: int) -> None:
     """Fetch a container image for this machine. Safe to run twice."""
     copies.run(copy_id)
+
+
+@shared_task(name="images.collect", ignore_result=True)
+def collect(copy_id: int) -> None:
+    """Fetch for a machine without the platform's key what needs credentials. Safe to run twice."""
+    collecting.collect(copy_id)
+
+
+@shared_task(name="images.newest", ignore_result=True)
+def newest(job_id: int) -> None:
+    """Look up for a job on such a machine which image its tag names. Safe to run twice."""
+    collecting.newest(job_id)
 
 
 @shared_task(name="images.clean", ignore_result=True)
@@ -67,6 +79,7 @@ def sweep() -> None:
     saving.go_on()
     saving.sweep_files()
     adding.go_on()
+    collecting.go_on()
     tidying.tidy_blobs()
     engines.settle()
     engines.forget_unused()

@@ -305,13 +305,11 @@ def test_machine_that_joined_says_that_it_cannot_open_credentials(added, login, 
         asking.registry(login.host, login)
 
 
-def test_environment_is_refused_in_containers(registry, added, alice, tier4):
+def test_environment_is_offered_in_container_images_and_in_those_alone(registry, added, alice, tier4):
     registry.put("lab/torch", "2", [LAYER])
-    image = added()
-    with pytest.raises(Invalid, match="where an environment cannot run"):
-        environments.check(alice, None)
+    environments.check(alice, added())
 
-    with pytest.raises(Invalid, match="cannot run in a container image") as caught:
-        environments.check(alice, image)
+    with pytest.raises(Invalid, match="Choose a container image with JupyterLab") as caught:
+        environments.check(alice, None)
 
     assert caught.value.blamed == "image"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 
@@ -72,17 +72,26 @@ def look(image: Image) -> Found:
     return Found(digest, manifest, facts)
 
 
-def manifest_here(asked: Registry, reference: Reference, text: bytes) -> Manifest:
-    """The manifest for this machine, out of a manifest or of an index of several.
+class Manifests(Protocol):
+    """Who gives manifests: a registry, or the data folder."""
+
+    def manifest(self, name: str, version: str, /) -> tuple[str, bytes]: ...
+
+
+def manifest_here(asked: Manifests, reference: Reference, text: bytes, processor: str = "") -> Manifest:
+    """The manifest for one kind of machine, out of a manifest or of an index of several.
+
+    Args:
+        processor: its kind; this machine's for "".
 
     Raises:
         RegistryRefused: there is none for machines of this kind.
     """
     by_architecture = manifests.choices(text, reference.host)
     if by_architecture:
-        own = by_architecture.get(manifests.architecture())
+        own = by_architecture.get(manifests.architecture(processor))
         if own is None:
             names = ", ".join(sorted(by_architecture))
-            raise refused("other_machines", reference.host, names=names, own=manifests.architecture())
+            raise refused("other_machines", reference.host, names=names, own=manifests.architecture(processor))
         text = asked.manifest(reference.name, own)[1]
     return manifests.read(text, reference.host)

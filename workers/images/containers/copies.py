@@ -26,7 +26,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
 from workers.execution import tickets
-from workers.images.containers import archive, asking, exported
+from workers.images.containers import archive, asking, collecting, exported
 from workers.images.containers.manifests import Blob, Manifest
 from workers.images.containers.reference import OWN, Reference, parse
 from workers.images.containers.registry import Registry
@@ -100,6 +100,9 @@ def try_again(copy: NodeCopy) -> None:
 def run(copy_id: int) -> None:
     """Fetch one copy; somebody else who is at it is left alone. Safe to send twice."""
     rows = NodeCopy.objects.filter(pk=copy_id, state=State.NEW, node=settings.NODE)
+    seen = rows.select_related("image__login").first()
+    if seen is None or (collecting.is_needed(seen.image) and collecting.here(seen) is None):
+        return  # the server fetches it, and sends this again
     claim = CLAIMS.take(rows)
     copy = rows.select_related("image__login").first() if claim else None
     if claim is None or copy is None:
@@ -112,14 +115,16 @@ def run(copy_id: int) -> None:
         return
     except Exception as exc:
         log.warning("image=%s not fetched: %s", copy.image_id, exc, exc_info=not isinstance(exc, DomainError | OSError))
-        said = (
-            wording.of_error(exc)
-            if isinstance(exc, DomainError)
-            else wording.message("image.load_failed", error=str(exc))
-        )
-        claim.release(state=State.FAILED, message=said, changed_at=clock.now())
+        claim.release(state=State.FAILED, message=words(exc), changed_at=clock.now())
         return
     claim.release(state=State.READY, message=wording.Message(), changed_at=clock.now())
+
+
+def words(exc: Exception) -> wording.Message:
+    """Why a copy did not come."""
+    return (
+        wording.of_error(exc) if isinstance(exc, DomainError) else wording.message("image.load_failed", error=str(exc))
+    )
 
 
 def _bring(copy: NodeCopy, claim: Claim) -> None:
@@ -133,10 +138,28 @@ def _bring(copy: NodeCopy, claim: Claim) -> None:
     if copy.image.source == Image.Source.SAVED:
         exported.load(own, copy.image, Pulse(claim, copy.image.size_bytes))
         return
-    asked, reference = asking.of(copy.image)
-    manifest = asking.manifest_here(asked, reference, asked.manifest(reference.name, copy.digest)[1])
-    pulse = Pulse(claim, manifest.bytes)
-    folder = places.blobs(source_of(reference))
+    folder = places.blobs(source_of(parse(copy.image.reference)))
+    if collecting.is_needed(copy.image):
+        manifest = collecting.here(copy)
+        if manifest is None:
+            raise CannotFetch(wording.message("image.registry_joined", host=copy.image.login, node=settings.NODE))
+        pulse = Pulse(claim, manifest.bytes)
+        pulse(manifest.bytes)
+    else:
+        asked, reference = asking.of(copy.image)
+        manifest = asking.manifest_here(asked, reference, asked.manifest(reference.name, copy.digest)[1])
+        pulse = Pulse(claim, manifest.bytes)
+        fetch(asked, reference, manifest, folder, pulse)
+    _load(own, manifest, name, folder, pulse)
+
+
+def fetch(asked: Registry, reference: Reference, manifest: Manifest, folder: Path, pulse: Pulse) -> None:
+    """Fetch the blobs of an image that are not there yet.
+
+    Raises:
+        DiskFull: they find no room.
+        RegistryRefused: it does not give one.
+    """
     missing = [blob for blob in dict.fromkeys(manifest.blobs) if not places.blob(folder, blob.digest).exists()]
     pulse(manifest.bytes - sum(blob.size for blob in missing))
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +167,6 @@ def _bring(copy: NodeCopy, claim: Claim) -> None:
         raise disk.DiskFull()
     for blob in missing:
         _fetch(asked, reference, blob, folder, pulse)
-    _load(own, manifest, name, folder, pulse)
 
 
 def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, pulse: Pulse) -> None:

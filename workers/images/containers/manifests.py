@@ -40,9 +40,10 @@ class Manifest:
         return sum(blob.size for blob in self.blobs)
 
 
-def architecture() -> str:
-    """This machine's, as registries call it."""
-    return _ARCHITECTURES.get(platform.machine(), platform.machine())
+def architecture(processor: str = "") -> str:
+    """A kind of processor as registries call it; this machine's for ""."""
+    processor = processor or platform.machine()
+    return _ARCHITECTURES.get(processor, processor)
 
 
 def choices(text: bytes, host: str) -> dict[str, str]:

@@ -1,0 +1,159 @@
+"""What machines that joined cannot fetch: they have no key to open credentials, so the server fetches for them.
+
+It puts an image's manifests and blobs into the shared data folder, where the machine finds all that it gives to its
+engine. The row of the copy is the request; both work on it under the same claim, so whoever is killed is followed by
+the next, which goes on with what is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from aiplatform import env
+from aiplatform.lib import files, sealed, wording
+from aiplatform.lib.claims import ClaimLost
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from workers import clock, queues
+from workers.images.containers import asking, copies, manifests
+from workers.images.containers.manifests import Manifest
+from workers.images.containers.reference import Reference, parse
+from workers.images.models import Image, ImageUse, NodeCopy, State
+from workers.images.services import places
+from workers.models import Node
+from workers.states import FINAL, JobState
+
+log = logging.getLogger(__name__)
+
+
+class Kept:
+    """Manifests in the data folder, asked as a registry is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def manifest(self, _name: str, digest: str) -> tuple[str, bytes]:
+        """A manifest that was put there.
+
+        Raises:
+            FileNotFoundError: it is not there, or not what it must be.
+        """
+        text = places.blob(self.folder, digest).read_bytes()
+        if f"sha256:{hashlib.sha256(text).hexdigest()}" != digest:
+            raise FileNotFoundError(digest)
+        return digest, text
+
+
+def is_needed(image: Image) -> bool:
+    """Whether this machine cannot ask the registry of an image by itself."""
+    if not env.NODE_JOINED or image.login is None:
+        return False
+    try:
+        sealed.unseal(image.login.secret)
+    except sealed.Unsealable:
+        return True
+    return False
+
+
+def here(copy: NodeCopy) -> Manifest | None:
+    """What a copy is made of on its machine, if all of it is in the data folder."""
+    reference = parse(copy.image.reference)
+    folder = places.blobs(copies.source_of(reference))
+    try:
+        kept = Kept(folder)
+        text = kept.manifest(reference.name, copy.digest)[1]
+        manifest = asking.manifest_here(kept, reference, text, _processor(copy.node))
+    except FileNotFoundError:
+        return None
+    return manifest if all(places.blob(folder, blob.digest).exists() for blob in manifest.blobs) else None
+
+
+def _processor(node: str) -> str:
+    """The kind of processor that a machine said it has; "" where nobody knows."""
+    facts = Node.objects.filter(name=node).values_list("facts", flat=True).first() or {}
+    return str(facts.get("machine") or "")
+
+
+def collect(copy_id: int) -> None:
+    """Fetch what one machine cannot, and let it go on. Somebody else who is at it is left alone. Safe to send twice."""
+    rows = _wanted().filter(pk=copy_id)
+    claim = copies.CLAIMS.take(rows)
+    copy = rows.select_related("image__login").first() if claim else None
+    if claim is None or copy is None:
+        return
+    try:
+        if copy.tries > copies.MOST_TRIES:
+            raise copies.CannotFetch(wording.message("image.fetch_gave_up", count=copies.MOST_TRIES))
+        _collect(copy, copies.Pulse(claim, 0))
+    except ClaimLost:
+        return
+    except Exception as exc:
+        log.warning("image=%s not fetched for %s: %s", copy.image_id, copy.node, exc)
+        claim.release(state=State.FAILED, message=copies.words(exc), changed_at=clock.now())
+        return
+    claim.release(changed_at=clock.now(), tries=0)
+    enqueue("images.fetch", queue=queues.work(copy.node), copy_id=copy.pk)
+
+
+def _collect(copy: NodeCopy, pulse: copies.Pulse) -> None:
+    asked, reference = asking.of(copy.image)
+    kind = _processor(copy.node)
+    folder = places.blobs(copies.source_of(reference))
+    folder.mkdir(parents=True, exist_ok=True)
+    digest, text = asked.manifest(reference.name, copy.digest)
+    own = _own(text, reference, kind)
+    for name, content in {digest: text, **({own: asked.manifest(reference.name, own)[1]} if own else {})}.items():
+        files.write_whole(places.blob(folder, name), content)
+    manifest = asking.manifest_here(Kept(folder), reference, text, kind)
+    pulse.total = manifest.bytes
+    copies.fetch(asked, reference, manifest, folder, pulse)
+
+
+def _own(text: bytes, reference: Reference, kind: str) -> str:
+    """The digest of the manifest for a kind of machine in an index; "" where this is one image, or has none for it."""
+    return manifests.choices(text, reference.host).get(manifests.architecture(kind), "")
+
+
+def _wanted() -> QuerySet[NodeCopy]:
+    """Copies on other machines that need credentials and are not there."""
+    rows = NodeCopy.objects.filter(state=State.NEW, image__login__isnull=False)
+    return rows.exclude(node=settings.NODE)
+
+
+def go_on() -> None:
+    """Fetch for the machines that wait, and look up for their jobs; a machine without the key does neither."""
+    if env.NODE_JOINED:
+        return
+    for copy in copies.CLAIMS.free(_wanted()).select_related("image__login")[:50]:
+        if here(copy) is None:
+            enqueue("images.collect", queue=queues.work(settings.NODE), copy_id=copy.pk)
+        else:
+            enqueue("images.fetch", queue=queues.work(copy.node), copy_id=copy.pk)
+    for use in _unknown():
+        enqueue("images.newest", queue=queues.work(settings.NODE), job_id=use.pk)
+
+
+def _unknown() -> QuerySet[ImageUse]:
+    """Jobs just placed elsewhere whose image is the newest of its tag, which only this machine can ask for."""
+    rows = ImageUse.objects.filter(digest="", image__login__isnull=False, image__policy=Image.Policy.NEWEST)
+    return rows.filter(job__state=JobState.ASSIGNED, image__state=State.READY)
+
+
+def newest(job_id: int) -> None:
+    """Note for one job which image its tag names now. Safe to send twice."""
+    use = _unknown().filter(pk=job_id).select_related("image__login").first()
+    if use is None or use.image is None:
+        return
+    image = use.image
+    try:
+        found = asking.look(image)
+    except DomainError as exc:
+        Image.objects.filter(pk=image.pk, state=State.READY).update(state=State.FAILED, message=wording.of_error(exc))
+        return
+    Image.objects.filter(pk=image.pk).update(digest=found.digest, size_bytes=found.manifest.bytes, facts=found.facts)
+    ImageUse.objects.filter(pk=use.pk, digest="").exclude(job__state__in=FINAL).update(digest=found.digest)
