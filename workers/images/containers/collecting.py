@@ -7,76 +7,24 @@ the next, which goes on with what is there.
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from pathlib import Path
 
 from django.conf import settings
 from django.db.models import QuerySet
 
 from aiplatform import env
-from aiplatform.lib import files, sealed, wording
+from aiplatform.lib import files, wording
 from aiplatform.lib.claims import ClaimLost
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
-from workers.images.containers import asking, copies, manifests
-from workers.images.containers.manifests import Manifest
-from workers.images.containers.reference import Reference, parse
+from workers.images.containers import asking, copies, manifests, stored
+from workers.images.containers.reference import Reference
 from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.images.services import places
-from workers.models import Node
 from workers.states import FINAL, JobState
 
 log = logging.getLogger(__name__)
-
-
-class Kept:
-    """Manifests in the data folder, asked as a registry is."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def manifest(self, _name: str, digest: str) -> tuple[str, bytes]:
-        """A manifest that was put there.
-
-        Raises:
-            FileNotFoundError: it is not there, or not what it must be.
-        """
-        text = places.blob(self.folder, digest).read_bytes()
-        if f"sha256:{hashlib.sha256(text).hexdigest()}" != digest:
-            raise FileNotFoundError(digest)
-        return digest, text
-
-
-def is_needed(image: Image) -> bool:
-    """Whether this machine cannot ask the registry of an image by itself."""
-    if not env.NODE_JOINED or image.login is None:
-        return False
-    try:
-        sealed.unseal(image.login.secret)
-    except sealed.Unsealable:
-        return True
-    return False
-
-
-def here(copy: NodeCopy) -> Manifest | None:
-    """What a copy is made of on its machine, if all of it is in the data folder."""
-    reference = parse(copy.image.reference)
-    folder = places.blobs(copies.source_of(reference))
-    try:
-        kept = Kept(folder)
-        text = kept.manifest(reference.name, copy.digest)[1]
-        manifest = asking.manifest_here(kept, reference, text, _processor(copy.node))
-    except FileNotFoundError:
-        return None
-    return manifest if all(places.blob(folder, blob.digest).exists() for blob in manifest.blobs) else None
-
-
-def _processor(node: str) -> str:
-    """The kind of processor that a machine said it has; "" where nobody knows."""
-    facts = Node.objects.filter(name=node).values_list("facts", flat=True).first() or {}
-    return str(facts.get("machine") or "")
 
 
 def collect(copy_id: int) -> None:
@@ -93,7 +41,8 @@ def collect(copy_id: int) -> None:
     except ClaimLost:
         return
     except Exception as exc:
-        log.warning("image=%s not fetched for %s: %s", copy.image_id, copy.node, exc)
+        ours = isinstance(exc, DomainError | OSError)
+        log.warning("image=%s not fetched for %s: %s", copy.image_id, copy.node, exc, exc_info=not ours)
         claim.release(state=State.FAILED, message=copies.words(exc), changed_at=clock.now())
         return
     claim.release(changed_at=clock.now(), tries=0)
@@ -102,14 +51,14 @@ def collect(copy_id: int) -> None:
 
 def _collect(copy: NodeCopy, pulse: copies.Pulse) -> None:
     asked, reference = asking.of(copy.image)
-    kind = _processor(copy.node)
-    folder = places.blobs(copies.source_of(reference))
+    kind = stored.processor_of(copy.node)
+    folder = places.blobs(stored.source_of(reference))
     folder.mkdir(parents=True, exist_ok=True)
     digest, text = asked.manifest(reference.name, copy.digest)
     own = _own(text, reference, kind)
     for name, content in {digest: text, **({own: asked.manifest(reference.name, own)[1]} if own else {})}.items():
         files.write_whole(places.blob(folder, name), content)
-    manifest = asking.manifest_here(Kept(folder), reference, text, kind)
+    manifest = asking.manifest_here(stored.Kept(folder), reference, text, kind)
     pulse.total = manifest.bytes
     copies.fetch(asked, reference, manifest, folder, pulse)
 
@@ -130,7 +79,7 @@ def go_on() -> None:
     if env.NODE_JOINED:
         return
     for copy in copies.CLAIMS.free(_wanted()).select_related("image__login")[:50]:
-        if here(copy) is None:
+        if stored.here(copy) is None:
             enqueue("images.collect", queue=queues.work(settings.NODE), copy_id=copy.pk)
         else:
             enqueue("images.fetch", queue=queues.work(copy.node), copy_id=copy.pk)

@@ -6,6 +6,7 @@ elsewhere, can be part of it. It is kept as one archive, so the image below may 
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import tarfile
 from collections.abc import Callable, Iterator
@@ -27,7 +28,6 @@ from workers.images.services import places
 from workers.images.services.archive import WHITEOUT, Figures
 from workers.supervisor.engine import Engine
 
-HELPER = "aip-save-"
 CHUNK = 1 << 20
 BLOCK = tarfile.BLOCKSIZE
 #: Of an image's configuration, what a committed one keeps: its own, never a container's.
@@ -46,9 +46,14 @@ def described(below: Image) -> dict[str, Any]:
     return {"kind": Image.Kind.CONTAINER, "source": Image.Source.SAVED, "facts": facts}
 
 
+def helpers() -> str:
+    """What the names of such containers of this platform begin with."""
+    return f"aip-save-{hashlib.sha256(str(settings.DATA_ROOT).encode()).hexdigest()[:12]}-"
+
+
 def helper(image: int) -> str:
     """What the container is called that an image is made of."""
-    return f"{HELPER}{image}"
+    return f"{helpers()}{image}"
 
 
 def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Callable[[], object]) -> Figures:

@@ -26,7 +26,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
 from workers.execution import tickets
-from workers.images.containers import archive, asking, collecting, exported
+from workers.images.containers import archive, asking, exported, stored
 from workers.images.containers.manifests import Blob, Manifest
 from workers.images.containers.reference import OWN, Reference, parse
 from workers.images.containers.registry import Registry
@@ -54,7 +54,7 @@ def engine(answer_s: float = 30.0) -> Engine | None:
 
 def name_of(reference: str, digest: str) -> str:
     """What engines call the platform's own copy of an image; one for each name in a registry, as with its blobs."""
-    return f"{OWN}:{hashlib.sha256(f'{source_of(parse(reference))}@{digest}'.encode()).hexdigest()}"
+    return f"{OWN}:{hashlib.sha256(f'{stored.source_of(parse(reference))}@{digest}'.encode()).hexdigest()}"
 
 
 def name_in_engine(image: Image, digest: str) -> str:
@@ -62,11 +62,6 @@ def name_in_engine(image: Image, digest: str) -> str:
     if image.source == Image.Source.LOCAL:
         return digest
     return image.reference if image.source == Image.Source.SAVED else name_of(image.reference, digest)
-
-
-def source_of(reference: Reference) -> str:
-    """Where an image comes from: who may read one digest there may not read it elsewhere."""
-    return f"{reference.host}/{reference.name}"
 
 
 def is_here(name: str) -> bool:
@@ -101,7 +96,7 @@ def run(copy_id: int) -> None:
     """Fetch one copy; somebody else who is at it is left alone. Safe to send twice."""
     rows = NodeCopy.objects.filter(pk=copy_id, state=State.NEW, node=settings.NODE)
     seen = rows.select_related("image__login").first()
-    if seen is None or (collecting.is_needed(seen.image) and collecting.here(seen) is None):
+    if seen is None or (stored.is_needed(seen.image) and stored.here(seen) is None):
         return  # the server fetches it, and sends this again
     claim = CLAIMS.take(rows)
     copy = rows.select_related("image__login").first() if claim else None
@@ -138,9 +133,9 @@ def _bring(copy: NodeCopy, claim: Claim) -> None:
     if copy.image.source == Image.Source.SAVED:
         exported.load(own, copy.image, Pulse(claim, copy.image.size_bytes))
         return
-    folder = places.blobs(source_of(parse(copy.image.reference)))
-    if collecting.is_needed(copy.image):
-        manifest = collecting.here(copy)
+    folder = places.blobs(stored.source_of(parse(copy.image.reference)))
+    if stored.is_needed(copy.image):
+        manifest = stored.here(copy)
         if manifest is None:
             raise CannotFetch(wording.message("image.registry_joined", host=copy.image.login, node=settings.NODE))
         pulse = Pulse(claim, manifest.bytes)

@@ -11,7 +11,7 @@ from django.conf import settings
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers.execution import tickets
-from workers.images.containers import asking, collecting, copies
+from workers.images.containers import asking, copies, stored
 from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.kinds import Launch, NotYet
 from workers.models import Attempt
@@ -40,7 +40,7 @@ def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:
         raise CannotUse(wording.message("image.needs_container", **told))
     if image.state != State.READY:
         raise CannotUse(wording.message("image.not_ready", name=use.name))
-    if not use.digest and image.policy == Image.Policy.NEWEST and collecting.is_needed(image):
+    if not use.digest and image.policy == Image.Policy.NEWEST and stored.is_needed(image):
         raise NotYet(wording.message("image.on_its_way", name=use.name))  # the server looks it up
     digest = use.digest or _digest(image)
     if not use.digest:

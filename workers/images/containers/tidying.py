@@ -37,8 +37,8 @@ def tidy_engine() -> int:
         names = [name for row in own.images() for name in row.get("RepoTags") or [] if name.startswith(f"{OWN}:")]
         saved = Image.objects.filter(state=State.SAVING).values_list("pk", flat=True)
         busy = {committing.helper(pk) for pk in saved}
-        for name in own.named(committing.HELPER):
-            if name.startswith(committing.HELPER) and name not in busy:
+        for name in own.named(committing.helpers()):
+            if name not in busy:
                 own.remove(name)
         for name in names:
             if name not in keep:
