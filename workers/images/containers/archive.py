@@ -1,4 +1,4 @@
-"""An archive of one container image as `docker save` writes it, made while it is sent; every engine takes it."""
+"""Archives for container engines, made while they are sent: images as `docker save` writes them, and layers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import zstandard
+
 from workers.images.containers.manifests import Manifest
+from workers.images.services.archive import WHITEOUT
 
 CHUNK = 1 << 20
 BLOCK = tarfile.BLOCKSIZE
@@ -54,3 +57,40 @@ def _padded(size: int) -> int:
 
 def _hex(digest: str) -> str:
     return digest.removeprefix("sha256:")
+
+
+def layer(packed: Path, folder: str, alive: Callable[[], object]) -> Iterator[bytes]:
+    """The packed box as an archive for the root of a container: everybody may read it, root owns it."""
+    top = folder.strip("/")
+    for name in (str(Path(top).parent), top):
+        yield _head(name, tarfile.DIRTYPE, 0o755)
+    with (
+        packed.open("rb") as file,
+        zstandard.ZstdDecompressor().stream_reader(file) as unpacked,
+        tarfile.open(fileobj=unpacked, mode="r|") as whole,
+    ):
+        for entry in whole:
+            alive()
+            if entry.name.rpartition("/")[2].startswith(WHITEOUT):
+                continue  # nothing below is hidden: the folder is the job's alone
+            entry.name = f"{top}/{entry.name}"
+            entry.linkname = f"{top}/{entry.linkname}" if entry.islnk() else entry.linkname
+            entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
+            entry.pax_headers = {}
+            yield entry.tobuf(tarfile.PAX_FORMAT)
+            yield from _content(whole, entry)
+    yield b"\0" * (2 * BLOCK)
+
+
+def _content(whole: tarfile.TarFile, entry: tarfile.TarInfo) -> Iterator[bytes]:
+    content = whole.extractfile(entry) if entry.isreg() else None
+    while content and (piece := content.read(CHUNK)):
+        yield piece
+    if content:
+        yield b"\0" * (-entry.size % BLOCK)
+
+
+def _head(name: str, kind: bytes, mode: int) -> bytes:
+    made = tarfile.TarInfo(name)
+    made.type, made.mode = kind, mode
+    return made.tobuf(tarfile.PAX_FORMAT)

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import zstandard
 from django.conf import settings
 
 from aiplatform import env
 from aiplatform.lib import disk, files, wording
 from aiplatform.lib.claims import Claim
 from aiplatform.lib.errors import DomainError
-from workers.images.containers import copies, exported, packages
+from workers.images.containers import archive, copies, exported, packages
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse
 from workers.images.services import places
-from workers.images.services.archive import WHITEOUT, Figures
+from workers.images.services.archive import Figures
 from workers.supervisor.engine import Engine
 
-CHUNK = 1 << 20
-BLOCK = tarfile.BLOCKSIZE
 #: Of an image's configuration, what a committed one keeps: its own, never a container's.
 _KEPT = ("Env", "Cmd", "Entrypoint", "WorkingDir", "User", "Labels", "ExposedPorts", "Volumes", "StopSignal", "Shell")
 
@@ -75,7 +70,7 @@ def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Cal
         raise disk.DiskFull()
     name = f"{OWN}:{secrets.token_hex(32)}"
     claim.write(reference=name)  # whoever tidies the engine leaves it
-    _commit(own, image.pk, source, name, about, _layer(target, packages.folder(below), alive))
+    _commit(own, image.pk, source, name, about, archive.layer(target, packages.folder(below), alive))
     try:
         pulse = _Counted(alive)
         figures.bytes, figures.packed, figures.sha256 = exported.write(own.export(name), target, pulse)
@@ -107,40 +102,3 @@ def _commit(own: Engine, image: int, source: str, name: str, about: dict[str, An
         own.commit(box, name, config)
     finally:
         own.remove(box)
-
-
-def _layer(packed: Path, folder: str, alive: Callable[[], object]) -> Iterator[bytes]:
-    """The packed box as an archive for the root of a container: everybody may read it, root owns it."""
-    top = folder.strip("/")
-    for name in (str(Path(top).parent), top):
-        yield _head(name, tarfile.DIRTYPE, 0o755)
-    with (
-        packed.open("rb") as file,
-        zstandard.ZstdDecompressor().stream_reader(file) as unpacked,
-        tarfile.open(fileobj=unpacked, mode="r|") as archive,
-    ):
-        for entry in archive:
-            alive()
-            if entry.name.rpartition("/")[2].startswith(WHITEOUT):
-                continue  # nothing below is hidden: the folder is the job's alone
-            entry.name = f"{top}/{entry.name}"
-            entry.linkname = f"{top}/{entry.linkname}" if entry.islnk() else entry.linkname
-            entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
-            entry.pax_headers = {}
-            yield entry.tobuf(tarfile.PAX_FORMAT)
-            yield from _content(archive, entry)
-    yield b"\0" * (2 * BLOCK)
-
-
-def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> Iterator[bytes]:
-    content = archive.extractfile(entry) if entry.isreg() else None
-    while content and (piece := content.read(CHUNK)):
-        yield piece
-    if content:
-        yield b"\0" * (-entry.size % BLOCK)
-
-
-def _head(name: str, kind: bytes, mode: int) -> bytes:
-    made = tarfile.TarInfo(name)
-    made.type, made.mode = kind, mode
-    return made.tobuf(tarfile.PAX_FORMAT)

@@ -32,9 +32,13 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
         with part.open("wb") as file:
             for piece in pieces:
                 before += len(piece)
-                after += _written(file.write, sha.update, packer.compress(piece))
+                packed = packer.compress(piece)
+                sha.update(packed)
+                after += file.write(packed)
                 alive(len(piece))
-            after += _written(file.write, sha.update, packer.flush())
+            packed = packer.flush()
+            sha.update(packed)
+            after += file.write(packed)
             file.flush()
             os.fsync(file.fileno())
         part.rename(target)
@@ -42,13 +46,6 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
         part.unlink(missing_ok=True)
     files.flush_folder(target.parent)
     return before, after, sha.hexdigest()
-
-
-def _written(*takes: object) -> int:
-    *functions, data = takes
-    for function in functions:
-        function(data)  # type: ignore[operator]
-    return len(data)  # type: ignore[arg-type]
 
 
 def load(own: Engine, image: Image, alive: Callable[[int], object]) -> None:
