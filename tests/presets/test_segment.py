@@ -11,6 +11,8 @@ import pytest
 import torch
 from faster_coco_eval.core import mask as coco_masks
 
+from inference.evaluator.__main__ import evaluate
+from tests.inference.running import a_run
 from tests.presets import versions
 from tests.presets.jobs import Job
 from training.presets import data, export, image_cache, lite0, masks, segment, segment_card, segmenter, view, warp
@@ -240,6 +242,8 @@ def test_segment_preset_goes_on_after_a_suspend_and_its_export_answers_like_torc
     assert (about["task"], about["output"]) == ("segmentation", {"logits": "logits"})
     assert [entry["name"] for entry in about["classes"]] == ["disc", "square", "triangle", "star"]
     assert about["verify"]["samples"] == 4
+    judged = evaluate(a_run(tmp_path / "judged", cut.outputs / "model", outlines, split="val"))
+    assert judged["summary"]["miou"] == pytest.approx(figures[1]["val/miou"], abs=0.01)  # images of the input's size
 
 
 @pytest.mark.proof

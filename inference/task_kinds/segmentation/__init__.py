@@ -10,7 +10,6 @@ PAGES = Pages(
         Figure("miou", "mIoU", "Mean overlap of background and classes with what is there"),
         Figure("dice", "Dice", "Mean over background and classes"),
         Figure("pixel_accuracy", "Pixel accuracy", "Share of pixels whose class is right"),
-        Figure("mean_accuracy", "Mean accuracy", "Share of right pixels, mean over background and classes"),
     ),
     headline=("miou",),
     sections=(
