@@ -21,6 +21,7 @@ from training.presets.run import Refused, Run
 
 ALONE = Ranks(0, 1, torch.device("cpu"))
 INDEX = {1: 0, 2: 1}
+EQUAL = torch.ones(3)
 STEPS = {"budget_minutes": 0, "show_steps": True, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 4}
 SMALL = {**STEPS, "architecture": "unet", "net_width": 8}
 
@@ -128,15 +129,29 @@ def test_segmenter_losses_are_nothing_where_all_is_right_and_do_not_see_what_is_
     elsewhere[0, :, 6:] = torch.rand(3, 2, 8)
     wrong = right.roll(1, 1)
 
-    assert [float(part) for part in segmenter.losses(right, truth)] == pytest.approx([0, 0], abs=1e-3)
-    assert [float(part) for part in segmenter.losses(elsewhere, truth)] == pytest.approx([0, 0], abs=1e-3)
-    assert [float(part) for part in segmenter.losses(wrong, truth)] == pytest.approx([20, 1], abs=1e-3)
+    assert [float(part) for part in segmenter.losses(right, truth, EQUAL)] == pytest.approx([0, 0], abs=1e-3)
+    assert [float(part) for part in segmenter.losses(elsewhere, truth, EQUAL)] == pytest.approx([0, 0], abs=1e-3)
+    assert [float(part) for part in segmenter.losses(wrong, truth, EQUAL)] == pytest.approx([20, 1], abs=1e-3)
+
+
+def test_segmenter_losses_count_pixels_of_rare_classes_more(outlines, tmp_path):
+    counts = np.bincount(task(outlines, tmp_path / "cache").masks.rows(list(range(8))).ravel(), minlength=5)[:5]
+    truth = torch.tensor([[[0, 0, 0, 1]]])
+    logits = torch.zeros(1, 2, 1, 4)
+    logits[:, 0] = 2.0  # all is called ground
+
+    weights = task(outlines, tmp_path / "cache").class_weights
+    flat, _ = segmenter.losses(logits, truth, torch.ones(2))
+    weighted, _ = segmenter.losses(logits, truth, torch.tensor([1.0, 9.0]))
+
+    assert weights.tolist() == pytest.approx(np.sqrt(counts.max() / counts).clip(max=10).tolist(), rel=1e-5)
+    assert float(weighted) > float(flat)
 
 
 def test_segmenter_losses_of_an_image_that_is_ignored_whole_are_nothing():
     truth = torch.full((1, 4, 4), masks.IGNORED)
 
-    assert [float(part) for part in segmenter.losses(torch.rand(1, 2, 4, 4), truth)] == [0, 0]
+    assert [float(part) for part in segmenter.losses(torch.rand(1, 2, 4, 4), truth, torch.ones(2))] == [0, 0]
 
 
 def test_segment_figures_are_means_over_what_is_there():

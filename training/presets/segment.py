@@ -11,12 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lanes, lite0, masks, phases, segmenter, view, warp
+from . import data, export, image_cache, lanes, lite0, masks, phases, points, segmenter, view, warp
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .segment_card import CARD
 from .trainer import Trainer
 
+COUNTED = 500  # images whose pixels are counted for the weights of classes
+MOST_WEIGHT = 10.0  # of a pixel of a rare class, to one of the most frequent
 FORWARD = 0.4  # of learning from an image is looking at it
 
 
@@ -54,6 +56,7 @@ class Segmentation:
                 self.version, shapes, run.cache_dir, width=width, height=height, resize=resize, boxes=params["boxes"]
             )
         self.fitted = [self.view.to_input(i, b) for i, b in zip(self.version.images, truth, strict=True)]
+        self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
@@ -75,6 +78,14 @@ class Segmentation:
             instead = {"ellipse": "the ellipse in its box", "whole": "its box", "ignore": "nothing"}
             say(f"{boxes} of {len(every)} objects have no outline: {instead[self.params['boxes']]} stands for each")
         return shapes
+
+    def _class_weights(self) -> Tensor:
+        """How much a pixel of each class counts: rare ones more, by the root of how rare they are."""
+        counts = np.zeros(len(self.names) + 1)
+        for row in points.sample(self.learn, COUNTED / len(self.learn)):
+            counts += np.bincount(self.masks.rows([row]).ravel(), minlength=masks.IGNORED + 1)[: len(counts)]
+        weights = np.sqrt(counts.max() / counts.clip(min=1)).clip(max=MOST_WEIGHT)
+        return torch.from_numpy(weights).float()
 
     def _build(self) -> nn.Module:
         torch.manual_seed(self.params["seed"])
@@ -117,7 +128,7 @@ class Segmentation:
         pixels, truth, boxes, valid = (part.to(self.device, non_blocking=True) for part in batch)
         seen = warp.Warp.of(draws, self.view, boxes, valid)
         logits = segmenter.enlarged(model(seen.images(pixels)), *self.view.window)
-        wrong, uncovered = segmenter.losses(logits, seen.masks(truth))
+        wrong, uncovered = segmenter.losses(logits, seen.masks(truth), self.class_weights)
         return {"pixel_loss": wrong, "dice_loss": self.params["dice"] * uncovered}
 
     # Scoring ------------------------------------------------------------------------------------------------

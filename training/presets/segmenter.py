@@ -90,7 +90,7 @@ def enlarged(logits: Tensor, width: int, height: int) -> Tensor:
     return F.interpolate(logits.float(), size=(height, width), mode="bilinear", align_corners=False)
 
 
-def losses(logits: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+def losses(logits: Tensor, masks: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Cross-entropy and one minus Dice, each the mean over the images of what is theirs.
 
     Dice is the overlap with each class that an image shows, the ground included: a small object counts as much in it
@@ -98,12 +98,14 @@ def losses(logits: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
 
     Args:
         logits, masks: [N, C, H, W] and [N, H, W]; pixels that say IGNORED count nowhere.
+        weights: how much a pixel of each class counts in the cross-entropy [C].
     """
     known = masks != IGNORED
     named = masks.masked_fill(~known, 0)
     logs = F.log_softmax(logits, 1)
-    right = logs.gather(1, named[:, None])[:, 0] * known
-    wrong = -right.sum((1, 2)) / known.sum((1, 2)).clamp(min=1)
+    right = logs.gather(1, named[:, None])[:, 0]
+    counted = weights[named] * known
+    wrong = -(counted * right).sum((1, 2)) / counted.sum((1, 2)).clamp(min=1e-6)
     shares = logs.exp() * known[:, None]
     flat, count = named.flatten(1), logits.new_zeros(logits.shape[:2])
     there = count.scatter_add(1, flat, known.flatten(1).to(count.dtype))
