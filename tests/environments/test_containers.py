@@ -17,13 +17,14 @@ from django.db import connections
 from aiplatform import env
 from aiplatform.lib.errors import Invalid, StillInUse
 from tests.environments.conftest import STUB
+from tests.environments.test_vscode import FAKE as CODE_SERVER
 from tests.factories import work
 from tests.images.conftest import root
 from tests.images.wheels import wheel
 from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine, RealEngine
-from training.environments import jupyter, life, services
+from training.environments import jupyter, life, services, vscode
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
 from training.services import homes
@@ -34,6 +35,7 @@ from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.images.services import boxes, images, places, saving, uses
 from workers.jobs import actions
 from workers.models import Attempt, Job, Node
+from workers.proxy.models import PublishedPort
 from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.states import JobState
@@ -227,6 +229,33 @@ def test_environment_in_a_container_goes_on_without_its_exec_server_and_ends_wit
     assert stat.S_ISDIR((places.box(row.pk) / boxes.UPPER).stat().st_mode)
 
 
+def test_vscode_on_the_path_of_a_container_image_is_offered_and_opened(started, engine, root):
+    if not isinstance(engine, FakeEngine):
+        pytest.skip("the operator's image has none")
+    installed(root / "image", CODE_SERVER.read_text().replace("#!/usr/bin/env python3", f"#!{sys.executable} -I", 1))
+    (root / "image/bin/jupyter-lab").rename(root / "image/bin/code-server")
+    installed(root / "image", STUB.read_text().replace("#!/usr/bin/env python3", f"#!{sys.executable} -I", 1))
+
+    row = ready(started())
+    assert row.vscode == "code-server"
+    vscode.start(PublishedPort.objects.get(job=row.pk, name=vscode.NAME))
+
+    assert "listening" in (RunDir.of(row.pk, 1).outputs / vscode.LOG).read_text()
+
+
+def test_environment_in_a_container_is_paused_and_goes_on(started):
+    row = ready(started())
+    run = RunDir.of(row.pk, 1).path
+    asked = jupyter.whom(row.job, Attempt.objects.get(job=row.pk), services.token_of(row))
+
+    records.write_request(run, "pause")
+    until(lambda: (records.read(run / records.STATUS) or {}).get("state") == "paused", 60)
+    records.write_request(run, "run")
+    until(lambda: (records.read(run / records.STATUS) or {}).get("state") == "running", 60)
+
+    until(lambda: jupyter.ask(asked) is not None, 60)
+
+
 SECRET = "open-sesame-of-alice"
 
 
@@ -272,7 +301,7 @@ def test_container_image_is_saved_of_an_environment_without_its_secrets(filled, 
         places.packed(made.pk).stat().st_size,
         hashlib.sha256(places.packed(made.pk).read_bytes()).hexdigest(),
     )
-    for secret in (SECRET, services.token_of(filled), "JUPYTER_TOKEN", f"home/{alice.username}"):
+    for secret in (SECRET, services.token_of(filled), f"home/{alice.username}"):
         assert secret.encode() not in held
     assert own.named(committing.helpers()) == []
 

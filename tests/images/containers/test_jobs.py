@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from aiplatform import env
 from aiplatform.lib.errors import Invalid
 from tests.fakes import registry as fake
 from tests.running import wait_for as until
+from tests.workers.engines import RealEngine
 from training.environments import engine as environments
 from workers import clock, planner_input
 from workers.execution import launching, tickets
@@ -24,7 +27,9 @@ from workers.kinds import Launch
 from workers.models import Job, Node
 from workers.planner.fit import Space
 from workers.runs import RunDir
-from workers.supervisor import records
+from workers.supervisor import engines, records
+from workers.supervisor.engine import Engine
+from workers.supervisor.sandbox import CONTAINER
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry and a container engine of the tests")]
 LAYER = fake.layer({"hello": b"world"})
@@ -313,3 +318,31 @@ def test_environment_is_offered_in_container_images_and_in_those_alone(registry,
         environments.check(alice, None)
 
     assert caught.value.blamed == "image"
+
+
+def small() -> bytes:
+    """A layer with a shell of this machine and what it is linked with."""
+    shell = Path("/bin/sh").resolve()
+    linked = subprocess.run(["ldd", shell], capture_output=True, text=True, check=True).stdout
+    paths = [word for word in linked.split() if word.startswith("/")]
+    return fake.layer({"bin/sh": shell.read_bytes()} | {path.strip("/"): Path(path).read_bytes() for path in paths})
+
+
+def test_real_engine_takes_and_runs_what_was_fetched_over_https(
+    registry, added, placed, kind, root, tier4, monkeypatch
+):
+    real = RealEngine()
+    monkeypatch.setattr(tickets, "tier", lambda: (CONTAINER, ""))
+    monkeypatch.setattr(tickets, "containers", lambda: engines.Offer(container=real.about, engine="real"))
+    registry.put("lab/torch", "2", [small(), LAYER])
+    job, attempt = placed(["unused"])
+    uses.attach(job, added())
+    kind.prepare = lambda job, attempt, run: with_image(Launch(argv=["/bin/sh", "-c", "read x < /hello; echo $x"]), job)
+
+    copy = fetched(attempt)
+    record = until(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    name = copies.name_of(ImageUse.objects.get(job=job).image.reference, copy.digest)
+    Engine(real.socket).remove_image(name)
+
+    assert (copy.state, record["code"]) == (State.READY, 0), (copy.message, log(job))
+    assert "world" in log(job).splitlines()
