@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import secret_names
 from aiplatform.lib.errors import Invalid, Refusals
-from training import request_initial
+from training import request_body, request_initial
 from training.api.jobs import request_of
 from training.api.serializers import OwnCodeIn
 from training.forms import OwnCodeForm
@@ -23,7 +23,7 @@ from training.request_schemas import Request, RequestSchema
 from training.services import drafts, jobs, snippets
 from training.services.drafts import TrainingRequest
 from workers.jobs import submission
-from workers.jobs.following import NOTHING, Following
+from workers.jobs.following import NOTHING
 from workers.jobs.resource_request import Resources
 from workers.models import Job
 
@@ -42,40 +42,14 @@ DEFAULTS: dict[str, Any] = {
     "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "",
 }  # fmt: skip
 LINES = ("command", "worker_command", "arguments")
-"""A larger number is no memory of any machine, and may be too large to be divided."""
 
 
 def of_form(form: OwnCodeForm) -> dict[str, Any]:
     """The request of a form; what it refuses stands as it was typed."""
-    data: dict[str, Any] = {**{name: form.data.get(name, "") for name in form.errors}, **form.cleaned_data}
-    requested, following = form.resources(), form.following()
-    cluster, span = requested.get("cluster"), requested.get("max_runtime")
-    return shortened(
-        {name: data[name] for name in PLAIN if data.get(name) not in (None, "")}
-        | {name: _number(data.get(name)) for name in ("version", "eval_version", "image")}
-        | {
-            "params": data.get("pairs") or {},
-            "priority": requested.get("priority", 0),
-            "memory_mib": requested.get("memory_mib", 0),
-            "device_kind": requested.get("device_kind", "gpu"),
-            "device_model": requested.get("device_model", ""),
-            "variables": data.get("variables") or {},
-            "secrets": data.get("secrets") or {},
-            "datasets": [version.pk for version in data.get("datasets") or () if hasattr(version, "pk")],
-            "after": list(following.after),
-            "after_end": list(following.after_end),
-            "retries": following.retries,
-            "retry_pause_s": following.retry_pause_s,
-            "code": _number(data.get("snapshot")),
-            "cluster": cluster.pk if cluster else None,
-            "max_runtime_s": int(span.total_seconds()) if span else None,
-        }
-    )
-
-
-def shortened(request: Request) -> dict[str, Any]:
-    """A request without what is the default anyway."""
-    return {name: value for name, value in request.items() if name not in DEFAULTS or DEFAULTS[name] != value}
+    data = request_body.typed(form)
+    found = request_body.of_form(form, data, PLAIN) | request_body.of_following(form.following())
+    versions = {name: request_body.number_of(data.get(name)) for name in ("version", "eval_version")}
+    return request_body.shortened(found | versions | {"params": data.get("pairs") or {}}, DEFAULTS)
 
 
 def initial(user: User, request: Request) -> dict[str, Any]:
@@ -89,8 +63,8 @@ def initial(user: User, request: Request) -> dict[str, Any]:
         | request_initial.shared(user, given)
         | {
             "pairs": written_pairs(params) if isinstance(params, dict) else str(params),
-            "after": _numbers(given["after"]),
-            "after_end": _numbers(given["after_end"]),
+            "after": request_body.words_of(given["after"]),
+            "after_end": request_body.words_of(given["after_end"]),
         }
     )
 
@@ -102,21 +76,14 @@ def of_job(job: Job) -> dict[str, Any]:
     ).get(job=job)
     given = jobs.as_request(training)
     del given["preset"]
-    following: Following = given.pop("following")
-    span = given.pop("max_runtime")
     secret = snippets.secrets_of(training)
-    request = given | {
+    request = request_body.of_request(given, training.secret_names) | request_body.of_retries(given["following"])
+    request |= {
         "params": {name: "" if secret_names.is_secret(name) else value for name, value in given["params"].items()},
         **{name: _without(given[name], secret) for name in LINES},
-        "cluster": given["cluster"].pk,
-        **{name: _number(given[name]) for name in ("code", "image", "version", "eval_version")},
-        "datasets": [version.pk for version in given["datasets"]],
-        "secrets": dict.fromkeys(training.secret_names, ""),
-        "retries": following.retries,
-        "retry_pause_s": following.retry_pause_s,
-        "max_runtime_s": int(span.total_seconds()) if span else None,
+        **{name: request_body.number_of(given[name]) for name in ("version", "eval_version")},
     }
-    return shortened(request)
+    return request_body.shortened(request, DEFAULTS)
 
 
 def _submit(user: User, data: dict[str, Any]) -> Job:
@@ -142,14 +109,6 @@ def _check(user: User, data: dict[str, Any]) -> Resources:
         submission.check(user, jobs.KIND, request.following, **resources)
     found.end()
     return resources
-
-
-def _number(row: Any) -> Any:
-    return getattr(row, "pk", row) or None
-
-
-def _numbers(value: Any) -> str:
-    return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)
 
 
 def _without(text: str, secrets: list[str]) -> str:

@@ -132,5 +132,5 @@ def test_page_of_a_distributed_environment_names_its_machines(placed, as_alice, 
     row, *_rest = placed
     row.refresh_from_db()
 
-    assert panel.facts(row, alice)["machines"] == [(0, "first", "10.0.0.1"), (1, "second", "10.0.0.2")]
+    assert panel.context(row.job, alice)["machines"] == [(0, "first", "10.0.0.1"), (1, "second", "10.0.0.2")]
     assert f"job-{row.pk}.1" in as_alice.get(f"/jobs/{row.pk}/").content.decode()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import User
-from training import request_initial
+from training import request_body, request_initial
 from training.commands import services
 from training.commands.api import CommandIn, request_of
 from training.commands.forms import CommandForm
 from training.commands.models import Command
 from training.request_schemas import Request, RequestSchema
-from workers.jobs.following import NOTHING, Following
+from workers.jobs.following import NOTHING
 from workers.jobs.resource_request import Resources
 from workers.models import Job
 
@@ -29,38 +29,11 @@ DEFAULTS: dict[str, Any] = {
     "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "",
 }  # fmt: skip
 
-"""A larger number is no memory of any machine, and may be too large to be divided."""
-
 
 def of_form(form: CommandForm) -> dict[str, Any]:
     """The request of a form; what it refuses stands as it was typed."""
-    data: dict[str, Any] = {**{name: form.data.get(name, "") for name in form.errors}, **form.cleaned_data}
-    found = {name: data[name] for name in PLAIN if data.get(name) not in (None, "")}
-    requested = form.resources()
-    following = form.following()
-    found |= {
-        "priority": requested.get("priority", 0),
-        "memory_mib": requested.get("memory_mib", 0),
-        "device_kind": requested.get("device_kind", "gpu"),
-        "device_model": requested.get("device_model", ""),
-        "variables": data.get("variables") or {},
-        "secrets": data.get("secrets") or {},
-        "datasets": [version.pk for version in data.get("datasets") or () if hasattr(version, "pk")],
-        "after": list(following.after),
-        "after_end": list(following.after_end),
-        "retries": following.retries,
-        "retry_pause_s": following.retry_pause_s,
-        "code": data["snapshot"].pk if data.get("snapshot") else None,
-        "image": getattr(data.get("image"), "pk", None),
-    }
-    cluster, span = requested.get("cluster"), requested.get("max_runtime")
-    found |= {"cluster": cluster.pk if cluster else None, "max_runtime_s": int(span.total_seconds()) if span else None}
-    return shortened(found)
-
-
-def shortened(request: Request) -> dict[str, Any]:
-    """A request without what is the default anyway."""
-    return {name: value for name, value in request.items() if name not in DEFAULTS or DEFAULTS[name] != value}
+    found = request_body.of_form(form, request_body.typed(form), PLAIN) | request_body.of_following(form.following())
+    return request_body.shortened(found, DEFAULTS)
 
 
 def initial(user: User, request: Request) -> dict[str, Any]:
@@ -71,8 +44,8 @@ def initial(user: User, request: Request) -> dict[str, Any]:
         begun
         | request_initial.shared(user, given)
         | {
-            "after": _numbers(given["after"]),
-            "after_end": _numbers(given["after_end"]),
+            "after": request_body.words_of(given["after"]),
+            "after_end": request_body.words_of(given["after_end"]),
             "retries": given["retries"],
             "retry_pause_s": given["retry_pause_s"],
         }
@@ -83,19 +56,8 @@ def of_job(job: Job) -> dict[str, Any]:
     """The request that would make this command again; secrets by name, to be given anew."""
     command = Command.objects.select_related("job__cluster", "job__array", "code").get(pk=job.pk)
     given = services.as_request(command)
-    following: Following = given.pop("following")
-    span = given.pop("max_runtime")
-    request = given | {
-        "cluster": given["cluster"].pk,
-        "code": given["code"].pk if given["code"] else None,
-        "image": given["image"].pk if given["image"] else None,
-        "datasets": [version.pk for version in given["datasets"]],
-        "secrets": dict.fromkeys(command.secret_names, ""),
-        "retries": following.retries,
-        "retry_pause_s": following.retry_pause_s,
-        "max_runtime_s": int(span.total_seconds()) if span else None,
-    }
-    return shortened(request)
+    request = request_body.of_request(given, command.secret_names) | request_body.of_retries(given["following"])
+    return request_body.shortened(request, DEFAULTS)
 
 
 def _submit(user: User, data: dict[str, Any]) -> Job:
@@ -106,10 +68,6 @@ def _check(user: User, data: dict[str, Any]) -> Resources:
     places = ("code_upload", "code_archive", "home_path")
     fields = {name: value for name, value in data.items() if name not in places}
     return services.check(user, services.CommandRequest(**fields))
-
-
-def _numbers(value: Any) -> str:
-    return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)
 
 
 SCHEMA = RequestSchema(

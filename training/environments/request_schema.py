@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import User
-from training import request_initial
+from training import request_body, request_initial
 from training.environments import services
 from training.environments.api import PLACES, EnvironmentIn, request_of
 from training.environments.forms import EnvironmentForm, TaskType
@@ -29,30 +29,7 @@ DEFAULTS: dict[str, Any] = {
 
 def of_form(form: EnvironmentForm) -> dict[str, Any]:
     """The request of a form; what it refuses stands as it was typed."""
-    data: dict[str, Any] = {**{name: form.data.get(name, "") for name in form.errors}, **form.cleaned_data}
-    requested = form.resources()
-    cluster, span = requested.get("cluster"), requested.get("max_runtime")
-    return shortened(
-        {name: data[name] for name in PLAIN if data.get(name) not in (None, "")}
-        | {
-            "priority": requested.get("priority", 0),
-            "memory_mib": requested.get("memory_mib", 0),
-            "device_kind": requested.get("device_kind", "gpu"),
-            "device_model": requested.get("device_model", ""),
-            "variables": data.get("variables") or {},
-            "secrets": data.get("secrets") or {},
-            "datasets": [version.pk for version in data.get("datasets") or () if hasattr(version, "pk")],
-            "code": data["snapshot"].pk if data.get("snapshot") else None,
-            "image": getattr(data.get("image"), "pk", None),
-            "cluster": cluster.pk if cluster else None,
-            "max_runtime_s": int(span.total_seconds()) if span else None,
-        }
-    )
-
-
-def shortened(request: Request) -> dict[str, Any]:
-    """A request without what is the default anyway."""
-    return {name: value for name, value in request.items() if name not in DEFAULTS or DEFAULTS[name] != value}
+    return request_body.shortened(request_body.of_form(form, request_body.typed(form), PLAIN), DEFAULTS)
 
 
 def initial(user: User, request: Request) -> dict[str, Any]:
@@ -73,17 +50,8 @@ def initial(user: User, request: Request) -> dict[str, Any]:
 def of_job(job: Job) -> dict[str, Any]:
     """The request that would make this environment again; secrets by name, to be given anew."""
     environment = Environment.objects.select_related("job__cluster", "code").get(pk=job.pk)
-    given = services.as_request(environment)
-    span = given.pop("max_runtime")
-    request = given | {
-        "cluster": given["cluster"].pk,
-        "code": given["code"].pk if given["code"] else None,
-        "image": given["image"].pk if given["image"] else None,
-        "datasets": [version.pk for version in given["datasets"]],
-        "secrets": dict.fromkeys(environment.secret_names, ""),
-        "max_runtime_s": int(span.total_seconds()) if span else None,
-    }
-    return shortened(request)
+    request = request_body.of_request(services.as_request(environment), environment.secret_names)
+    return request_body.shortened(request, DEFAULTS)
 
 
 def _submit(user: User, data: dict[str, Any]) -> Job:
