@@ -14,7 +14,7 @@ import secrets
 import stat
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +111,36 @@ def walk(root: int, *, until: float | None = None) -> Iterator[tuple[Folder, byt
     Raises:
         TooLong: it is over.
     """
+    with contextlib.closing(_folders(root, until)) as folders:
+        for folder, here, waiting in folders:
+            for name, info in entries(here):
+                _look_at_clock(until)
+                if stat.S_ISDIR(info.st_mode):
+                    waiting.append(Folder(name, folder, folder.depth + 1))
+                else:
+                    yield folder, name, info
+
+
+def give(root: int, uid: int) -> None:
+    """Make everything of a tree, and its root, belong to a user and the group of the same number; the root last.
+
+    So whoever was interrupted sees by the root's owner that there is more to do.
+    """
+    with contextlib.closing(_folders(root, None)) as folders:
+        for folder, here, waiting in folders:
+            if folder.above is not None:
+                os.fchown(here, uid, uid)
+            for name, info in entries(here):
+                if stat.S_ISDIR(info.st_mode):
+                    waiting.append(Folder(name, folder, folder.depth + 1))
+                elif info.st_nlink == 1:  # another name of the same file may stand elsewhere
+                    with contextlib.suppress(FileNotFoundError):
+                        os.chown(name, uid, uid, dir_fd=here, follow_symlinks=False)
+    os.fchown(root, uid, uid)
+
+
+def _folders(root: int, until: float | None) -> Generator[tuple[Folder, int, list[Folder]], None, None]:
+    """Each folder of a tree, open until the next one, and the list that those below it go into, to be visited too."""
     at = Folder()
     here = open_folder(root)
     waiting = [at]
@@ -123,42 +153,7 @@ def walk(root: int, *, until: float | None = None) -> Iterator[tuple[Folder, byt
                 continue
             os.close(here)
             here, at = below, folder
-            for name, info in entries(here):
-                _look_at_clock(until)
-                if stat.S_ISDIR(info.st_mode):
-                    waiting.append(Folder(name, folder, folder.depth + 1))
-                else:
-                    yield folder, name, info
-    finally:
-        os.close(here)
-
-
-def give(root: int, uid: int) -> None:
-    """Make everything of a tree, and its root, belong to a user and the group of the same number; the root last.
-
-    So whoever was interrupted sees by the root's owner that there is more to do.
-    """
-    at = Folder()
-    here = open_folder(root)
-    waiting = [at]
-    try:
-        while waiting:
-            folder = waiting.pop()
-            try:
-                below = _reach(root, here, at, folder, None)
-            except (OSError, OutsideRoot):
-                continue
-            os.close(here)
-            here, at = below, folder
-            if folder.above is not None:
-                os.fchown(here, uid, uid)
-            for name, info in entries(here):
-                if stat.S_ISDIR(info.st_mode):
-                    waiting.append(Folder(name, folder, folder.depth + 1))
-                elif info.st_nlink == 1:  # another name of the same file may stand elsewhere
-                    with contextlib.suppress(FileNotFoundError):
-                        os.chown(name, uid, uid, dir_fd=here, follow_symlinks=False)
-        os.fchown(root, uid, uid)
+            yield folder, here, waiting
     finally:
         os.close(here)
 
