@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.environments.helpers import NOTHING, again, judged
@@ -61,6 +63,22 @@ def test_environment_is_said_ready_once_by_whoever_of_many_asks_first(running, m
     assert row.job.events.filter(event="ready").count() == 1
     assert looked_into == [row.pk]
     assert again(row).vscode == "code-server"
+
+
+@pytest.mark.parametrize(
+    ("folder", "path"),
+    [("", "lab"), ("work/a b", "lab/tree/work/a%20b"), ("细胞", "lab/tree/%E7%BB%86%E8%83%9E"), ("x" * 250, "lab")],
+)
+def test_jupyterlab_opens_in_the_folder_that_was_chosen(running, monkeypatch, looked_into, folder, path):
+    row = running()
+    row.folder = folder
+    row.save()
+    monkeypatch.setattr(life, "ThreadPoolExecutor", Here)
+
+    life.see_ready(row)
+
+    assert PublishedPort.objects.get(job=row.job, name="jupyter").path == path
+    assert f"--LabApp.default_url=/{path}" in jupyter.options(row.job, home=Path("/home/a"), folder=folder)
 
 
 def test_environment_is_ready_for_others_while_it_is_looked_into(running, monkeypatch, looked_into):

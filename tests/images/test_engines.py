@@ -151,6 +151,20 @@ def test_job_waits_for_its_engine_and_fails_with_the_build(alice, cluster, machi
         in_image.with_image(Launch(argv=["true"]), job)
 
 
+def test_engine_that_was_built_and_is_not_taken_over_yet_is_not_built_again(alice, cluster, machine, root):
+    job = work.job(alice, cluster, state="assigned")
+    uses.attach(job, catalog.builtin("jupyter"), boxed=True)
+    build = Job.objects.get(kind="image_build")
+    Job.objects.filter(pk=build.pk).update(state="succeeded", attempt_number=1)
+
+    with pytest.raises(NotYet, match="is being built"):
+        in_image.with_image(Launch(argv=["true"]), job)
+
+    assert Engine.objects.get().job == build
+    Job.objects.filter(pk=build.pk).update(published_attempt=1)  # and nothing came of it
+    assert engines.ensure(catalog.builtin("jupyter"), by=alice) != build
+
+
 def test_job_that_waits_for_its_engine_is_not_given_up(alice, cluster, machine, root, kind):
     job = work.job(alice, cluster)
     uses.attach(job, catalog.builtin("platform"), boxed=False)

@@ -51,7 +51,7 @@ def options(job: Job, *, home: Path, folder: str) -> list[str]:
         "--allow-root",
         f"--ServerApp.base_url={opening.base_path(job)}",
         f"--ServerApp.root_dir={home}",
-        f"--LabApp.default_url=/lab/tree/{folder}" if folder else "--LabApp.default_url=/lab",
+        f"--LabApp.default_url=/{opening.first_page(folder)}",
         "--ServerApp.allow_remote_access=True",
         "--ServerApp.quit_button=False",
         "--ServerApp.sock_mode=0600",

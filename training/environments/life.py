@@ -198,7 +198,8 @@ def _begin(environment: Environment, attempt: Attempt) -> None:
 def _became_ready(environment: Environment, attempt: Attempt, moment: datetime) -> None:
     environment.ready_at = moment
     _show(environment, Sign.START, moment)
-    opening.publish(environment.job, socket=jupyter.socket_path(attempt), token=services.token_of(environment))
+    token, folder = services.token_of(environment), environment.folder
+    opening.publish(environment.job, socket=jupyter.socket_path(attempt), token=token, folder=folder)
     environment.vscode = vscode.UNKNOWN
     transitions.note(environment.job, "ready", wording.message("environment.ready"))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from django.urls import reverse
 
 from workers.models import Job
@@ -15,9 +17,16 @@ def base_path(job: Job) -> str:
     return addresses.base_path(job.pk, NAME)
 
 
-def publish(job: Job, *, socket: str, token: str) -> None:
+def first_page(folder: str) -> str:
+    """Where it opens, below its base path: in a folder of the home, or in the home itself."""
+    path = f"lab/tree/{quote(folder)}" if folder else "lab"
+    return path if len(path) <= publishing.LONGEST_PATH else "lab"
+
+
+def publish(job: Job, *, socket: str, token: str, folder: str = "") -> None:
     """Publish it; again changes what was said before."""
-    publishing.provide(job, name=NAME, socket=socket, path="lab", keeps_path=True, secret=token)
+    path = first_page(folder)
+    publishing.provide(job, name=NAME, socket=socket, path=path, keeps_path=True, secret=token)
 
 
 def url(job: Job) -> str:

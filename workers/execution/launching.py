@@ -32,7 +32,7 @@ PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neith
 WAIT_FOR_CHILD_S = 1.0
 #: What has to be on a machine before a rank begins there; each raises `kinds.NotYet` until it is.
 ARRIVALS: Registry[Callable[[Attempt, Launch, Path], None]] = Registry("arrival", name=dotted_name)
-WAITS = ".waits"  # touched where the kind says that the job cannot begin yet
+WAITS = ".waits"  # why, written where the kind says that the job cannot begin yet
 
 
 class TookTooLong(DomainError):
@@ -106,8 +106,7 @@ def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, hom
                 return True
             goes_on = _prepare(attempt, rank, held, run, home)
     except kinds.NotYet as exc:
-        log.info("job=%s attempt=%s waits: %s", attempt.job_id, attempt.number, exc)
-        (home / WAITS).touch()
+        _note_waiting(attempt, home / WAITS, str(exc))
         return False
     except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
         if disk.is_full(exc) and disk.has_no_room(home):
@@ -115,6 +114,13 @@ def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, hom
             return False
         return not _failed(attempt, home, exc)
     return goes_on and _spawn(attempt, home)
+
+
+def _note_waiting(attempt: Attempt, marker: Path, why: str) -> None:
+    """Note that it is tried again; the log has each reason once, as it is asked for every few seconds."""
+    if not marker.exists() or marker.read_text() != why:
+        log.info("job=%s attempt=%s waits: %s", attempt.job_id, attempt.number, why)
+    marker.write_text(why)
 
 
 def give_up(attempt: Attempt) -> None:

@@ -11,6 +11,7 @@ IMAGE = {
     "build_failed": Wording(_("Job %(job)s, which built it, did not succeed. Its log says why.")),
     "build_incomplete": Wording(_("Job %(job)s, which built it, left no complete engine. Build it again.")),
     "not_built": Wording(_("The image %(name)s is not built: %(why)s"), why=wording.nested("why")),
+    "being_built": Wording(_("The image %(name)s is being built.")),
     "build_too_long": Wording(
         _("The image %(name)s was not ready after %(seconds)s s. Restore this job once it is built.")
     ),

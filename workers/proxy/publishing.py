@@ -21,6 +21,7 @@ PORTS = range(40_000, 50_000)
 """What people may publish. Servers of the machines and of the platform listen elsewhere."""
 MOST = 20
 LONGEST_SOCKET = 100
+LONGEST_PATH = 200
 MOST_COOKIES, LONGEST_COOKIE = 50, 100
 
 

@@ -26,6 +26,7 @@ from workers.images.models import Engine, Image, State, Visibility
 from workers.images.services import catalog, compatibility, places
 from workers.jobs import resource_request, submission
 from workers.models import Job, VirtualCluster
+from workers.states import COMPLETED
 
 KIND = "image_build"
 LONGEST = 20_000
@@ -127,7 +128,7 @@ def ensure(image: Image, *, by: User, cluster: VirtualCluster | None = None) -> 
     engine = current(image)
     if engine.state == State.READY and places.engine(engine.digest).is_dir():
         return None
-    if engine.state == State.BUILDING and engine.job and not engine.job.is_final:
+    if engine.state == State.BUILDING and engine.job and not _in_vain(engine.job):
         return engine.job
     with transaction.atomic():
         before = Engine.objects.filter(pk=engine.pk, state=engine.state, job=engine.job_id)
@@ -140,6 +141,11 @@ def ensure(image: Image, *, by: User, cluster: VirtualCluster | None = None) -> 
         )  # fmt: skip
         Engine.objects.filter(pk=engine.pk).update(job=job)
     return job
+
+
+def _in_vain(job: Job) -> bool:
+    """Whether a build ended and no engine will come of it. What it made is taken over a moment after its end."""
+    return job.is_final and (job.published or job.state not in COMPLETED)
 
 
 def current(image: Image) -> Engine:

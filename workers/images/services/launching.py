@@ -154,7 +154,7 @@ def _wait(use: ImageUse, image: Image, engine: Engine) -> None:
     if since > PATIENCE_S:
         raise CannotUse(wording.message("image.build_too_long", name=use.name, seconds=round(since)))
     engines.ensure(image, by=use.job.owner, cluster=use.job.cluster)
-    raise NotYet(wording.message("image.not_built", name=use.name, why=engine.message))
+    raise NotYet(wording.message("image.being_built", name=use.name))
 
 
 def _check_place(use: ImageUse) -> None:
