@@ -93,7 +93,12 @@ class CodeForm(forms.Form):
 class SshKeyForm(forms.Form):
     """A public SSH key."""
 
-    name = forms.CharField(label=_("Name"), max_length=50, help_text=_("Where the private key lies, e.g. “laptop”."))
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=50,
+        required=False,
+        help_text=_("Where the private key lies, e.g. “laptop”. Empty: the comment of the key."),
+    )
     line = forms.CharField(
         label=_("Public key"),
         max_length=8000,

@@ -15,6 +15,7 @@ from accounts.services import audit
 from aiplatform.lib.errors import DomainError, Invalid
 
 MOST = 20  # keys of one person
+LONGEST_NAME = 50
 LEAST_RSA_BITS = 3072
 #: Kind → how many fields follow its name in the key (RFC 4253, RFC 5656, RFC 8709, OpenSSH PROTOCOL.u2f).
 KINDS = {
@@ -88,22 +89,30 @@ def read(text: str) -> tuple[str, str, str]:
 
 @transaction.atomic
 def add(*, user: User, name: str, line: str) -> SshKey:
-    """Store a public key.
+    """Store a public key; without a name it is called by its comment.
 
     Raises:
         Invalid: see `read`; or the person has `MOST` already.
         KeyTaken: the key is known here. The sentence does not say whose it is.
     """
     kind, whole, fingerprint = read(line)
+    named = name.strip() or _comment(line) or kind
     if user.ssh_keys.count() >= MOST:
         raise Invalid(_("At most %(most)s keys. Remove one first.") % {"most": MOST}, field="line")
     try:
         with transaction.atomic():
-            key = SshKey.objects.create(user=user, name=name.strip(), kind=kind, line=whole, fingerprint=fingerprint)
+            key = SshKey.objects.create(user=user, name=named, kind=kind, line=whole, fingerprint=fingerprint)
     except IntegrityError as exc:
         raise KeyTaken(_("This key is in use here already. Make another one.")) from exc
     audit.record(user, "key_added", user, name=key.name, fingerprint=fingerprint)
     return key
+
+
+def _comment(line: str) -> str:
+    """What stands behind a key, by custom who and where: me@laptop."""
+    words = line.split(maxsplit=2)
+    text = words[2].strip() if len(words) > 2 else ""
+    return text[:LONGEST_NAME] if text.isprintable() else ""
 
 
 @transaction.atomic

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from http import HTTPStatus
 from urllib.parse import quote
 
 from django.contrib import messages
@@ -93,6 +94,15 @@ def name_typed(request: HttpRequest, name: str) -> bool:
 REFUSAL_PAGES = {"no_rights": "accounts/no_rights.html"}
 
 
+def _only_acts(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    """A page for who comes by GET to an address that only takes forms, as after signing in once more."""
+    from django.shortcuts import render  # noqa: PLC0415 - needs loaded settings
+
+    page = render(request, "405.html", status=answer.status_code)
+    page["Allow"] = answer["Allow"]
+    return page
+
+
 class RefusalMiddleware:
     """Answer a DomainError that no form caught with an error page; scripts read `X-Refusal`."""
 
@@ -102,7 +112,10 @@ class RefusalMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in METHODS and not request.path.startswith("/api/"):
             return HttpResponseNotAllowed(METHODS)
-        return self.get_response(request)
+        answer = self.get_response(request)
+        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED and request.method == "GET" and not answer.content:
+            return _only_acts(request, answer)
+        return answer
 
     def process_exception(self, request: HttpRequest, exc: Exception) -> HttpResponse | None:
         if not isinstance(exc, DomainError):

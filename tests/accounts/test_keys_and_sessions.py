@@ -198,3 +198,9 @@ def test_password_link_ends_when_the_password_changes(alice, olga):
     passwords.change(user=alice, password="another horse battery", by=alice)
 
     assert Client().get(path).status_code == 410
+
+
+def test_ssh_key_without_a_name_is_called_by_its_comment(as_alice, alice):
+    as_alice.post("/account/ssh-keys/", {"name": "", "line": ED + " alice@laptop"})
+
+    assert alice.ssh_keys.get().name == "alice@laptop"

@@ -247,3 +247,13 @@ def test_web_connections_leave_files_to_open(monkeypatch):
     for files, expected in ((1024, 512), (1 << 20, web.MOST_CONNECTIONS), (64, 128)):
         monkeypatch.setattr(web.resource, "getrlimit", lambda _which, files=files: (files, files))
         assert web.connections() == expected
+
+
+@pytest.mark.django_db
+def test_address_that_only_takes_forms_says_so_to_who_comes_without_one(as_alice):
+    page = as_alice.get("/jobs/1/ports/")
+    api = as_alice.get("/api/v1/auth/token/")
+
+    assert (page.status_code, page["Allow"], api.status_code) == (405, "POST", 405)
+    assert "This address only takes forms" in page.content.decode()
+    assert api["Content-Type"] == "application/problem+json"

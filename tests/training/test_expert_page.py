@@ -143,3 +143,15 @@ def test_expert_page_stands_a_number_that_is_beyond_all_memory(as_alice, machine
     text = f"memory_mib: 1{'0' * 400}\n"
 
     assert as_alice.post("/expert/form/", {"kind": kind, "text": text}).status_code == 200
+
+
+def test_expert_page_shows_every_field_once_in_blocks_with_its_unit(as_alice, machine):
+    for kind in ("command", "environment", "training"):
+        answer = as_alice.get(f"/expert/?kind={kind}")
+
+        rows = [row for block in answer.context["blocks"] for row in block.rows]
+        assert sorted(row.field.name for row in rows) == sorted(
+            field.name for field in answer.context["form"].visible_fields()
+        )
+        assert {row.field.name: row.unit for row in rows}["memory_gib"] == "GiB"
+        assert answer.context["form"]["cpus"].value()

@@ -11,6 +11,7 @@ from training.commands.api import CommandIn, request_of
 from training.commands.forms import CommandForm
 from training.commands.models import Command
 from training.request_schemas import Request, RequestSchema
+from training.services import drafts
 from workers.jobs.following import NOTHING
 from workers.jobs.resource_request import Resources
 from workers.models import Job
@@ -38,7 +39,7 @@ def of_form(form: CommandForm) -> dict[str, Any]:
 
 def initial(user: User, request: Request) -> dict[str, Any]:
     """Initial values of the form for a request, which may be half wrong."""
-    given = DEFAULTS | dict(request)
+    given = DEFAULTS | {"cpus": drafts.default_cpus()} | dict(request)
     begun = {name: given[name] for name in PLAIN if name in given}
     return (
         begun

@@ -168,7 +168,7 @@ def _look_for_vscode(rows: Collection[Environment], attempts: Mapping[int, Attem
         with suppress(DomainError):  # it cannot be reached now: the next sweep looks again
             ways[row.pk] = channels.way_to(row.job)
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="vscode") as pool:
-        found = dict(zip(ways, pool.map(vscode.find, ways.values()), strict=True))
+        found = dict(zip(ways, pool.map(vscode.find_or_none, ways.values()), strict=True))
     for row in rows:
         if row.pk in found:
             name = vscode.offer(row.job, attempts[row.pk], found[row.pk])

@@ -11,6 +11,7 @@ from training.environments.api import PLACES, EnvironmentIn, request_of
 from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
 from training.request_schemas import Request, RequestSchema
+from training.services import drafts
 from workers.jobs.resource_request import Resources
 from workers.models import Job
 
@@ -34,7 +35,7 @@ def of_form(form: EnvironmentForm) -> dict[str, Any]:
 
 def initial(user: User, request: Request) -> dict[str, Any]:
     """Initial values of the form for a request, which may be half wrong."""
-    given = DEFAULTS | dict(request)
+    given = DEFAULTS | {"cpus": drafts.default_cpus()} | dict(request)
     several = isinstance(given["nodes"], int) and given["nodes"] > 1
     begun = {name: given[name] for name in PLAIN if name in given}
     return (

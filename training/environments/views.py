@@ -152,6 +152,8 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Environment | 
     initial: dict[str, Any] = {"gpus_per_node": 0, "cpus": drafts.default_cpus()}
     if version := ids.number(request.GET.get("version", "")):
         initial["datasets"] = [version]
+    if image := ids.number(request.GET.get("image", "")):
+        initial["image"] = image
     number = ids.number(request.GET.get("clone", ""))
     if not number:
         return initial, None

@@ -43,16 +43,24 @@ def folders() -> list[Path]:
 
 
 def find(way: Way) -> str:
-    """The path of the program that an environment has, as the job sees it; "" for none. Touches no database."""
+    """The path of the program that an environment has, as the job sees it; "" for none. Touches no database.
+
+    Raises:
+        ChannelRefused: the job does not answer.
+    """
     names = [*([env.CODE_SERVER] if env.CODE_SERVER else []), *KNOWN]
     command = f"for name in {shlex.join(names)}; do command -v -- $name && break; done"
-    try:
-        ended = programs.run(way, command, patience_s=LOOK_S)
-    except ChannelRefused:
-        return ""
-    path = ended.output.strip()
+    path = programs.run(way, command, patience_s=LOOK_S).output.strip()
     fits = path.startswith("/") and path.isprintable() and PurePosixPath(path).name in KNOWN
     return path if fits and len(path) <= 255 else ""
+
+
+def find_or_none(way: Way) -> str:
+    """The same for who asks many: one that does not answer has none, so that it holds nobody up again."""
+    try:
+        return find(way)
+    except ChannelRefused:
+        return ""
 
 
 def offer(job: Job, attempt: Attempt, program: str) -> str:

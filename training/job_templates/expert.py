@@ -28,6 +28,14 @@ from training.request_schemas import RequestSchema
 from workers.models import Job
 from workers.scheduling import preview
 
+#: Fields of all kinds by the block they stand in, in their order; whatever else a kind has says what runs.
+DATA = ("version", "eval_version", "datasets")
+WHERE = (
+    "task_type", "device", "gpus_per_node", "share", "cpus", "memory_gib", "cluster", "nodes", "launcher", "processes",
+    "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min",
+)  # fmt: skip
+FOLLOWING = ("array", "after", "after_end", "retries", "retry_pause_s")
+
 
 @dataclass(frozen=True)
 class Note:
@@ -45,6 +53,22 @@ class Reading:
     request: dict[str, Any]
     notes: list[Note]
     verdict: preview.Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A field as it is shown."""
+
+    field: forms.BoundField
+    unit: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Fields of the form under one title."""
+
+    title: str
+    rows: list[Row]
 
 
 @require_http_methods(["GET", "POST"])
@@ -90,7 +114,8 @@ def to_form(request: SignedInRequest) -> HttpResponse:
     schema, text = _schema(request), request.POST.get("text", "")
     reading = read(request.user, schema, text)
     form = _form(request, schema, reading.request)
-    return render(request, "job_templates/_expert_form.html", {"form": form, "reading": reading, "apart": True})
+    context = {"form": form, "blocks": blocks(form), "reading": reading, "apart": True}
+    return render(request, "job_templates/_expert_form.html", context)
 
 
 def read(user: User, schema: RequestSchema, text: str) -> Reading:
@@ -144,17 +169,39 @@ def _without_files(form: forms.Form) -> forms.Form:
     """The form without fields for files, which no text can say: code comes as a snapshot or from the home folder."""
     for name in [name for name, field in form.fields.items() if isinstance(field, forms.FileField)]:
         del form.fields[name]
+    if "home_path" in form.fields:  # elsewhere it stands beside the file
+        form.fields["home_path"].label = _("Folder in your home")
     return form
+
+
+def blocks(form: forms.Form) -> list[Block]:
+    """The fields of a form in the blocks that its own page has, those of a block in one order everywhere."""
+    rows = {field.name: Row(field, _units().get(field.name, "")) for field in form.visible_fields()}
+    apart = {name for names in (DATA, WHERE, FOLLOWING) for name in names}
+    named = [
+        (_("What"), [name for name in rows if name not in apart]),
+        (_("On which data"), DATA),
+        (_("On which cards"), WHERE),
+        (_("Other jobs, retries, array"), FOLLOWING),
+    ]
+    found = [Block(title, [rows[name] for name in names if name in rows]) for title, names in named]
+    return [block for block in found if block.rows]
+
+
+def _units() -> dict[str, str]:
+    return {"memory_gib": "GiB", "max_runtime_min": _("min"), "retry_pause_s": "s", "idle_hours": "h"}
 
 
 def _page(
     request: SignedInRequest, schema: RequestSchema, text: str, reading: Reading | None, *, status: int = 200
 ) -> HttpResponse:
+    form = _form(request, schema, reading.request if reading else {})
     context = {
         "schema": schema,
         "schemas": request_schemas.offered_to(request.user),
         "text": text,
         "reading": reading,
-        "form": _form(request, schema, reading.request if reading else {}),
+        "form": form,
+        "blocks": blocks(form),
     }
     return render(request, "job_templates/expert.html", context, status=status)
