@@ -61,6 +61,27 @@ def test_environment_pages_read_well(open_as, alice, idle, accessible, fits, sho
         shot(page, f"environments-{name}-{language}", full=True)
 
 
+def test_page_becomes_ready_though_an_answer_was_lost(open_as, alice, idle):
+    ready = Environment.objects.get()
+    Environment.objects.update(ready_at=None, answered_at=None, warned_at=None)
+    page = open_as(alice)
+    page.watch.allow("ERR_FAILED")
+    page.watch.allow("htmx:sendError")
+    lost = []
+
+    def lose_first(route):
+        lost.append(route)
+        route.abort() if len(lost) == 1 else route.continue_()
+
+    page.route("**/environments/*/state/", lose_first)
+    page.goto(f"/jobs/{ready.pk}/")
+    page.locator("#environment[data-condition=starting]").wait_for()
+    page.wait_for_event("requestfailed")
+    Environment.objects.update(ready_at=ready.ready_at, answered_at=ready.answered_at)
+
+    page.locator("#environment[data-condition=ready]").wait_for()
+
+
 def test_owner_says_that_it_is_still_needed(open_as, alice, idle):
     page = open_as(alice)
     page.goto(f"/jobs/{idle.pk}/")

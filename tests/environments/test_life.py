@@ -97,6 +97,8 @@ def test_busy_processors_and_cards_are_signs_of_life(running):
     point(150.0, NOW + timedelta(seconds=50))
     assert judged(row, NOTHING, NOW + timedelta(minutes=1)).alive_by == "cpu"
     Attempt.objects.filter(pk=attempt.pk).update(busy_at=NOW + timedelta(seconds=90))
+    assert judged(row, NOTHING, NOW + timedelta(minutes=2)).alive_by == "cpu"  # it has no cards
+    Job.objects.filter(pk=row.pk).update(gpus_per_node=1)
     row = judged(row, NOTHING, NOW + timedelta(minutes=2))
     assert (row.alive_by, row.idle_since) == ("card", NOW + timedelta(seconds=90))
 

@@ -213,7 +213,8 @@ def _signs(
         found.append((Sign.TERMINAL, signs.of_terminals(answers.terminals, moment)))
     found += [(sign, source(environment.job)) for sign, source in SOURCES]
     found.append((Sign.CPU, _cpu_busy_at(environment, attempt)))
-    found.append((Sign.CARD, attempt.busy_at))
+    if environment.job.gpus_per_node:  # of a job without cards none is ever seen idle
+        found.append((Sign.CARD, attempt.busy_at))
     return [(sign, at) for sign, at in found if at is not None]
 
 
