@@ -1,4 +1,4 @@
-"""VS Code as a person opens it: the button of an environment's page, the editor in a tab of its own, again after a kill."""
+"""VS Code as a person opens it: by the button of an environment's page, in a tab of its own, again after a kill."""
 
 from __future__ import annotations
 
