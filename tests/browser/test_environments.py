@@ -66,7 +66,7 @@ def test_page_becomes_ready_though_an_answer_was_lost(open_as, alice, idle):
     Environment.objects.update(ready_at=None, answered_at=None, warned_at=None)
     page = open_as(alice)
     page.watch.allow("ERR_FAILED")
-    page.watch.allow("htmx:sendError")
+    page.watch.allow("htmx:")
     lost = []
 
     def lose_first(route):
