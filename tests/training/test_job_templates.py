@@ -13,6 +13,7 @@ from training.commands import services as commands
 from training.commands.models import Command
 from training.commands.services import CommandRequest
 from training.job_templates import parameters, services
+from training.job_templates.forms import TemplateForm
 from training.job_templates.models import JobTemplate, TemplateUse
 from training.job_templates.services import Content
 from workers.models import Job
@@ -327,3 +328,20 @@ def test_parameter_lines_are_read_and_written_the_same(line, read):
     assert parameters.read(parameters.written([read])) == [read]
     with pytest.raises(Invalid, match="Line 2"):
         parameters.read(f"{line}\n1x = 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("cpus: {{ n }}\ncommand: echo {{ who }}\n", {"cpus": "{{ n }}", "command": "echo {{ who }}"}),
+        ("variables:\n  NAME: {{ who }}-x  \n", {"variables": {"NAME": "{{ who }}-x"}}),
+        ("datasets:\n- {{ data }}\n", {"datasets": ["{{ data }}"]}),
+        ("name: '{{ who }}'\n", {"name": "{{ who }}"}),
+        ('{"name": "{{ who }}"}', {"name": "{{ who }}"}),
+    ],
+)
+def test_parameter_stands_without_quotes_as_the_page_says(text, request_):
+    form = TemplateForm({"name": "a", "visibility": "private", "text": text, "parameters": ""})
+
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["text"] == request_

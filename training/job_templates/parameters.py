@@ -14,6 +14,8 @@ from aiplatform.lib.typed import typed
 MOST = 50
 LONGEST = 10_000  # characters of a value
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,39})\s*\}\}")
+#: A value of YAML that begins with a parameter: without quotes it would be read as a mapping.
+_BARE = re.compile(r"^(\s*(?:- +)?(?:[\w.-]+: +)?)(\{\{[^'\n]*?)[ \t]*$", re.MULTILINE)
 _ABOUT = re.compile(r"(?:^|\s)#")  # "#" after a blank begins what it means
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
@@ -36,6 +38,11 @@ def names_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from names_in(inner)
+
+
+def quoted(text: str) -> str:
+    """The text of a request with quotes round values that begin with a parameter, as people leave them out."""
+    return _BARE.sub(r"\1'\2'", text)
 
 
 def read(text: str) -> list[Parameter]:
