@@ -335,7 +335,7 @@ def test_parameter_lines_are_read_and_written_the_same(line, read):
     [
         ("cpus: {{ n }}\ncommand: echo {{ who }}\n", {"cpus": "{{ n }}", "command": "echo {{ who }}"}),
         ("variables:\n  NAME: {{ who }}-x  \n", {"variables": {"NAME": "{{ who }}-x"}}),
-        ("datasets:\n- {{ data }}\n", {"datasets": ["{{ data }}"]}),
+        ("datasets:\r\n- {{ data }}\r\n", {"datasets": ["{{ data }}"]}),
         ("name: '{{ who }}'\n", {"name": "{{ who }}"}),
         ('{"name": "{{ who }}"}', {"name": "{{ who }}"}),
     ],

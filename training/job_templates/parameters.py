@@ -15,7 +15,7 @@ MOST = 50
 LONGEST = 10_000  # characters of a value
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,39})\s*\}\}")
 #: A value of YAML that begins with a parameter: without quotes it would be read as a mapping.
-_BARE = re.compile(r"^(\s*(?:- +)?(?:[\w.-]+: +)?)(\{\{[^'\n]*?)[ \t]*$", re.MULTILINE)
+_BARE = re.compile(r"^(\s*(?:- +)?(?:[\w.-]+: +)?)(\{\{[^'\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _ABOUT = re.compile(r"(?:^|\s)#")  # "#" after a blank begins what it means
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
