@@ -51,7 +51,7 @@ def test_array_retries_followers_launchers_and_a_template(tmp_path):
 
     assert states == {"succeeded": 4}
     assert logs == [f"{number} - -\n" for number in range(3, 7)]
-    assert (ranks[0], sorted(ranks[1].split("\n"))) == (0, ["", "- 0 2", "- 1 2"])
+    assert (ranks[0], sorted(ranks[1].split("\n"))) == (0, ["", "[rank0]: - 0 2", "[rank1]: - 1 2"])
     assert retried[0] == 0
     assert after_end == (0, "after the end\n")
     assert (saved[0], hello) == (0, (0, "hello world\n"))
