@@ -141,6 +141,16 @@ def test_inner_host_is_reached_only_where_its_whole_name_is_allowed(allowed, sta
     assert said.split()[1] == status
 
 
+@pytest.mark.parametrize("allowed", [["*"], ["*", "git.example.org"], ["*.", "[a-z]*"]])
+@pytest.mark.parametrize("host", ["*", "*.", "*..", "**", "."])
+@pytest.mark.parametrize("request_", ["CONNECT {}:PORT", "GET http://{}:PORT/"])
+def test_name_that_resolvers_take_for_this_machine_is_no_host(request_, host, allowed):
+    """glibc's own answer for "*" is the loopback; no entry of the list names that."""
+    said = asked(f"{request_.format(host)} HTTP/1.1\r\n\r\n".encode(), allowed=allowed)
+
+    assert said.startswith(b"HTTP/1.1 403 ")
+
+
 @pytest.mark.parametrize(
     "request_",
     ["GET /", "CONNECT x", "odd", "GET https://a.example/", "CONNECT a:99999", "GET ftp://a/", "GET http://ä/"],

@@ -11,10 +11,10 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from workers.exec import socket_paths
+from workers.exec.allowed_hosts import AllowedHosts
 from workers.exec.relay import Streams, both_ways, close
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,6 @@ log = logging.getLogger(__name__)
 REQUEST_S, CONNECT_S = 30.0, 30.0
 LONGEST = 65536  # bytes of a request's head
 MOST = 512  # connections at a time
-NOBODY, EVERYBODY = "none", "*"
 _PLAIN = b"HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n%s\n"
 _MAIL = 25  # a job that sends mail is a job that was taken over
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -72,7 +71,7 @@ class Egress:
     def __init__(
         self, allowed: Sequence[str], resolve: Resolve = resolve, public: Callable[[str], bool] = is_public
     ) -> None:
-        self.allowed = [name.lower().rstrip(".") for name in allowed]
+        self.allowed = AllowedHosts(allowed)
         self.resolve, self.public = resolve, public
         self._room = asyncio.Semaphore(MOST)
 
@@ -115,7 +114,7 @@ class Egress:
 
     async def _connect(self, host: str, port: int) -> Streams:
         name = host.lower().rstrip(".")
-        if not any(pattern == EVERYBODY or fnmatchcase(name, pattern) for pattern in self.allowed if pattern != NOBODY):
+        if not self.allowed.allow(name):
             raise Refused("403 Forbidden", f"{host} is not among the hosts that jobs may reach.")
         if port == _MAIL:
             raise Refused("403 Forbidden", "Jobs send no mail.")
@@ -124,7 +123,7 @@ class Egress:
                 addresses = await self.resolve(name, port)
         except (OSError, UnicodeError) as exc:
             raise Refused("502 Bad Gateway", f"{host} was not found.") from exc
-        if not addresses or not (name in self.allowed or all(map(self.public, addresses))):
+        if not addresses or not (self.allowed.has_name(name) or all(map(self.public, addresses))):
             raise Refused("403 Forbidden", f"{host} is an inner address, which jobs may not reach.")
         for address in addresses:
             try:

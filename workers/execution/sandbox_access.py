@@ -8,7 +8,7 @@ from typing import Any
 
 from aiplatform import env
 from workers import kinds
-from workers.exec import egress, inside_programs, socket_paths
+from workers.exec import allowed_hosts, inside_programs, socket_paths
 from workers.exec import peers as exec_peers
 from workers.execution import job_users
 from workers.kinds import Launch
@@ -94,4 +94,4 @@ def environment(attempt: Attempt, level: int, launch: Launch) -> dict[str, str]:
 
 
 def _has_egress() -> bool:
-    return env.EGRESS_ALLOWED != [egress.NOBODY]
+    return env.EGRESS_ALLOWED != [allowed_hosts.NOBODY]

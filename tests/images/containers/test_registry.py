@@ -9,6 +9,7 @@ import pytest
 
 from tests.fakes import registry as fake
 from workers.images.containers import registry as asked
+from workers.images.containers.patience import Patience
 from workers.images.containers.registry import Login, Registry, RegistryRefused
 
 pytestmark = pytest.mark.sockets("a registry of the tests")
@@ -52,6 +53,22 @@ def test_registry_that_is_not_allowed_or_inner_is_not_connected_to(registry):
         given = open_to(registry, allowed=["*"], resolve=lambda *_, address=address: ["8.8.8.8", address])
         assert refusal(given.check) == "inner"
     assert registry.seen == []
+
+
+@pytest.mark.parametrize("where", ["*", "*.", "["])
+def test_name_that_resolvers_take_for_this_machine_is_no_registry(registry, where):
+    """glibc's own answer for "*" is the loopback, whoever leads there: a name, a redirect, a token server."""
+    registry.put("lab/x", "1", [LAYER])
+    port = registry.host.rpartition(":")[2]
+    one = Registry(f"evil.example.org:{port}", Login(ca=registry.ca), allowed=["*"], resolve=lambda *_: ["127.0.0.1"])
+    inner = open_to(registry, allowed=["localhost", "*"])
+    registry.redirect = f"https://{where}:{port}/v2/lab/x/blobs"
+
+    assert refusal(lambda: one._connected(where, int(port), Patience(1))) == "not_allowed"
+    blob = next(iter(registry.blobs))
+    code = refusal(lambda: inner.blob("lab/x", blob, 1, io.BytesIO(), lambda _: None))
+    assert code == ("insecure" if where == "[" else "not_allowed")
+    assert all(path.startswith("/v2/lab/x/blobs/sha256") for path, _proof in registry.seen)
 
 
 def test_registry_redirecting_inward_or_without_tls_is_not_followed(registry):

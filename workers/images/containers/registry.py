@@ -17,13 +17,13 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any, BinaryIO
 from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 
 from aiplatform.lib import disk, wording
 from aiplatform.lib.errors import DomainError
-from workers.exec.egress import EVERYBODY, NOBODY, is_public
+from workers.exec.allowed_hosts import AllowedHosts
+from workers.exec.egress import is_public
 from workers.images.containers.patience import Patience
 
 ANSWER_S = 30.0  # between two bytes
@@ -76,7 +76,7 @@ class Registry:
         allowed: Sequence[str],
         resolve: Callable[[str, int], list[str]] | None = None,
     ) -> None:
-        self.host, self.login, self.allowed = host, login, [name.lower() for name in allowed]
+        self.host, self.login, self.allowed = host, login, AllowedHosts(allowed)
         self.resolve = resolve or _resolve
         try:
             self._place = _place(urlsplit(f"https://{host}"))
@@ -262,13 +262,13 @@ class Registry:
     def _connected(self, host: str, port: int, patience: Patience) -> http.client.HTTPSConnection:
         """Connect to the address that was looked at, under the name that the certificate has to bear."""
         name = host.lower().rstrip(".")
-        if not any(pattern == EVERYBODY or fnmatchcase(name, pattern) for pattern in self.allowed if pattern != NOBODY):
+        if not self.allowed.allow(name):
             raise refused("not_allowed", name)
         try:
             addresses = self.resolve(name, port)
         except (OSError, UnicodeError) as exc:
             raise refused("unknown", name) from exc
-        if not addresses or not (name in self.allowed or all(map(is_public, addresses))):
+        if not addresses or not (self.allowed.has_name(name) or all(map(is_public, addresses))):
             raise refused("inner", name)
         connection = http.client.HTTPSConnection(name, port, timeout=ANSWER_S, context=self.trust)
         try:
