@@ -1,8 +1,13 @@
-"""Requests as text: YAML or JSON that people read and write, with the line of each field."""
+"""Requests as text: YAML or JSON that people read and write, with the line of each field.
+
+`{{ name }}`, a parameter of a template, is a word of the text wherever it stands, quoted or not.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -13,6 +18,7 @@ from aiplatform.lib.errors import Invalid
 
 LONGEST = 200_000  # characters
 FIELD = "text"
+PARAMETER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,39})\s*\}\}")
 
 
 class _Loader(yaml.SafeLoader):
@@ -52,6 +58,32 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
+class _Words:
+    """Parameters of a text as words without a meaning in YAML, which reads `{{` as the start of a mapping."""
+
+    def __init__(self, text: str) -> None:
+        self._stem = f"z{secrets.token_hex(8)}p"  # stands in no text; after a backslash `z` is refused as `{` is
+        self._words: dict[str, str] = {}  # by how the parameter is written
+        self.text = PARAMETER.sub(self._word, text)
+        self._known = {word: written for written, word in self._words.items()}
+
+    def _word(self, found: re.Match[str]) -> str:
+        written = found[0]
+        if len(written.splitlines()) > 1:  # the lines of the text are counted
+            return written
+        return self._words.setdefault(written, f"{self._stem}{len(self._words)}z")
+
+    def back(self, value: Any) -> Any:
+        """The same value with its parameters as they were written."""
+        if isinstance(value, str):
+            return re.sub(rf"{self._stem}\d+z", lambda found: self._known[found[0]], value)
+        if isinstance(value, dict):
+            return {self.back(name): self.back(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self.back(inner) for inner in value]
+        return value
+
+
 def read(text: str) -> dict[str, Any]:
     """The request that a text says.
 
@@ -60,13 +92,16 @@ def read(text: str) -> dict[str, Any]:
     """
     if len(text) > LONGEST:
         raise Invalid(_("A request has at most %(most)s characters.") % {"most": LONGEST}, field=FIELD)
+    words = _Words(text)
     try:
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a loader of plain values
+        value = yaml.load(words.text, Loader=_Loader)  # noqa: S506 - a loader of plain values
         json.dumps(value, allow_nan=False)
+        value = words.back(value)
     except yaml.MarkedYAMLError as exc:
         mark, why = exc.problem_mark, exc.problem or exc.context or ""
         raise Invalid(
-            _("Line %(line)s cannot be read: %(why)s.") % {"line": mark.line + 1 if mark else 1, "why": why},
+            _("Line %(line)s cannot be read: %(why)s.")
+            % {"line": mark.line + 1 if mark else 1, "why": words.back(why)},
             field=FIELD,
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError):
@@ -85,7 +120,8 @@ def written(request: Mapping[str, Any]) -> str:
 
 def lines_of(text: str) -> dict[str, int]:
     """The line on which each field of a readable text begins, from 1."""
-    node = yaml.compose(text, Loader=_Loader)
+    words = _Words(text)
+    node = yaml.compose(words.text, Loader=_Loader)
     if not isinstance(node, yaml.MappingNode):
         return {}
-    return {key.value: key.start_mark.line + 1 for key, _value in node.value}
+    return {words.back(key.value): key.start_mark.line + 1 for key, _value in node.value}

@@ -53,6 +53,18 @@ def test_expert_page_refuses_by_line_and_keeps_the_text(as_alice, machine):
     assert not Command.objects.exists()
 
 
+def test_expert_page_reads_parameters_as_the_page_of_a_template_does(as_alice, machine):
+    text = "command: |\n  {{ python }} train.py\ncpus: {{ n }}  # how many\n"
+
+    answer = as_alice.post("/expert/", {"kind": "command", "text": text})
+    begun = as_alice.post("/templates/new/", {"kind": "command", "begin": "text", "text": text})
+
+    request = {"command": "{{ python }} train.py\n", "cpus": "{{ n }}"}
+    assert [(note.line, note.field) for note in answer.context["reading"].notes] == [(3, "cpus")]
+    assert answer.context["reading"].request == request
+    assert request_text.read(begun.context["form"].initial["text"]) == request
+
+
 def test_expert_page_writes_the_form_as_text(as_alice, machine):
     given = fields(nodes=2, launcher="torchrun", variables="A=1\nB=2", retries=2, memory_gib="4", max_runtime_min=90)
 

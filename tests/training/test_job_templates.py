@@ -338,6 +338,9 @@ def test_parameter_lines_are_read_and_written_the_same(line, read):
         ("datasets:\r\n- {{ data }}\r\n", {"datasets": ["{{ data }}"]}),
         ("name: '{{ who }}'\n", {"name": "{{ who }}"}),
         ('{"name": "{{ who }}"}', {"name": "{{ who }}"}),
+        ('{"cpus": {{n}}}', {"cpus": "{{n}}"}),
+        ("command: |\n  {{ python }} train.py --lr {{ lr }}\n", {"command": "{{ python }} train.py --lr {{ lr }}\n"}),
+        ("cpus: {{ n }}  # how many\nname: '{{ n }}: # no'\n", {"cpus": "{{ n }}", "name": "{{ n }}: # no"}),
     ],
 )
 def test_parameter_stands_without_quotes_as_the_page_says(text, request_):

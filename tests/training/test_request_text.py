@@ -15,6 +15,11 @@ from training import request_text
         ("name: 2026-11-23\n", {"name": "2026-11-23"}),
         ("", {}),
         ("# nothing\n", {}),
+        ("command: |\n  {{ python }} a\n  {{b}}\n", {"command": "{{ python }} a\n{{b}}\n"}),
+        ("command: >-\n  {{ python }}\n  it's {{ b }}\n", {"command": "{{ python }} it's {{ b }}"}),
+        ("cpus: {{ n }}  # how many\n", {"cpus": "{{ n }}"}),
+        ("datasets: [{{ a }}, 2, {{ b }}]\n", {"datasets": ["{{ a }}", 2, "{{ b }}"]}),
+        ("command: |\n  {{\n  a }}\n", {"command": "{{\na }}\n"}),
     ],
 )
 def test_request_text_is_read_as_plain_values(text, request_):
@@ -35,6 +40,8 @@ def test_request_text_is_read_as_plain_values(text, request_):
         ("a: !!binary aGk=\n", "plain values"),
         ("1: x\n", "one field a line"),
         ("x" * 200_001, "at most 200000"),
+        ("{{ a }}: 1\nb: 2\n{{ a }}: 3\n", "Line 3 cannot be read: {{ a }} is given twice"),
+        ('a: "\\{{ b }}"\n', "Line 1"),
     ],
 )
 def test_request_text_that_is_hostile_or_wrong_is_refused_with_its_line(text, said):
@@ -55,6 +62,6 @@ def test_request_text_written_is_read_as_the_same():
 
 
 def test_request_text_knows_the_line_of_each_field():
-    text = "command: |\n  one\n  two\ngpus_per_node: 9\n"
+    text = "command: |\n  one\n  two\ngpus_per_node: 9\nname: {{ who }} {{ what }}\ncpus: {{ n }}  # how many\n"
 
-    assert request_text.lines_of(text) == {"command": 1, "gpus_per_node": 4}
+    assert request_text.lines_of(text) == {"command": 1, "gpus_per_node": 4, "name": 5, "cpus": 6}

@@ -50,7 +50,7 @@ class TemplateForm(forms.Form):
     called = {"kind": "text"}
 
     def clean_text(self) -> dict[str, Any]:
-        return _right(request_text.read, places.quoted(self.cleaned_data["text"]))
+        return _right(request_text.read, self.cleaned_data["text"])
 
     def clean_parameters(self) -> list[places.Parameter]:
         return _right(places.read, self.cleaned_data["parameters"])

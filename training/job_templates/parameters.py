@@ -10,12 +10,10 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.typed import typed
+from training.request_text import PARAMETER
 
 MOST = 50
 LONGEST = 10_000  # characters of a value
-_PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,39})\s*\}\}")
-#: A value of YAML that begins with a parameter: without quotes it would be read as a mapping.
-_BARE = re.compile(r"^(\s*(?:- +)?(?:[\w.-]+: +)?)(\{\{[^'\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _ABOUT = re.compile(r"(?:^|\s)#")  # "#" after a blank begins what it means
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
@@ -31,18 +29,13 @@ class Parameter(TypedDict):
 def names_in(value: Any) -> Iterator[str]:
     """The names of all parameters in a request, in the order in which they stand."""
     if isinstance(value, str):
-        yield from _PLACE.findall(value)
+        yield from PARAMETER.findall(value)
     elif isinstance(value, Mapping):
         for inner in value.values():
             yield from names_in(inner)
     elif isinstance(value, list):
         for inner in value:
             yield from names_in(inner)
-
-
-def quoted(text: str) -> str:
-    """The text of a request with quotes round values that begin with a parameter, as people leave them out."""
-    return _BARE.sub(r"\1'\2'", text)
 
 
 def read(text: str) -> list[Parameter]:
@@ -113,7 +106,7 @@ def check(request: Mapping[str, Any], parameters: Sequence[Parameter], *, secret
                 raise Invalid(_("%(name)s stands nowhere in the request.") % {"name": name}, field="parameters")
     given = request.get(secrets) if secrets else None
     for name, value in given.items() if isinstance(given, Mapping) else ():
-        place = _PLACE.fullmatch(value) if isinstance(value, str) else None
+        place = PARAMETER.fullmatch(value) if isinstance(value, str) else None
         with found:
             if place is None or known.get(place[1], {"default": None})["default"] is not None:
                 raise Invalid(
@@ -162,10 +155,10 @@ def values(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[st
 def filled(request: Any, chosen: Mapping[str, Any]) -> Any:
     """A request with values in the places of parameters; one that is the whole text keeps its type."""
     if isinstance(request, str):
-        whole = _PLACE.fullmatch(request)
+        whole = PARAMETER.fullmatch(request)
         if whole:
             return chosen.get(whole[1], request)
-        return _PLACE.sub(lambda place: str(chosen.get(place[1], place[0])), request)
+        return PARAMETER.sub(lambda place: str(chosen.get(place[1], place[0])), request)
     if isinstance(request, Mapping):
         return {name: filled(value, chosen) for name, value in request.items()}
     if isinstance(request, list):
