@@ -21,12 +21,20 @@ from tests.environments.in_containers import (
     started,
 )
 from tests.images.wheels import wheel
+from tests.running import printed
+from tests.running import wait_for as until
+from training.commands import services as commands
+from training.commands.services import CommandRequest
 from training.environments import services
 from training.services import homes
+from workers.execution import launching
 from workers.images.containers import committing, copies, tidying
 from workers.images.models import Image, NodeCopy, State
 from workers.images.services import images, places, saving
+from workers.models import Node
 from workers.runs import RunDir
+from workers.scheduling import placing
+from workers.supervisor import records
 from workers.supervisor.engine import Engine, Refused
 
 pytestmark = [
@@ -108,6 +116,23 @@ def test_environment_starts_from_a_saved_container_image_on_a_machine_that_never
     assert not places.packed(again_saved.pk).exists()
     tidying.tidy_engine()
     assert not copies.is_here(again_saved.reference)
+
+
+def test_command_finds_the_packages_of_a_saved_container_image(filled, engine, alice):
+    made = saved(filled, alice)
+    script = "python3 -c 'import ring; print(ring.__file__)'; echo $PATH; echo ${AIP_PACKAGES:-none}"
+
+    job = commands.submit(user=alice, request=CommandRequest(command=script, image=made, cpus=1.0)).job
+    node = Node.objects.get()
+    attempt = placing.place(job.pk, [(node.pk, [(node.devices.get(kind="cpu").pk, 1)])])
+    launching.start(attempt.pk)
+    run = RunDir.of(job.pk, 1)
+    record = until(lambda: records.read(run.path / records.EXIT), 60)
+
+    where, path, own = printed(run.log).splitlines()
+    assert record["code"] == 0
+    assert where.startswith("/opt/packages/0/site/")
+    assert (path.split(":")[0], own) == ("/opt/packages/0/bin", "none")
 
 
 def test_saved_container_image_that_was_changed_is_not_given_to_an_engine(filled, engine, alice):

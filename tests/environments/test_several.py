@@ -12,13 +12,14 @@ from django.utils.timezone import now
 
 from tests.factories import work
 from tests.running import wait_for
-from training.environments import life, panel, services
+from training.environments import life, panel, services, several
 from training.environments.kind import EnvironmentKind
 from training.environments.models import Environment
 from training.environments.request_schema import SCHEMA
 from training.environments.services import EnvironmentRequest
 from training.services import homes
 from workers.images.models import ImageUse
+from workers.kinds import Launch
 from workers.models import Attempt, Job, MetricPoint
 from workers.runs import RunDir
 from workers.scheduling import placing
@@ -96,6 +97,19 @@ def test_distributed_environment_tells_programs_of_its_machines(placed, alice):
     assert launch.env["PIP_TARGET"] == str(packages)
     assert launch.env["PYTHONPATH"].split(os.pathsep)[0] == str(packages)
     assert launch.env["PATH"].split(os.pathsep)[0] == str(packages / "bin")
+
+
+def test_distributed_environment_in_a_container_finds_its_own_packages_before_those_of_the_image(placed, alice):
+    row, _launch, run = placed
+    attempt, packages = Attempt.objects.get(job=row.pk), f"{homes.path_of(alice)}/.packages/{row.pk}"
+    of_image = {"AIP_PYTHONPATH": "/opt/packages/0/site", "AIP_PATH": "/opt/packages/0/bin"}
+    contained = Launch(argv=["true"], env=of_image, container={"image": "lab"})
+
+    env = several.launched(contained, attempt, run, homes.path_of(alice)).env
+
+    assert env["AIP_PYTHONPATH"] == f"{packages}:/opt/packages/0/site"
+    assert env["AIP_PATH"] == f"{packages}/bin:/opt/packages/0/bin"
+    assert not {"PATH", "PYTHONPATH"} & env.keys()  # the image knows its own
 
 
 def test_other_machine_of_an_environment_waits_until_the_first_is_over(placed, tmp_path):

@@ -55,6 +55,16 @@ def test_f01_container_passes_names_to_the_program_as_they_are(run, engine):
     assert not (job.path / "code" / "p").exists()
 
 
+@pytest.mark.parametrize(("own", "found"), [("/own", "/saved:/own"), ("", "/saved")])
+def test_container_finds_what_is_beside_its_image_before_its_own(run, own, found):
+    told = {"AIP_PATH": "/saved/bin", "AIP_PYTHONPATH": "/saved", **({"PYTHONPATH": own} if own else {})}
+    job = run(["sh", "-c", 'echo "$PYTHONPATH"; echo "$PATH"'], env={"PATH": os.environ["PATH"]} | told)
+
+    job.exit()
+
+    assert job.log().splitlines() == [found, f"/saved/bin:{os.environ['PATH']}"]
+
+
 def test_container_log_comes_whole_in_order_and_once(run):
     job = run(["sh", "-c", "seq 1 60000; printf 'no end of line'"])
 

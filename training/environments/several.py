@@ -29,7 +29,7 @@ def launched(launch: Launch, attempt: Attempt, run: RunDir, home: Path) -> Launc
         return launch
     slots = max(1, job.gpus_per_node)
     argv, told = layout.written(attempt, run, how="first", slots=slots, argv=launch.argv)
-    return replace(launch, argv=argv, env=told | launch.env | _packages(launch.env, home, job), own_network=False)
+    return replace(launch, argv=argv, env=told | launch.env | _packages(launch, home, job), own_network=False)
 
 
 def machines(job: Job) -> list[tuple[int, str, str]]:
@@ -41,9 +41,10 @@ def machines(job: Job) -> list[tuple[int, str, str]]:
     return [found[rank] for rank in sorted(found)]
 
 
-def _packages(env: dict[str, str], home: Path, job: Job) -> dict[str, str]:
+def _packages(launch: Launch, home: Path, job: Job) -> dict[str, str]:
     """Where pip installs, and where Python finds that: a folder of the home for each environment."""
     folder = home / ".packages" / str(job.pk)
-    python, path = env.get("PYTHONPATH"), env.get("PATH")
-    told = {"PIP_TARGET": str(folder), "PYTHONPATH": os.pathsep.join([str(folder), *([python] if python else [])])}
-    return told | ({"PATH": os.pathsep.join([str(folder / "bin"), path])} if path else {})
+    before = "AIP_" if launch.container else ""  # the PATH of a container image is known inside alone
+    found = {f"{before}PYTHONPATH": str(folder), f"{before}PATH": str(folder / "bin")}
+    below = {name: os.pathsep.join(filter(None, [own, launch.env.get(name)])) for name, own in found.items()}
+    return {"PIP_TARGET": str(folder)} | below

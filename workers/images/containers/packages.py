@@ -28,15 +28,27 @@ def folder(image: Image) -> str:
     return f"{TOP}/{number(image)}"
 
 
-def variables(image: Image) -> dict[str, str]:
-    """What tells Python, pip and shells of it, and of what lies in the image below. See `environments/start.py`."""
-    found = [f"{TOP}/{each}" for each in range(number(image), -1, -1)]
-    return {
-        "AIP_PACKAGES": found[0],
+def variables(image: Image, *, boxed: bool) -> dict[str, str]:
+    """What tells Python and shells of the packages in the image; pip too, of the job's own, where it is boxed.
+
+    What the image itself has in PATH and PYTHONPATH is known inside alone and comes after these, see
+    `supervisor/container.py`. What pip is told is in `environments/start.py`.
+    """
+    found = [f"{TOP}/{each}" for each in range(number(image) - (not boxed), -1, -1)]
+    if not found:
+        return {}
+    told = {
         "AIP_PATH": os.pathsep.join(f"{each}/bin" for each in found),
-        "PYTHONPATH": os.pathsep.join(f"{each}/site" for each in found),
-        "PYTHONUSERBASE": found[0],
-        "PIP_CONFIG_FILE": f"{found[0]}/pip.conf",
+        "AIP_PYTHONPATH": os.pathsep.join(f"{each}/site" for each in found),
+    }
+    return told | _own(found[0]) if boxed else told
+
+
+def _own(folder: str) -> dict[str, str]:
+    return {
+        "AIP_PACKAGES": folder,
+        "PYTHONUSERBASE": folder,
+        "PIP_CONFIG_FILE": f"{folder}/pip.conf",
         "PIP_BREAK_SYSTEM_PACKAGES": "1",  # nothing of the system is touched: it belongs to another user
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }

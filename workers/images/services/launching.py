@@ -77,14 +77,16 @@ def with_image(launch: Launch, job: Job) -> Launch:
 
 
 def _contained(launch: Launch, job: Job, use: ImageUse, image: Image) -> Launch:
-    """A container with the box of its job, where it has one."""
+    """A container that finds what was saved in its image, and the box of its job where it has one."""
+    told = kept.variables(image, boxed=use.boxed)
+    launch = dataclasses.replace(launch, env=told | launch.env)
     if not use.boxed:
         return launch
     _check_place(use)
     uid = job_users.uid_of(job.owner_id)
     box = _settled(use, boxes.UPPER, lambda: boxes.make(job, uid, marked=False))
     mounted = {"packages": kept.mount(image, str(box / boxes.UPPER))}
-    return dataclasses.replace(launch, container=launch.container | mounted, env=kept.variables(image) | launch.env)
+    return dataclasses.replace(launch, container=launch.container | mounted)
 
 
 def further(launch: Launch, job: Job) -> Launch:
