@@ -19,6 +19,7 @@ from tests.workers.supervised import BEST, PYTHON, UID
 from workers.exec import egress, inside_programs, socket_paths
 from workers.exec.egress import Egress
 from workers.supervisor import exec_socket, sandbox
+from workers.supervisor.inside import connect
 
 __all__ = ["served"]  # fixtures
 pytestmark = [
@@ -197,6 +198,18 @@ def test_refusal_of_the_proxy_is_said(job, outside, words, said):
 
     assert (code, out) == (255, "")
     assert said in error
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://proxy.house", "http://proxy.house/", "http://:3128", "http://proxy.house:web"]
+)
+def test_proxy_without_a_port_is_said(proxy):
+    words = [PYTHON, "-I", "-S", connect.__file__, HOST, "22"]
+    done = subprocess.run(words, env={"HTTPS_PROXY": proxy}, input="", capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (255, "")
+    said = "HTTPS_PROXY names no host and port. Write it as http://HOST:PORT."
+    assert done.stderr == f"aip-connect: {HOST}:22: {said}\n"
 
 
 def test_proxy_that_is_away_is_said(job, outside):

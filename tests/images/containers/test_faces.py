@@ -105,6 +105,7 @@ def test_page_of_a_container_image_says_where_it_comes_from(registry, added, as_
 
     assert digest in page
     assert f"{registry.host}/lab/torch:2" in page
+    assert f'href="/environments/new/?image={image.pk}"' in page
     assert "torch" in as_alice.get("/images/?kind=container").content.decode()
     assert as_bob.get(f"/images/{image.pk}/").status_code == 404
     as_alice.post(f"/images/{image.pk}/look/")

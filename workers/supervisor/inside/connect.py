@@ -55,6 +55,8 @@ def connected(host: str, port: int) -> socket.socket:
 
 def _tunnel(proxy: str, host: str, port: int) -> socket.socket:
     name, _colon, number = proxy.rpartition(":")
+    if not name or not _is_port(number):
+        raise OSError("HTTPS_PROXY names no host and port. Write it as http://HOST:PORT.")
     made = socket.create_connection((name, int(number)), CONNECT_S)
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
