@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 LABEL = "aip"
 SUPERVISOR_LABEL = "aip.supervisor"
 #: What was installed beside the image comes before its own, whose PATH and PYTHONPATH only the image knows.
-_FOUND = (
-    'PATH="${AIP_PATH:+$AIP_PATH:}$PATH"; export PATH; if [ -n "$AIP_PYTHONPATH" ]; then '
-    'PYTHONPATH="$AIP_PYTHONPATH${PYTHONPATH:+:$PYTHONPATH}"; export PYTHONPATH; fi; '
-)
+_FOUND = 'PATH="${AIP_PATH:+$AIP_PATH:}$PATH"; export PATH; '
+_FOUND += '[ -z "$AIP_PYTHONPATH" ] || export PYTHONPATH="$AIP_PYTHONPATH${PYTHONPATH:+:$PYTHONPATH}"; '
 _INTO_LOG = f'{_FOUND}log=$1; shift; exec "$@" >>"$log" 2>&1 </dev/null'
 _SERVED = f'{_FOUND}log=$1; shift; exec >>"$log" 2>&1 </dev/null; {handover.ENTRY}'
 _LOOK_S = 5.0  # between two questions whether it still runs, besides the kernel's word
