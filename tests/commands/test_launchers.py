@@ -104,8 +104,29 @@ def test_launcher_marks_every_line_with_the_rank_of_its_process(placed, tmp_path
     assert all(line.startswith(b"[rank") for line in done.stdout.splitlines() if line)
 
 
-def test_launcher_does_not_wait_for_what_a_process_left_behind(placed):
-    launch, run = placed(command="sleep 40 & echo here", launcher="processes", processes=2)
+def test_launcher_shows_a_line_that_waits_for_its_end(placed, tmp_path):
+    waits = f"for _ in $(seq 300); do [ -e {tmp_path}/go ] && break; sleep 0.1; done"
+    launch, run = placed(command=f"printf 'loading ... '; {waits}; echo done", launcher="processes", processes=2)
+    env = {"PATH": os.environ["PATH"]} | launch.env
+
+    with subprocess.Popen(launch.argv, cwd=run.code, env=env, stdout=subprocess.PIPE) as process:
+        seen = b""
+        while seen.count(b"loading") < 2:
+            seen += os.read(process.stdout.fileno(), 4096)
+        (tmp_path / "go").touch()
+        rest = process.stdout.read()
+
+    assert b"done" not in seen
+    lines = (seen + rest).decode().splitlines()
+    for mark in ("[rank0]: ", "[rank1]: "):
+        own = "".join(line.removeprefix(mark) for line in lines if line.startswith(mark))
+        assert own == "loading ... done"
+    assert all(line.startswith("[rank") for line in lines)
+
+
+@pytest.mark.parametrize("says", ["echo here", "printf here"])
+def test_launcher_does_not_wait_for_what_a_process_left_behind(placed, says):
+    launch, run = placed(command=f"sleep 40 & {says}", launcher="processes", processes=2)
     began = time.monotonic()
 
     done = ran(launch, run)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 
 import pytest
 import zstandard
 from django.db import connections
 
-from aiplatform.lib.errors import StillInUse
+from aiplatform.lib.errors import DomainError, StillInUse
 from tests.environments.in_containers import (
     end,
     engine,
@@ -20,6 +21,7 @@ from tests.environments.in_containers import (
     said,
     started,
 )
+from tests.fakes import slow_unpacking
 from tests.images.wheels import wheel
 from tests.running import printed
 from tests.running import wait_for as until
@@ -28,7 +30,7 @@ from training.commands.services import CommandRequest
 from training.environments import services
 from training.services import homes
 from workers.execution import launching
-from workers.images.containers import committing, copies, tidying
+from workers.images.containers import archive, committing, copies, exported, tidying
 from workers.images.models import Image, NodeCopy, State
 from workers.images.services import images, places, saving
 from workers.models import Node
@@ -81,7 +83,8 @@ def test_container_image_is_saved_of_an_environment_without_its_secrets(filled, 
     below, config = (own.image(name).get("Config") or {} for name in (image.digest, made.reference))
     added = {word.partition("=")[0] for word in set(config.get("Env") or []) - set(below.get("Env") or [])}
     assert added <= {"PATH", "TERM", "container", "HOME", "HOSTNAME"}  # podman's own, the same for everybody
-    assert (config.get("Labels") or None) == (below.get("Labels") or None)
+    for key in ("Labels", "Entrypoint", "Cmd"):
+        assert (config.get(key) or None) == (below.get(key) or None)
     held = unpacked(made)
     assert (made.size_bytes, made.sha256) == (
         places.packed(made.pk).stat().st_size,
@@ -175,6 +178,47 @@ def test_saving_that_was_killed_leaves_nothing_and_is_done_by_the_next(filled, e
     assert row.state == State.READY, row.why
     assert own.named(committing.helpers()) == []
     assert [path.name for path in packed.parent.iterdir() if path.is_file()] == [packed.name]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda whole: [whole[:-1024] + json.dumps({"message": "unexpected EOF"}).encode() + b"\n"],
+        lambda whole: [whole[: len(whole) // 2]],
+        lambda whole: [bytes(10240)],
+        lambda whole: [],
+    ],
+    ids=["an error at its end", "half", "no image", "nothing"],
+)
+def test_archive_that_an_engine_did_not_give_whole_is_not_kept(tmp_path, given):
+    whole = b"".join(archive._pieces({"layer.tar": b"x" * 100_000, "manifest.json": b"[]"}))
+
+    with pytest.raises(DomainError, match="only a part of the image"):
+        exported.write(given(whole), tmp_path / "1.tar.zst", lambda count: None)
+
+    assert list(tmp_path.iterdir()) == []
+    assert exported.write([whole[:700], whole[700:]], tmp_path / "1.tar.zst", lambda count: None)[0] == len(whole)
+
+
+def test_saved_container_image_keeps_its_claim_while_the_engine_unpacks(filled, engine, alice, monkeypatch):
+    made = saved(filled, alice)
+    Engine(str(engine.socket)).remove_image(made.reference)
+    slow_unpacking.begin(monkeypatch)
+
+    copy = copies.request(made.pk, made.digest)
+    copies.run(copy.pk)
+    copy.refresh_from_db()
+
+    assert copy.state == State.READY, str(copy.message)
+
+
+def test_container_image_whose_saving_failed_leaves_the_engine(filled, engine, alice, monkeypatch):
+    made = saved(filled, alice)
+    Image.objects.filter(pk=made.pk).update(state=State.FAILED)  # as after the third kill
+
+    tidying.tidy_engine()
+
+    assert not copies.is_here(made.reference)
 
 
 def test_container_image_is_saved_again_after_the_engine_failed(filled, engine, alice, monkeypatch):

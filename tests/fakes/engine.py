@@ -251,9 +251,15 @@ class Answers(BaseHTTPRequestHandler):
 
     def commit(self, asked, body):
         name = f"{asked['repo']}:{asked['tag']}"
-        about = {"Os": "linux", "Config": json.loads(body or "{}"), "Size": 1000, "name": name}
+        config = json.loads(body or "{}")
         box = f"{FOLDER}/{asked.get('container', '')}"
-        below = json.loads(read(kept(json.loads(read(f"{box}/described") or '{"Image": ""}')["Image"])) or "{}")
+        container = json.loads(read(f"{box}/described") or '{"Image": ""}')
+        if not config.get("Entrypoint") and not config.get("Cmd"):  # as docker does
+            config["Cmd"] = container.get("Cmd")
+        if config.get("Entrypoint") is None:  # an empty list is an answer
+            config["Entrypoint"] = container.get("Entrypoint")
+        about = {"Os": "linux", "Config": config, "Size": 1000, "name": name}
+        below = json.loads(read(kept(container["Image"])) or "{}")
         about["layers"] = below.get("layers", [])
         if os.path.exists(f"{box}/archive"):
             with open(f"{box}/archive", "rb") as file:
@@ -265,9 +271,10 @@ class Answers(BaseHTTPRequestHandler):
         """An archive that `load` takes again."""
         made, text = io.BytesIO(), read(kept(name)).encode()
         with tarfile.open(fileobj=made, mode="w") as archive:
-            about = tarfile.TarInfo("saved.json")
-            about.size = len(text)
-            archive.addfile(about, io.BytesIO(text))
+            for member, content in (("saved.json", text), ("manifest.json", b"[]")):
+                about = tarfile.TarInfo(member)
+                about.size = len(content)
+                archive.addfile(about, io.BytesIO(content))
         return made.getvalue()
 
     def create(self, name, body):

@@ -15,7 +15,7 @@ from training.environments.services import EnvironmentRequest
 from training.files import tasks, usage
 from training.files.models import HomeUsage
 from training.services import homes
-from workers.models import Alarm, Job
+from workers.models import Alarm, AlarmRule, Job
 from workers.monitoring import alarms
 from workers.monitoring.snapshot_reader import SnapshotReader
 
@@ -43,6 +43,17 @@ def raised():
 
 def told(kind):
     return Notification.objects.filter(kind=kind).order_by("pk")
+
+
+def test_home_is_told_of_from_the_threshold_on_that_an_operator_set(alice, cluster, home, quota):
+    AlarmRule.objects.filter(key="home_low").update(threshold=60)
+    work.job(alice, cluster, state="running")
+    (home / "checkpoint").write_bytes(b"x" * 65 * KIB)
+
+    tasks.sweep()
+    look(now())
+
+    assert raised() == [("home_low", "alice")]
 
 
 def test_home_that_a_job_fills_is_told_to_its_owner_and_to_operators(alice, bob, olga, cluster, home, quota):

@@ -19,7 +19,7 @@ from aiplatform.lib import trees
 from aiplatform.lib.errors import DomainError
 from training.files.models import HomeUsage
 from training.services import homes
-from workers.models import Job
+from workers.models import AlarmRule, Job
 from workers.monitoring.snapshot import Share
 
 FRESH = timedelta(seconds=60)
@@ -31,6 +31,7 @@ LOOK_AGAIN = 10 * FRESH
 ROUND_S = 15.0
 """For all that a sweep looks at again; a home that takes longer has a sweep of its own."""
 NEARLY = 0.8
+ALARMS = ("home_low", "home_full")
 MOST = 1 << 60
 """Larger than what lies there can be; files with holes say anything."""
 
@@ -125,9 +126,15 @@ def shares() -> Iterator[Share]:
     """How much of their quota the homes of people hold, as alarms are told of it."""
     if not env.HOME_QUOTA_BYTES:
         return
-    rows = HomeUsage.objects.filter(size_bytes__gt=NEARLY * env.HOME_QUOTA_BYTES, user__is_active=True)
+    rows = HomeUsage.objects.filter(size_bytes__gte=_nearly_bytes(), user__is_active=True)
     for pk, name, used in rows.order_by("user").values_list("user", "user__username", "size_bytes"):
         yield Share(name, 100 * used / env.HOME_QUOTA_BYTES, user=pk, of="home", page=reverse("files:list"))
+
+
+def _nearly_bytes() -> float:
+    """How much a home holds at least that an alarm may be about, as operators have set the alarms."""
+    limits = AlarmRule.objects.filter(key__in=ALARMS).values_list("threshold", flat=True)
+    return min([NEARLY, *(limit / 100 for limit in limits)]) * env.HOME_QUOTA_BYTES
 
 
 def sweep() -> None:
@@ -144,9 +151,7 @@ def _look_again() -> None:
     """Measure homes that change without the platform's knowledge: those of people with live jobs, and full ones."""
     until = time.monotonic() + ROUND_S
     unknown = Q(home_usage=None, pk__in=Job.objects.live().values("owner"))
-    changing = Q(pk__in=Job.objects.live().values("owner")) | Q(
-        home_usage__size_bytes__gt=NEARLY * env.HOME_QUOTA_BYTES
-    )
+    changing = Q(pk__in=Job.objects.live().values("owner")) | Q(home_usage__size_bytes__gte=_nearly_bytes())
     old = Q(home_usage__whole=True, home_usage__measured_at__lt=now() - LOOK_AGAIN)
     due = User.objects.filter(unknown | (changing & old)).order_by(F("home_usage__measured_at").asc(nulls_first=True))
     for user in due:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -22,6 +23,8 @@ GRACE_S = 15.0
 """How long the others have after TERM once one of them failed."""
 LOOK_S = 0.05
 READ_S = 1.0
+UNENDED_S = 1.0
+"""So long the begin of a line waits for its end, then it is shown as it is."""
 CHUNK = 65536
 _ENDS = re.compile(rb"(?<=\n)|(?<=\r)(?!\n)")  # of lines, and of the states of a progress bar
 WAIT_S = 0.5
@@ -57,37 +60,86 @@ def main(layout_file: str) -> int:
     code = _look_after(started)
     for reader in readers:
         reader.join(READ_S)  # what a process left in the background may hold its output open
+        if reader.is_alive():
+            reader.finish()
     return code
 
 
-def _marked(processes: list[subprocess.Popen[bytes]], ranks: list[str]) -> list[threading.Thread]:
+def _marked(processes: list[subprocess.Popen[bytes]], ranks: list[str]) -> list[_Reader]:
     """Pass on what the processes print, each line with the rank of its process before it, as PyTorch marks its own."""
-    whole = threading.Lock()
+    log = _Log()
     readers = [
-        threading.Thread(target=_pass_on, args=(process, f"[rank{rank}]:".encode(), whole), daemon=True)
+        _Reader(process.stdout.fileno(), f"[rank{rank}]:".encode(), log)
         for process, rank in zip(processes, ranks, strict=True)
+        if process.stdout is not None
     ]
     for reader in readers:
         reader.start()
     return readers
 
 
-def _pass_on(process: subprocess.Popen[bytes], mark: bytes, whole: threading.Lock) -> None:
-    assert process.stdout is not None
-    source, begun = process.stdout.fileno(), b""
-    while data := os.read(source, CHUNK):
-        *lines, begun = _ENDS.split(begun + data)
-        if len(begun) >= CHUNK:
-            lines, begun = [*lines, begun + b"\n"], b""
-        _print(lines, mark, whole)
-    _print([begun + b"\n"] if begun else [], mark, whole)
+class _Log:
+    """What several processes print, in one file: whoever continues a line after another has printed is marked anew."""
+
+    def __init__(self) -> None:
+        self.whole = threading.RLock()
+        self.unended = b""  # the mark of the process that began the last line, while that has no end
+
+    def write(self, pieces: list[bytes], mark: bytes) -> None:
+        """Write lines of one process; the last may be the begin of one."""
+        with self.whole:
+            parts = []
+            for piece in pieces:
+                if self.unended != mark:
+                    parts += [b"\n"] if self.unended else []
+                    parts += [] if piece.startswith(mark) else [mark, b" "]
+                parts.append(piece)
+                self.unended = b"" if piece.endswith((b"\n", b"\r")) else mark
+            data = b"".join(parts)
+            with contextlib.suppress(OSError):  # of a full disk: the processes go on, as they would without a log
+                while data:
+                    data = data[os.write(1, data) :]
+
+    def end(self, mark: bytes) -> None:
+        """End the line that a process left without an end."""
+        with self.whole:
+            if self.unended == mark:
+                self.write([b"\n"], mark)
 
 
-def _print(lines: list[bytes], mark: bytes, whole: threading.Lock) -> None:
-    data = b"".join(line if line.startswith(mark) else mark + b" " + line for line in lines)
-    with whole, contextlib.suppress(OSError):  # of a full disk: the processes go on, as they would without a log
-        while data:
-            data = data[os.write(1, data) :]
+class _Reader(threading.Thread):
+    """Reads what one process prints, and passes it on by lines; what stays without an end does not wait for it."""
+
+    def __init__(self, source: int, mark: bytes, log: _Log) -> None:
+        super().__init__(daemon=True)
+        self.source, self.mark, self.log, self.begun = source, mark, log, b""
+
+    def run(self) -> None:
+        """Read until nobody can print there any more."""
+        while True:
+            if self.begun and not select.select([self.source], [], [], UNENDED_S)[0]:
+                self._flush()
+            elif data := os.read(self.source, CHUNK):
+                self._came(data)
+            else:
+                return self.finish()
+
+    def _came(self, data: bytes) -> None:
+        with self.log.whole:
+            *lines, self.begun = _ENDS.split(self.begun + data)
+            if len(self.begun) >= CHUNK:
+                lines, self.begun = [*lines, self.begun + b"\n"], b""
+            self.log.write(lines, self.mark)
+
+    def _flush(self) -> None:
+        with self.log.whole:
+            begun, self.begun = self.begun, b""
+            self.log.write([begun] if begun else [], self.mark)
+
+    def finish(self) -> None:
+        """Pass on what has no end, and end it."""
+        self._flush()
+        self.log.end(self.mark)
 
 
 def machine_environment(layout: dict[str, Any], rank: int) -> dict[str, str]:

@@ -48,6 +48,10 @@ IMAGE = {
     "not_fetched": Wording(_("The image %(name)s could not be fetched: %(why)s"), why=wording.nested("why")),
     "on_its_way": Wording(_("The image %(name)s is being fetched.")),
     "fetch_gave_up": Wording(_("Fetching it was interrupted %(count)s times. Restore the job to try again.")),
+    "fetch_unwanted": Wording(_("No job waits for it any more. The next one that needs it has it fetched.")),
+    "fetch_machine_gone": Wording(
+        _("The machine is gone or has been silent for long. The next job there that needs it has it fetched.")
+    ),
     "look_failed": Wording(_("It could not be looked up: %(error)s")),
     "load_failed": Wording(_("The container engine did not take it: %(error)s")),
     "no_engine_here": Wording(_("The machine %(node)s no longer offers containers. Ask an operator.")),
@@ -110,6 +114,12 @@ IMAGE = {
     "layer_broken": Wording(_("The saved image %(name)s cannot be unpacked: %(why)s"), why=wording.nested("why")),
     "box_in_use": Wording(_("Its packages are just being saved. It starts when that is done.")),
     "save_failed": Wording(_("It could not be saved: %(error)s")),
+    "export_incomplete": Wording(
+        _(
+            "The container engine gave only a part of the image. Save it again; if that does not help, ask an operator "
+            "for the log of the engine."
+        )
+    ),
     "save_gave_up": Wording(_("It was interrupted %(count)s times while it was saved. Save it again.")),
     "no_rest": Wording(_("Its processes did not come to rest within %(seconds)s s. Save it again, or stop it first.")),
     "not_still": Wording(

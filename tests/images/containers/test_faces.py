@@ -124,3 +124,17 @@ def test_aip_takes_the_source_from_the_name(reference, local, source):
     from aiplatform.cli.client.commands.container_images import source_of
 
     assert source_of(reference, local=local) == source
+
+
+def test_image_that_was_saved_is_not_looked_up_again_and_says_so(as_alice, alice):
+    made = Image.objects.create(
+        kind="container", source="saved", name="mine", owner=alice, state="ready", reference="x:1"
+    )
+
+    answer = as_alice.post(f"/api/v1/images/{made.pk}/look/")
+    page = as_alice.post(f"/images/{made.pk}/look/", follow=True)
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "cannot_look_up")
+    assert "Only container images from elsewhere" in page.content.decode()
+    made.refresh_from_db()
+    assert made.state == "ready"

@@ -12,6 +12,7 @@ import pytest
 from aiplatform import env
 from aiplatform.lib.errors import Invalid
 from tests.fakes import registry as fake
+from tests.fakes import slow_unpacking
 from tests.running import wait_for as until
 from tests.workers.engines import RealEngine
 from training.environments import engine as environments
@@ -175,6 +176,16 @@ def test_fetch_that_was_killed_goes_on_with_what_is_there(registry, added, start
     assert copy.state == State.READY
     assert len(calls) == len(set(calls)) == 3
     assert not list(places.all_blobs().rglob(".*"))
+
+
+def test_fetch_keeps_its_claim_while_the_engine_unpacks(registry, added, started, monkeypatch):
+    registry.put("lab/torch", "2", [LAYER])
+    _job, attempt = started(added())
+    slow_unpacking.begin(monkeypatch)
+
+    copy = fetched(attempt)
+
+    assert copy.state == State.READY, str(copy.message)
 
 
 def test_password_is_in_no_row_ticket_log_or_file_of_a_job(registry, added, started, login, root):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from aiplatform import env
 from tests.fakes import registry as fake
 from tests.running import wait_for as until
+from workers import clock
 from workers.execution import launching
 from workers.images.containers import collecting, copies, stored
 from workers.images.models import ImageUse, NodeCopy, State
 from workers.images.services import places, uses
 from workers.images.services.launching import with_image
 from workers.kinds import Launch
-from workers.models import Node
+from workers.models import Job, Node
 from workers.runs import RunDir
 from workers.supervisor import records
 
@@ -168,3 +171,77 @@ def test_sweep_of_the_server_sends_what_machines_wait_for(registry, waiting, mac
     collecting.go_on()
 
     assert sent == [("images.collect", "server.work"), ("images.fetch", "node1.work"), ("images.fetch", "node1.work")]
+
+
+def test_sweep_of_the_server_sends_nothing_to_a_machine_that_does_not_answer(registry, waiting, machines, monkeypatch):
+    registry.put("lab/torch", "2", [LAYER])
+    waiting()
+    sent = []
+    monkeypatch.setattr(collecting, "enqueue", lambda name, **more: sent.append((name, more["queue"])))
+    machines("server")
+    Node.objects.filter(name="node1").update(state=Node.State.LOST)
+
+    before = len(registry.seen)
+    collecting.go_on()
+    collecting.collect(NodeCopy.objects.get().pk)
+
+    assert (sent, len(registry.seen)) == ([], before)
+    assert NodeCopy.objects.get().state == State.NEW  # it may come back
+    Node.objects.filter(name="node1").update(state=Node.State.LIVE)
+    collecting.go_on()
+    assert sent == [("images.collect", "server.work")]
+
+
+@pytest.mark.parametrize(
+    ("gone", "why"),
+    [
+        (lambda job: Node.objects.filter(name="node1").update(state="removed"), "image.fetch_machine_gone"),
+        (
+            lambda job: Node.objects.filter(name="node1").update(
+                state="lost", heartbeat_at=clock.now() - timedelta(hours=1)
+            ),
+            "image.fetch_machine_gone",
+        ),
+        (lambda job: Job.objects.filter(pk=job.pk).update(state="stopped"), "image.fetch_unwanted"),
+        (lambda job: ImageUse.objects.filter(job=job).update(digest="sha256:other"), "image.fetch_unwanted"),
+    ],
+    ids=["removed", "lost for an hour", "job stopped", "job in another image"],
+)
+def test_copy_that_nobody_takes_any_more_is_ended_and_nothing_is_sent(
+    registry, waiting, machines, monkeypatch, gone, why
+):
+    registry.put("lab/torch", "2", [LAYER])
+    job, _attempt = waiting()
+    copy, sent = NodeCopy.objects.get(), []
+    monkeypatch.setattr(collecting, "enqueue", lambda name, **more: sent.append(name))
+    machines("server")
+
+    gone(job)
+    collecting.go_on()
+    collecting.collect(copy.pk)
+    copy.refresh_from_db()
+
+    assert (sent, copy.state, copy.message.code) == ([], State.FAILED, why)
+
+
+def test_copy_that_is_being_fetched_is_not_ended_by_the_sweep(registry, waiting, machines):
+    registry.put("lab/torch", "2", [LAYER])
+    job, _attempt = waiting()
+    copy = NodeCopy.objects.get()
+    machines("server")
+    assert copies.CLAIMS.take(NodeCopy.objects.filter(pk=copy.pk))
+    Job.objects.filter(pk=job.pk).update(state="stopped")
+
+    collecting.go_on()
+
+    assert NodeCopy.objects.get().state == State.NEW
+
+
+def test_copy_that_was_ended_is_fetched_for_the_next_job(registry, waiting, machines):
+    registry.put("lab/torch", "2", [LAYER])
+    _job, attempt = waiting()
+    NodeCopy.objects.update(state=State.FAILED, changed_at=attempt.assigned_at - timedelta(seconds=1))
+
+    launching.start(attempt.pk)
+
+    assert NodeCopy.objects.get().state == State.NEW

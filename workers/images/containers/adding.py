@@ -33,6 +33,12 @@ class NotHere(DomainError):
     code = "image_not_here"
 
 
+class CannotLookUp(DomainError):
+    """An image that is no tag of a registry and lies on no machine."""
+
+    code = "cannot_look_up"
+
+
 def add(
     *, user: User, name: str, reference: str, source: str, tag: str = "", description: str = "",
     visibility: str = Visibility.PRIVATE, login: RegistryLogin | None = None, policy: str = Image.Policy.PINNED,
@@ -129,9 +135,16 @@ def can_look(image: Image) -> bool:
 
 
 def look_again(image: Image) -> None:
-    """Look an image up once more: its tag may name another one now, or what failed may work."""
+    """Look an image up once more: its tag may name another one now, or what failed may work.
+
+    Raises:
+        CannotLookUp: it was saved of a job, or is no container image.
+    """
+    if image.kind != Image.Kind.CONTAINER or image.is_saved:
+        raise CannotLookUp(
+            _("Only container images from elsewhere are looked up. Start a job in this one as it is, or build it anew.")
+        )
     rows = Image.objects.filter(pk=image.pk, kind=Image.Kind.CONTAINER).exclude(state=State.LOOKING)
-    rows = rows.exclude(source=Image.Source.SAVED)
     if rows.update(state=State.LOOKING, message=wording.Message()):
         _send(image)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from aiplatform import env
 from aiplatform.lib import files, wording
@@ -19,12 +19,17 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
 from workers.images.containers import asking, copies, manifests, stored
+from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import Reference
 from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.images.services import places
+from workers.images.services.saving import AWAY
+from workers.models import Node
 from workers.states import FINAL, JobState
 
 log = logging.getLogger(__name__)
+#: Machines that read what is sent to them.
+_HEARD = (Node.State.LIVE, Node.State.SUSPECT, Node.State.DRAINING)
 
 
 def collect(copy_id: int) -> None:
@@ -37,7 +42,7 @@ def collect(copy_id: int) -> None:
     try:
         if copy.tries > copies.MOST_TRIES:
             raise copies.CannotFetch(wording.message("image.fetch_gave_up", count=copies.MOST_TRIES))
-        _collect(copy, copies.Pulse(claim, 0))
+        _collect(copy, Pulse(claim, 0))
     except ClaimLost:
         return
     except Exception as exc:
@@ -49,7 +54,7 @@ def collect(copy_id: int) -> None:
     enqueue("images.fetch", queue=queues.work(copy.node), copy_id=copy.pk)
 
 
-def _collect(copy: NodeCopy, pulse: copies.Pulse) -> None:
+def _collect(copy: NodeCopy, pulse: Pulse) -> None:
     asked, reference = asking.of(copy.image)
     kind = stored.processor_of(copy.node)
     folder = places.blobs(stored.source_of(reference))
@@ -69,15 +74,31 @@ def _own(text: bytes, reference: Reference, kind: str) -> str:
 
 
 def _wanted() -> QuerySet[NodeCopy]:
-    """Copies on other machines that need credentials and are not there."""
-    rows = NodeCopy.objects.filter(state=State.NEW, image__login__isnull=False)
-    return rows.exclude(node=settings.NODE)
+    """Copies on other machines that need credentials, are not there, and for which a job waits."""
+    rows = NodeCopy.objects.filter(_waiting(), state=State.NEW, image__login__isnull=False)
+    return rows.filter(Exists(Node.objects.filter(name=OuterRef("node"), state__in=_HEARD))).exclude(node=settings.NODE)
+
+
+def _waiting() -> Exists:
+    """Whether a job that has not ended needs the image of a copy; one just placed may not have noted which one."""
+    uses = ImageUse.objects.filter(image=OuterRef("image"), digest__in=["", OuterRef("digest")])
+    return Exists(uses.exclude(job__state__in=FINAL))
+
+
+def _end_unwanted() -> None:
+    """End what no job waits for, and what a machine that is gone would have taken."""
+    free = copies.CLAIMS.free(NodeCopy.objects.filter(state=State.NEW))
+    own = Node.objects.filter(name=OuterRef("node")).exclude(state=Node.State.REMOVED)
+    there = Exists(own.exclude(state=Node.State.LOST, heartbeat_at__lt=clock.now() - AWAY))
+    for code, rows in (("image.fetch_unwanted", ~_waiting()), ("image.fetch_machine_gone", ~there)):
+        free.filter(rows).update(state=State.FAILED, message=wording.message(code), changed_at=clock.now())
 
 
 def go_on() -> None:
     """Fetch for the machines that wait, and look up for their jobs; a machine without the key does neither."""
     if env.NODE_JOINED:
         return
+    _end_unwanted()
     for copy in copies.CLAIMS.free(_wanted()).select_related("image__login")[:50]:
         if stored.here(copy) is None:
             enqueue("images.collect", queue=queues.work(settings.NODE), copy_id=copy.pk)

@@ -26,7 +26,9 @@ from workers.images.services.archive import Figures
 from workers.supervisor.engine import Engine
 
 #: Of an image's configuration, what a committed one keeps: its own, never a container's.
-_KEPT = ("Env", "Cmd", "Entrypoint", "WorkingDir", "User", "Labels", "ExposedPorts", "Volumes", "StopSignal", "Shell")
+_KEPT = ("Env", "WorkingDir", "User", "Labels", "ExposedPorts", "Volumes", "StopSignal", "Shell")
+#: What the container has of its own; docker takes it where nothing is sent, and an empty list for an answer.
+_STARTS = ("Entrypoint", "Cmd")
 
 
 class CannotCommit(DomainError):
@@ -93,7 +95,9 @@ class _Counted:
 
 
 def _commit(own: Engine, image: int, source: str, name: str, about: dict[str, Any], layer: Iterator[bytes]) -> None:
-    config = {key: value for key, value in (about.get("Config") or {}).items() if key in _KEPT and value}
+    own_config = about.get("Config") or {}
+    config = {key: value for key, value in own_config.items() if key in _KEPT and value}
+    config |= {key: own_config.get(key) or [] for key in _STARTS}
     box = helper(image)
     own.remove(box)  # of a saver that was killed
     own.create(box, {"Image": source, "Entrypoint": ["/bin/true"], "Cmd": [], "HostConfig": {"NetworkMode": "none"}})

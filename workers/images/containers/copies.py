@@ -12,7 +12,6 @@ import hashlib
 import logging
 import os
 import secrets
-import time
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from workers import clock, queues
 from workers.execution import tickets
 from workers.images.containers import archive, asking, exported, stored
 from workers.images.containers.manifests import Blob, Manifest
+from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import OWN, Reference, parse
 from workers.images.containers.registry import Registry
 from workers.images.models import Image, NodeCopy, State
@@ -37,7 +37,6 @@ from workers.supervisor.engine import Engine, Refused
 
 log = logging.getLogger(__name__)
 CLAIMS = Claims(ttl=timedelta(seconds=60), epoch="tries", clock=clock.now, ends_with_process=True)
-RENEW_S = 2.0
 LOAD_S = 1800.0  # an engine unpacks gigabytes meanwhile
 MOST_TRIES = 5
 
@@ -180,28 +179,9 @@ def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, puls
 
 def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: Pulse) -> None:
     length, pieces = archive.stream(manifest, name, partial(places.blob, folder))
-
-    def sent() -> object:
-        for piece in pieces:
-            pulse(0)
-            yield piece
-
-    said = own.load(length, sent())  # type: ignore[arg-type]  # a generator of bytes
+    said = pulse.during(lambda: own.load(length, pieces))
     if not is_here(name):
         raise Refused(500, said[-300:] or "the engine took the image and does not have it")
-
-
-class Pulse:
-    """Keeps the claim of a fetch, and counts what came."""
-
-    def __init__(self, claim: Claim, total: int) -> None:
-        self.claim, self.total, self.done, self.last = claim, total, 0, float("-inf")
-
-    def __call__(self, count: int) -> None:
-        self.done += count
-        if time.monotonic() - self.last > RENEW_S:
-            self.last = time.monotonic()
-            self.claim.write(done_bytes=self.done, total_bytes=self.total)
 
 
 def note(log_file: Path, shown: str, copy: NodeCopy) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import zstandard
 from aiplatform.lib import files, wording
 from aiplatform.lib.errors import DomainError
 from workers.images.containers import manifests
+from workers.images.containers.pulse import Pulse
 from workers.images.models import Image
 from workers.images.services import places
 from workers.supervisor.engine import Engine, Refused
 
 PIECE = 1 << 20
 LEVEL = 3
+END = bytes(2 * tarfile.BLOCKSIZE)  # of an archive, and of nothing that was cut
 
 
 class BrokenArchive(DomainError):
@@ -25,13 +28,19 @@ class BrokenArchive(DomainError):
 
 
 def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object]) -> tuple[int, int, str]:
-    """Write an archive, packed, whole or not at all; bytes before and after packing, and the checksum of the file."""
+    """Write an archive, packed, whole or not at all; bytes before and after packing, and the checksum of the file.
+
+    Raises:
+        BrokenArchive: it breaks off. An engine that fails on its way ends its answer as if all were well.
+    """
     part = target.with_name(f".{target.name}.export")
     packer, sha, before, after = zstandard.ZstdCompressor(level=LEVEL).compressobj(), hashlib.sha256(), 0, 0
+    last = b""
     try:
         with part.open("wb") as file:
             for piece in pieces:
                 before += len(piece)
+                last = (last + piece[-len(END) :])[-len(END) :]
                 packed = packer.compress(piece)
                 sha.update(packed)
                 after += file.write(packed)
@@ -41,6 +50,8 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
             after += file.write(packed)
             file.flush()
             os.fsync(file.fileno())
+        if last != END or not _names_an_image(part):
+            raise BrokenArchive(wording.message("image.export_incomplete"))
         part.rename(target)
     finally:
         part.unlink(missing_ok=True)
@@ -48,7 +59,17 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
     return before, after, sha.hexdigest()
 
 
-def load(own: Engine, image: Image, alive: Callable[[int], object]) -> None:
+def _names_an_image(path: Path) -> bool:
+    """Whether a packed archive says which images it holds, as docker does or as OCI has it."""
+    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as packed:
+        try:
+            with tarfile.open(fileobj=packed, mode="r|", bufsize=PIECE) as archive:
+                return any(member.name in ("manifest.json", "index.json") for member in archive)
+        except tarfile.TarError:
+            return False
+
+
+def load(own: Engine, image: Image, pulse: Pulse) -> None:
     """Give a saved image to this machine's engine, if it is still what was saved.
 
     Raises:
@@ -60,10 +81,10 @@ def load(own: Engine, image: Image, alive: Callable[[int], object]) -> None:
         told = {"node": "", "needed": kind, "there": manifests.architecture()}
         raise BrokenArchive(wording.message("image.other_processor", **told))
     path = places.packed(image.pk)
-    if _checksum(path, alive) != image.sha256:
+    if _checksum(path, pulse) != image.sha256:
         why = wording.message("image.layer_checksum")
         raise BrokenArchive(wording.message("image.layer_broken", name=str(image), why=why))
-    said = own.load(None, _unpacked(path, alive))
+    said = pulse.during(lambda: own.load(None, _unpacked(path, pulse.count)))
     try:
         own.image(image.reference)
     except Refused:
@@ -79,10 +100,10 @@ def _checksum(path: Path, alive: Callable[[int], object]) -> str:
     return sha.hexdigest()
 
 
-def _unpacked(path: Path, alive: Callable[[int], object]) -> Iterator[bytes]:
+def _unpacked(path: Path, count: Callable[[int], object]) -> Iterator[bytes]:
     with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as packed:
         told = 0
         while piece := packed.read(PIECE):
-            alive(file.tell() - told)
+            count(file.tell() - told)
             told = file.tell()
             yield piece

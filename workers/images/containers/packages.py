@@ -14,7 +14,6 @@ from workers.images.models import Image
 
 TOP = "/opt/packages"
 SAVED = "saved"  # among the facts of an image: how many were saved on top of one another, up to this one
-MOST = 30
 
 
 def number(image: Image) -> int:

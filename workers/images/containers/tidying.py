@@ -24,7 +24,8 @@ def wanted() -> set[str]:
     named = fetched.exclude(digest="").values_list("reference", "digest")
     live = ImageUse.objects.filter(~Q(job__state__in=FINAL), ~Q(digest=""), image__in=fetched)
     found = {copies.name_of(*each) for each in (*named, *live.values_list("image__reference", "digest"))}
-    return found | set(rows.filter(source=Image.Source.SAVED).values_list("reference", flat=True))
+    saved = rows.filter(source=Image.Source.SAVED, state__in=[State.SAVING, State.READY])  # a failed one is made anew
+    return found | set(saved.values_list("reference", flat=True))
 
 
 def tidy_engine() -> int:

@@ -34,7 +34,9 @@ def new(request: SignedInRequest) -> HttpResponse:
 def look(request: SignedInRequest, pk: int) -> HttpResponse:
     """Look a container image up again."""
     rows = Image.objects.editable_by(request.user).filter(kind=Image.Kind.CONTAINER)
-    adding.look_again(get_object_or_404(rows, pk=pk))
+    image = get_object_or_404(rows, pk=pk)
+    with refusals_said(request):
+        adding.look_again(image)
     return redirect("images:detail", pk)
 
 
