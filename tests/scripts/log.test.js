@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain, segments, visible } from "../../workers/static/workers/ansi.js";
 import { Hits, firstError } from "../../workers/static/workers/hits.js";
-import { LONGEST, Lines, MOST, collapse, columns, isCut } from "../../workers/static/workers/lines.js";
+import { LONGEST, Lines, MOST, cardOf, collapse, columns, isCut } from "../../workers/static/workers/lines.js";
 import { readLine, said } from "../../workers/static/workers/phases.js";
 import { ROW, Rows } from "../../workers/static/workers/rows.js";
-import { Shown, cardOf } from "../../workers/static/workers/shown.js";
+import { Shown } from "../../workers/static/workers/shown.js";
 
 const lines = (text) => {
   const made = new Lines();
@@ -144,6 +144,18 @@ test("a view shows the lines of one process", () => {
   shown.process = -1;
   shown.changed();
   assert.equal(shown.count, 5);
+});
+
+test("a view offers processes wherever in the log their lines are, and none where all come from one", () => {
+  const made = lines(`[rank0]: a\n${"plain\n".repeat(3000)}`);
+  const shown = new Shown(made);
+  assert.deepEqual(shown.processes, []);
+  made.append("[rank3]: late\n");
+  assert.deepEqual(shown.processes, [0, 3]);
+  made.prepend("[rank1]: early\n");
+  assert.deepEqual(shown.processes, [0, 1, 3]);
+  made.clear();
+  assert.deepEqual(shown.processes, []);
 });
 
 test("shown lines know how many of them stand before a place in the log", () => {

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiplatform.cli.client import log_lines as client_lines
+from aiplatform.cli.client import waiting
 from aiplatform.env import BASE_DIR
 from tests.factories import work
 from tests.workers.launched import ended, node, placed
@@ -163,6 +164,39 @@ def test_aip_prints_only_the_lines_of_the_process_that_is_wanted(capsys):
         printer.end()
 
         assert capsys.readouterr().out == "[default2]:b\n[1,2]<stderr>:c\n[rank2]: 10 %\r[rank2]: 20 %\n"
+
+
+@pytest.mark.parametrize(
+    ("process", "said"),
+    [
+        (1, ""),
+        (9, "No line says that process 9 printed it. There are lines of 1, 2.\n"),
+        (-1, ""),
+    ],
+)
+def test_aip_says_which_processes_a_log_has_where_the_wanted_one_printed_nothing(capsys, process, said):
+    waiting.follow_log(_Log("[network] own\n[rank1]: a\n[rank2]: b\nplain\n"), "log/", follow=False, process=process)
+
+    assert capsys.readouterr().err == said
+
+
+def test_aip_says_where_no_line_names_a_process(capsys):
+    waiting.follow_log(_Log("plain\n"), "log/", follow=False, process=0)
+
+    assert capsys.readouterr() == (
+        "", "No line says that process 0 printed it, and none names another: leave out --process.\n",
+    )  # fmt: skip
+
+
+class _Log:
+    """A client that has a whole log."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def get(self, _route, *, offset):
+        size = len(self.text)
+        return {"text": self.text[offset:], "offset": offset, "next_offset": size, "size": size, "ended": True}
 
 
 def test_aip_keeps_what_the_program_printed_apart(capsys):

@@ -60,6 +60,7 @@ class Printer:
 
     def __init__(self, phases: Collection[str] = (), *, apart: bool = False, process: int = -1) -> None:
         self.phases, self.apart, self.process = phases, apart, process
+        self.processes: set[int] = set()  # that lines came from, of one that is asked for by its rank
         self._begun = ""  # a line without its end
 
     def add(self, text: str) -> None:
@@ -76,11 +77,22 @@ class Printer:
         if begun:
             self._print(begun)
 
+    def missing(self) -> str:
+        """Say that no line came from the process that was asked for; "" where some did, or all were asked for."""
+        if self.process < 0 or self.process in self.processes:
+            return ""
+        there = ", ".join(str(each) for each in sorted(self.processes - {-1}))
+        if not there:
+            return f"No line says that process {self.process} printed it, and none names another: leave out --process."
+        return f"No line says that process {self.process} printed it. There are lines of {there}."
+
     def _print(self, text: str) -> None:
         phase = phase_of(text.rstrip("\n"))
+        if self.process >= 0:
+            self.processes.add(own := process_of(text))
+            if own != self.process:
+                return
         if self.phases and (phase or PHASES[-1]) not in self.phases:
-            return
-        if self.process >= 0 and process_of(text) != self.process:
             return
         stream = sys.stderr if phase and self.apart else sys.stdout
         stream.write(text)

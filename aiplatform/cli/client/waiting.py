@@ -110,6 +110,8 @@ def follow_log(
             continue
         if not follow or (part["ended"] and offset >= part["size"]):
             printer.end()
+            if missing := printer.missing():
+                output.say(missing)
             return
         pause(every_s)
 

@@ -11,13 +11,25 @@ export function collapse(raw) {
   return "";
 }
 
+// how programs that start several processes mark whose line it is: the platform and PyTorch, torchrun, mpirun
+const CARD = /^\[(?:rank(\d+)\]:|default(\d+)\]:|\d+,(\d+)\]<(?:stdout|stderr)>:)/;
+
+/** The process that a line says it comes from; -1 where it says nothing. @param {string} line */
+export function cardOf(line) {
+  const found = line.startsWith("[") ? CARD.exec(line) : null;
+  return found ? Number(found[1] ?? found[2] ?? found[3]) : -1;
+}
+
 export class Lines {
   /** @type {string[]} */
   list = [];
   open = ""; // the last line while it has no end yet
   dropped = 0; // lines forgotten at the top
+  /** The processes that lines say they come from, forgotten lines included. @type {Set<number>} */
+  processes = new Set();
 
   clear() {
+    this.processes.clear();
     this.list = [];
     this.open = "";
     this.dropped = 0;
@@ -37,7 +49,7 @@ export class Lines {
     const parts = (this.open + text).split("\n");
     this.open = parts.pop() ?? "";
     if (this.open.length > 4 * LONGEST) this.open = shortOpen(this.open);
-    for (const part of parts) this.list.push(finished(part));
+    for (const part of parts) this.list.push(this.#noted(finished(part)));
     const over = this.list.length - MOST;
     if (over <= 0) return 0;
     const drop = over + MOST / 10; // in larger steps, so that it costs little
@@ -50,8 +62,15 @@ export class Lines {
   prepend(text) {
     const parts = text.split("\n");
     if (parts[parts.length - 1] === "") parts.pop();
-    this.list = parts.map(finished).concat(this.list);
+    this.list = parts.map((part) => this.#noted(finished(part))).concat(this.list);
     return parts.length;
+  }
+
+  /** @param {string} line */
+  #noted(line) {
+    const process = cardOf(line);
+    if (process >= 0) this.processes.add(process);
+    return line;
   }
 }
 

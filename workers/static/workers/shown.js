@@ -1,14 +1,6 @@
 // The lines of a log that somebody wants to see: of some phases, or ordered by card. Looks like `Lines` to who shows them.
+import { cardOf } from "./lines.js";
 import { PRINTED, phaseWord, readLine, said } from "./phases.js";
-
-// how programs that start several processes mark whose line it is: the platform and PyTorch, torchrun, mpirun
-const CARD = /^\[(?:rank(\d+)\]:|default(\d+)\]:|\d+,(\d+)\]<(?:stdout|stderr)>:)/;
-
-/** The process that a line says it comes from; -1 where it says nothing. @param {string} line */
-export function cardOf(line) {
-  const found = line.startsWith("[") ? CARD.exec(line) : null;
-  return found ? Number(found[1] ?? found[2] ?? found[3]) : -1;
-}
 
 export class Shown {
   /** @param {import("./lines.js").Lines} lines */
@@ -55,12 +47,10 @@ export class Shown {
     return this.#plain ? place : this.#chosen().filter((one) => one < place).length;
   }
 
-  /** The processes that lines say they come from, by number. @returns {number[]} */
+  /** The processes that lines say they come from, by number; none where all come from one. @returns {number[]} */
   get processes() {
-    const found = new Set();
-    for (let i = 0; i < Math.min(this.lines.count, 2000); i += 1) found.add(cardOf(this.lines.at(i)));
-    found.delete(-1);
-    return [...found].sort((a, b) => a - b);
+    const { processes } = this.lines;
+    return processes.size > 1 ? [...processes].sort((a, b) => a - b) : [];
   }
 
   get #plain() {
