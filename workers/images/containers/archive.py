@@ -7,6 +7,7 @@ import json
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import zstandard
 
@@ -15,6 +16,7 @@ from workers.images.services.archive import WHITEOUT
 
 CHUNK = 1 << 20
 BLOCK = tarfile.BLOCKSIZE
+END = bytes(2 * BLOCK)  # of an archive, and of nothing that was cut
 
 
 def stream(manifest: Manifest, name: str, path_of: Callable[[str], Path]) -> tuple[int, Iterator[bytes]]:
@@ -34,6 +36,15 @@ def stream(manifest: Manifest, name: str, path_of: Callable[[str], Path]) -> tup
     return length, _pieces(members)
 
 
+def names_an_image(source: IO[bytes]) -> bool:
+    """Whether an archive says which images it holds, as docker does or as OCI has it; it is read, not unpacked."""
+    try:
+        with tarfile.open(fileobj=source, mode="r|", bufsize=CHUNK) as there:
+            return any(member.name in ("manifest.json", "index.json") for member in there)
+    except tarfile.TarError:
+        return False
+
+
 def _pieces(members: dict[str, Path | bytes]) -> Iterator[bytes]:
     for name, content in members.items():
         size = _size(content)
@@ -44,7 +55,7 @@ def _pieces(members: dict[str, Path | bytes]) -> Iterator[bytes]:
             while piece := file.read(CHUNK):
                 yield piece
         yield b"\0" * (_padded(size) - size)
-    yield b"\0" * (2 * BLOCK)
+    yield END
 
 
 def _size(content: Path | bytes) -> int:
@@ -79,7 +90,7 @@ def layer(packed: Path, folder: str, alive: Callable[[], object]) -> Iterator[by
             entry.pax_headers = {}
             yield entry.tobuf(tarfile.PAX_FORMAT)
             yield from _content(whole, entry)
-    yield b"\0" * (2 * BLOCK)
+    yield END
 
 
 def _content(whole: tarfile.TarFile, entry: tarfile.TarInfo) -> Iterator[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import zstandard
 
 from aiplatform.lib import files, wording
 from aiplatform.lib.errors import DomainError
-from workers.images.containers import manifests
+from workers.images.containers import archive, manifests
 from workers.images.containers.pulse import Pulse
 from workers.images.models import Image
 from workers.images.services import places
@@ -20,7 +19,6 @@ from workers.supervisor.engine import Engine, Refused
 
 PIECE = 1 << 20
 LEVEL = 3
-END = bytes(2 * tarfile.BLOCKSIZE)  # of an archive, and of nothing that was cut
 
 
 class BrokenArchive(DomainError):
@@ -40,7 +38,7 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
         with part.open("wb") as file:
             for piece in pieces:
                 before += len(piece)
-                last = (last + piece[-len(END) :])[-len(END) :]
+                last = (last + piece[-len(archive.END) :])[-len(archive.END) :]
                 packed = packer.compress(piece)
                 sha.update(packed)
                 after += file.write(packed)
@@ -50,7 +48,7 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
             after += file.write(packed)
             file.flush()
             os.fsync(file.fileno())
-        if last != END or not _names_an_image(part):
+        if last != archive.END or not _names_an_image(part):
             raise BrokenArchive(wording.message("image.export_incomplete"))
         part.rename(target)
     finally:
@@ -62,11 +60,7 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
 def _names_an_image(path: Path) -> bool:
     """Whether a packed archive says which images it holds, as docker does or as OCI has it."""
     with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as packed:
-        try:
-            with tarfile.open(fileobj=packed, mode="r|", bufsize=PIECE) as archive:
-                return any(member.name in ("manifest.json", "index.json") for member in archive)
-        except tarfile.TarError:
-            return False
+        return archive.names_an_image(packed)
 
 
 def load(own: Engine, image: Image, pulse: Pulse) -> None:
