@@ -12,14 +12,21 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+from aiplatform.cli.gate import APPS
+
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".test_cache"
+
+
+def migrations() -> list[Path]:
+    """The migrations of all apps, of apps within apps too."""
+    return sorted(path for app in APPS for path in (ROOT / app).glob("**/migrations/*.py"))
 
 
 def template() -> Path:
     """Where the database lies that belongs to today's migrations and packages."""
     seal = hashlib.sha256((ROOT / "requirements.lock").read_bytes())
-    for path in sorted(ROOT.glob("*/migrations/*.py")):
+    for path in migrations():
         seal.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
     return KEPT / f"migrated-{seal.hexdigest()[:16]}.sqlite3"
 
@@ -61,6 +68,7 @@ def main() -> None:
     """Make it, unless it is there."""
     if template().exists():
         return
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     import django
     from django.core.management import call_command
     from django.db import connection

@@ -234,23 +234,30 @@ def main(argv: list[str]) -> int:
     with tempfile.NamedTemporaryFile("r") as skipped:
         os.environ[SKIPPED] = skipped.name
         with _prepared(names) as ready:
-            results = _all(names, ready)
+            results, unprepared = _all(names, ready), ready()
         print(output.paint("\n=== the gate", "1"))
         for result in results:
             print(_line(result))
+        for command in unprepared:
+            print(f"  {output.paint('FAIL', '31')} what the tests need did not come about   again: python {command}")
         print(skipped.read(), end="")
-    failed = sum(1 for result in results if result.code)
-    print(f"{len(results) - failed} passed, {failed} failed, {time.monotonic() - started:.0f} s")
+    passed = sum(1 for result in results if not result.code)
+    failed = len(results) - passed + len(unprepared)
+    print(f"{passed} passed, {failed} failed, {time.monotonic() - started:.0f} s")
     return 1 if failed else 0
 
 
 @contextlib.contextmanager
-def _prepared(names: list[str]) -> Iterator[Callable[[], object]]:
-    """Do once, beside the first steps, what else each process of a test would do; what it yields waits for that."""
+def _prepared(names: list[str]) -> Iterator[Callable[[], list[str]]]:
+    """Do once, beside the first steps, what else each process of a test would do.
+
+    Yields:
+        Waits for that; the commands that failed.
+    """
     needed = {name for lane in LANES for name in lane}.intersection(names)
     work = [["-m", "compileall", "-q", *APPS], ["-m", "tests.migrated"]] if needed else []
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(lambda: [_run(sys.executable, *arguments) for arguments in work])
+        done = pool.submit(lambda: [" ".join(each) for each in work if _run(sys.executable, *each)])
         yield done.result
 
 

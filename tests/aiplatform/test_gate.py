@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 
 from aiplatform.cli import gate
+from tests import migrated
+
+PREPARED = gate._prepared
 
 
 @pytest.fixture(autouse=True)
 def _nothing_to_prepare(monkeypatch):
-    monkeypatch.setattr(gate, "_prepared", lambda names: contextlib.nullcontext(lambda: None))
+    monkeypatch.setattr(gate, "_prepared", lambda names: contextlib.nullcontext(list))
 
 
 @pytest.fixture
@@ -113,3 +119,52 @@ def test_gate_names_at_its_end_what_was_left_out(steps, monkeypatch, capsys):
 
     assert gate.main([]) == 0
     assert "Chromium is not installed and cannot be installed here" in capsys.readouterr().out.partition("the gate")[2]
+
+
+def test_gate_prepares_once_what_steps_with_tests_need(monkeypatch):
+    ran = []
+    monkeypatch.setattr(gate, "_run", lambda *command: ran.append(command[2]) or 0)
+
+    with PREPARED(["lint"]) as ready:
+        assert ready() == []
+    assert ran == []
+    with PREPARED(["lint", "unit"]) as ready:
+        assert ready() == []
+    assert ran == ["compileall", "tests.migrated"]
+
+
+def test_gate_fails_where_what_the_tests_need_did_not_come_about(monkeypatch, steps, capsys):
+    monkeypatch.setattr(gate, "_prepared", PREPARED)
+    monkeypatch.setattr(gate, "_run", lambda *command: 1 if "tests.migrated" in command else 0)
+    monkeypatch.setattr(gate, "STEPS", {"lint": lambda: 0, "unit": lambda: 0})
+
+    assert gate.main([]) == 1
+
+    said = capsys.readouterr().out
+    assert "again: python -m tests.migrated" in said
+    assert "2 passed, 1 failed" in said
+
+
+def test_migrated_database_belongs_to_the_migrations_of_every_app():
+    own = [Path(config.path) for config in apps.get_app_configs() if Path(config.path).is_relative_to(gate.ROOT)]
+    there = {path for folder in own for path in (folder / "migrations").glob("*.py")}
+
+    assert there - set(migrated.migrations()) == set()
+
+
+def test_migrated_database_is_made_by_its_own_command(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from django.core import management; from tests import migrated\n"
+        "management.call_command = lambda *given, **more: None  # migrating takes long\n"
+        "migrated.KEPT = Path(sys.argv[1])\n"
+        "migrated.main()"
+    )
+    unset = ("DJANGO_SETTINGS_MODULE", "AIP_TEST_ROOT")
+    env = {name: value for name, value in os.environ.items() if name not in unset}
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=gate.ROOT, env=env, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("migrated-*.sqlite3"))) == 1

@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.code import modules, tree, where
 
 PAUSES = {"sleep", "wait_for_timeout"}
@@ -26,7 +28,7 @@ def _outside_loops(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def _pauses(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name in PAUSES and not (call.args and isinstance(call.args[0], ast.Constant) and not call.args[0].value)
 
 
@@ -42,6 +44,14 @@ def test_tests_pause_only_where_they_say_why():
         blind += [where(path, call.lineno) for call in calls if "# pause: " not in lines[call.lineno - 1]]
 
     assert blind == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_blind"),
+    [("time.sleep(1)", True), ("sleep(1)", True), ("page.wait_for_timeout(500)", True), ("sleep(0)", False)],
+)
+def test_pause_is_one_however_it_is_imported(line, is_blind):
+    assert [_pauses(call) for call in _outside_loops(ast.parse(line))] == [is_blind]
 
 
 def _number(call: ast.Call) -> int:
