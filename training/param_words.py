@@ -19,11 +19,13 @@ LABELS: Mapping[str, Any] = {
     "width": _("Input width"),
     "height": _("Input height"),
     "resize": _("Fitting of other shapes"),
+    "boxes": _("Objects with only a box"),
     "architecture": _("Network"),
     "net_width": _("Width of the network"),
     "weights": _("Weights to start from"),
     "frozen_blocks": _("Frozen blocks"),
     "strides": _("Feature maps"),
+    "stride": _("Input pixels to one of the answer"),
     "head_width": _("Channels of the heads"),
     "head_depth": _("Layers of the heads"),
     "center_radius": _("Radius around centres"),
@@ -35,6 +37,7 @@ LABELS: Mapping[str, Any] = {
     "anneal": _("Decline of the learning rate"),
     "ema": _("Averaging of the model"),
     "label_smoothing": _("Label smoothing"),
+    "dice": _("Weight of the overlap"),
     "seed": _("Random seed"),
     "flip": _("Mirroring left to right"),
     "vertical_flip": _("Mirroring top to bottom"),
@@ -54,19 +57,19 @@ LABELS: Mapping[str, Any] = {
 #: Groups in the order of the form. What no group names stands in the last.
 GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (_("How long"), ("budget_minutes", "epochs", "steps", "checkpoint_minutes", "eval_share")),
-    (_("Data"), ("train_splits", "eval_split", "width", "height", "resize")),
+    (_("Data"), ("train_splits", "eval_split", "width", "height", "resize", "boxes")),
     (
         _("Network"),
         (
             *("architecture", "net_width", "weights", "frozen_blocks", "strides", "head_width", "head_depth"),
-            "center_radius",
+            *("center_radius", "stride"),
         ),
     ),
     (
         _("How it learns"),
         (
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
-            "seed",
+            *("dice", "seed"),
         ),
     ),
     (_("Variation of the images"), ("flip", "vertical_flip", "scale_jitter", "light_jitter", "shift", "erase")),

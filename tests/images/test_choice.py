@@ -22,6 +22,7 @@ def each(alice):
         Image.objects.create(
             kind="container", name=source, source=source, state="ready", reference=f"{source}/image", facts={}, **own
         )
+    Image.objects.filter(source="saved").update(name="kept")
 
 
 def groups(form):
@@ -33,13 +34,15 @@ def test_images_are_grouped_by_where_they_come_from(each, alice, cluster):
 
     assert list(found) == [str(label) for label in SOURCES.values()]
     assert found["Engines made of packages"] == ["metrics of Alice – Python 3.11.7, torch 2.13.0, CUDA 13.0"]
-    assert found["Saved environments"] == ["mine of Alice – Python 3.11.7, torch 2.13.0, CUDA 13.0"]
+    assert found["Saved environments"] == ["kept of Alice", "mine of Alice – Python 3.11.7, torch 2.13.0, CUDA 13.0"]
     assert found["Containers: Docker Hub"] == ["hub of Alice"]
     assert {name.partition(" ")[0] for name in found["The platform's own"]} == {"jupyter", "platform", "tensorboard"}
 
 
-def test_environments_are_offered_no_group_that_they_cannot_run_in(each, alice, cluster):
-    assert list(groups(EnvironmentForm(user=alice))) == ["Engines made of packages", "Saved environments"]
+def test_environments_are_offered_every_group_but_the_platforms_own(each, alice, cluster):
+    offered = groups(EnvironmentForm(user=alice))
+
+    assert list(offered) == [str(label) for key, label in SOURCES.items() if key != "preset"]
 
 
 def test_image_that_is_chosen_stands_in_its_group_on_the_page(each, alice, as_alice, cluster):
@@ -55,6 +58,8 @@ def test_image_that_is_chosen_stands_in_its_group_on_the_page(each, alice, as_al
 
 def test_every_kind_and_source_of_an_image_has_a_group(alice):
     kinds = [Image(kind=kind) for kind in ("engine", "saved")]
-    containers = [Image(kind="container", source=source) for source in Image.Source.values]
+    sources = [source for source in Image.Source.values if source != Image.Source.SAVED]
+    containers = [Image(kind="container", source=source) for source in sources]
 
     assert [source_of(image) for image in (Image(built_in="jupyter"), *kinds, *containers)] == list(map(str, SOURCES))
+    assert source_of(Image(kind="container", source="saved")) == "saved"

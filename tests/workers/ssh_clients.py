@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 from contextlib import asynccontextmanager
 
@@ -16,6 +17,8 @@ from tests.factories import work
 from workers.exec import channels
 from workers.ssh.gateway import hub, server
 from workers.ssh.gateway.session import FRAME
+
+logging.getLogger("asyncssh").setLevel(logging.WARNING)  # else every channel is told, of thousands
 
 KEY = asyncssh.generate_private_key("ssh-ed25519")
 SOON_S = 60

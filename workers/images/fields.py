@@ -31,6 +31,8 @@ def source_of(image: Image) -> str:
     """Where an image comes from: a key of `SOURCES`."""
     if image.built_in:
         return "preset"
+    if image.is_saved:
+        return str(Image.Kind.SAVED)
     return str(image.source if image.kind == Image.Kind.CONTAINER else image.kind)
 
 
