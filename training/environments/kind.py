@@ -70,14 +70,14 @@ class EnvironmentKind(JobKind):
         own_network = env.ENVIRONMENT_NETWORK == "own" and job.nodes == 1
         launch = Launch(
             argv=[],
-            env=packages.variables(proxies=not own_network)
+            env=packages.variables(proxies=not own_network, contained=contained)
             | environment.variables
             | secrets
             | run_inputs.linked(run, versions)
             | jupyter.variables(home, token),
             read_only=[
                 *(folder for version in versions for folder in version.folders),
-                *packages.files(),
+                *packages.files(contained=contained),
                 *([] if contained else vscode.folders()),  # its programs are the image's own
             ],
             read_write=[home],

@@ -77,6 +77,22 @@ def test_image_is_looked_up_with_credentials_and_its_facts_are_noted(registry, a
     assert image.total_bytes > 0
 
 
+@pytest.mark.parametrize("boxed", [False, True])
+def test_container_is_told_the_index_of_the_house(registry, added, started, tmp_path, monkeypatch, boxed):
+    registry.put("lab/torch", "2", [LAYER])
+    job, _attempt = started(added(), boxed=boxed)
+
+    monkeypatch.setattr(env, "ENGINE_INDEX", str(tmp_path))
+    folder = with_image(Launch(argv=[]), job)
+    monkeypatch.setattr(env, "ENGINE_INDEX", "https://mirror.example/simple")
+    address = with_image(Launch(argv=[]), job)
+
+    assert (folder.env["PIP_FIND_LINKS"], folder.env["PIP_NO_INDEX"]) == (str(tmp_path), "1")
+    assert folder.read_only == [tmp_path]
+    assert address.env["PIP_INDEX_URL"] == "https://mirror.example/simple"
+    assert address.read_only == []
+
+
 def test_image_that_is_not_there_says_so(added):
     image = added("lab/none:1")
 

@@ -78,8 +78,8 @@ def with_image(launch: Launch, job: Job) -> Launch:
 
 def _contained(launch: Launch, job: Job, use: ImageUse, image: Image) -> Launch:
     """A container that finds what was saved in its image, and the box of its job where it has one."""
-    told = kept.variables(image, boxed=use.boxed)
-    launch = dataclasses.replace(launch, env=told | launch.env)
+    told = _index() | kept.variables(image, boxed=use.boxed)
+    launch = dataclasses.replace(launch, env=told | launch.env, read_only=[*launch.read_only, *_wheels()])
     if not use.boxed:
         return launch
     _check_place(use)
@@ -218,10 +218,15 @@ def _environment(folder: Path) -> dict[str, str]:
         "PYTHONNOUSERSITE": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
+    return told | _index()
+
+
+def _index() -> dict[str, str]:
+    """What tells pip where the operator's packages come from."""
     index = env.ENGINE_INDEX
-    if index:
-        told |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": index} if index.startswith("/") else {"PIP_INDEX_URL": index}
-    return told
+    if not index:
+        return {}
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": index} if index.startswith("/") else {"PIP_INDEX_URL": index}
 
 
 @cache
