@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -34,6 +35,13 @@ def _bool(text: str) -> bool:
 
 def _list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _networks(text: str) -> list[str]:
+    try:
+        return [str(ip_network(part, strict=False)) for part in _list(text)]
+    except ValueError:
+        raise ValueError("write networks, as in 203.0.113.0/24,2001:db8::/32") from None
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -184,7 +192,11 @@ EXEC_PORT = _read(
 EGRESS_ALLOWED: list[str] = _read(
     "AIP_EGRESS_ALLOWED", ["*"], _list,
     "Hosts that jobs with a network of their own may reach, as in pypi.org,*.pythonhosted.org; *: all public; none. "
-    "Inner ones by their whole name.",
+    "Inner ones by their whole name, perhaps with a port.",
+)  # fmt: skip
+EGRESS_REFUSED: list[str] = _read(
+    "AIP_EGRESS_REFUSED", [], _networks,
+    "Networks closed to jobs with a network of their own though the internet may reach them, as in 203.0.113.0/24.",
 )  # fmt: skip
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
 ALLOWED_HOSTS: list[str] = _read(

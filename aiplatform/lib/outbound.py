@@ -56,8 +56,8 @@ class Target:
     address: str
 
 
-def _inner(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one leads to: mapped, or by NAT64's well-known prefix."""
+def leads_to(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 one leads to, mapped or by NAT64's well-known prefix; else itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     hidden = address.ipv4_mapped
@@ -68,7 +68,7 @@ def _inner(address: Address) -> Address:
 
 def is_public(address: Address) -> bool:
     """Whether an address is public and of a single machine. Tunnels (6to4, Teredo) are not: they end anywhere."""
-    inner = _inner(address)
+    inner = leads_to(address)
     if inner.version == 6 and inner not in _UNICAST:
         return False
     return inner.is_global and not any(inner in network for network in _SPECIAL)
@@ -79,7 +79,7 @@ def _allowed(host: str, address: Address, allowed: Iterable[str]) -> bool:
         if entry.lower() == host:
             return True
         with suppress(ValueError):
-            if _inner(address) in ipaddress.ip_network(entry, strict=False):
+            if leads_to(address) in ipaddress.ip_network(entry, strict=False):
                 return True
     return False
 

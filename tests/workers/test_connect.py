@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import asyncssh
 import pytest
@@ -210,6 +211,32 @@ def test_proxy_without_a_port_is_said(proxy):
     assert (done.returncode, done.stdout) == (255, "")
     said = "HTTPS_PROXY names no host and port. Write it as http://HOST:PORT."
     assert done.stderr == f"aip-connect: {HOST}:22: {said}\n"
+
+
+@pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh is here")
+def test_ssh_finds_the_program_wherever_it_lies(tmp_path):
+    folder = tmp_path / "a run's %h"
+    folder.mkdir()
+    program = folder / sandbox.CONNECT
+    program.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/asked"\n')
+    program.chmod(0o755)
+    config = tmp_path / "ssh_config"
+    config.write_bytes(sandbox._ssh_config(SimpleNamespace(egress_socket=str(folder / "proxy"))))
+
+    subprocess.run(["ssh", "-F", config, "-p", "2022", HOST], capture_output=True, check=False)
+
+    assert (folder / "asked").read_text() == f"{HOST} 2022\n"
+
+
+def test_proxy_that_is_full_is_said(job, outside, monkeypatch):
+    home = outside.folder / "home"
+    home.mkdir()
+    monkeypatch.setattr(egress, "MOST_OF_ONE", 0)
+
+    code, _out, error = ran(job(BEST, home), f"aip-connect {HOST} 22 < /dev/null")
+
+    assert code == 255
+    assert "This job has 0 connections open, which is the most. Close some." in error
 
 
 def test_proxy_that_is_away_is_said(job, outside):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 
 from workers.exec import greeting, socket_paths
 
@@ -19,18 +20,32 @@ MOST_GREETING = 256  # of them, who has shown nothing yet: strangers leave room 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def both_ways(left: Streams, right: Streams) -> None:
-    """Copy bytes until both sides have said all, and lose none of the last ones; both are closed then."""
+async def both_ways(left: Streams, right: Streams, idle_s: float | None = None) -> None:
+    """Copy bytes until both sides have said all, and lose none of the last ones; both are closed then.
+
+    Args:
+        idle_s: how long neither side may say anything; None: for ever.
+
+    Raises:
+        TimeoutError: neither did.
+    """
     try:
-        await asyncio.gather(_copy(left[0], right[1]), _copy(right[0], left[1]))
+        async with asyncio.timeout(idle_s) as silence:
+
+            def heard() -> None:
+                if idle_s is not None:
+                    silence.reschedule(asyncio.get_running_loop().time() + idle_s)
+
+            await asyncio.gather(_copy(left[0], right[1], heard), _copy(right[0], left[1], heard))
     finally:
         await asyncio.gather(close(left[1]), close(right[1]))
 
 
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter, heard: Callable[[], None]) -> None:
     """Copy one direction to its end. Where the target is gone, the other direction hears that by itself."""
     with contextlib.suppress(OSError):
         while data := await source.read(CHUNK):
+            heard()
             target.write(data)
             await target.drain()
     with contextlib.suppress(OSError, RuntimeError):

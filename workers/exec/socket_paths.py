@@ -31,6 +31,19 @@ def egress() -> Path:
     return _short("egress") / "proxy"
 
 
+def egress_folder() -> Path:
+    """Make the folder of the egress proxy, which jobs read, and return it.
+
+    Raises:
+        OSError: somebody else made it.
+    """
+    made = egress().parent
+    made.parent.mkdir(parents=True, exist_ok=True)
+    exec_socket.own_folder(str(made), 0o755)
+    made.chmod(0o755)
+    return made
+
+
 def peers() -> Path:
     """Return the folder of what ranks of jobs on several machines reach each other by: one folder for each rank here.
 

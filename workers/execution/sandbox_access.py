@@ -68,8 +68,7 @@ def readable(attempt: Attempt, level: int, launch: Launch) -> list[Path]:
         return []
     if not (is_alone(attempt, level, launch) and _has_egress()):
         return [Path(exec_socket.INSIDE)]
-    folder = socket_paths.egress().parent
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = socket_paths.egress_folder()
     inside_programs.put(folder, sandbox.CONNECT, "connect.py")
     return [Path(exec_socket.INSIDE), folder]
 

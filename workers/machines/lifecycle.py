@@ -148,6 +148,8 @@ def join(*, secret: str, name: str, machine: str, address: str, probe: str, cont
         "AIP_LANGUAGE": env.LANGUAGE,
         "AIP_EXEC_PORT": str(env.EXEC_PORT),
         "AIP_EGRESS_ALLOWED": ",".join(env.EGRESS_ALLOWED),
+        "AIP_EGRESS_REFUSED": ",".join(env.EGRESS_REFUSED),
+        "AIP_BASE_URL": env.BASE_URL,
     }
     return Welcome(node, variables)
 

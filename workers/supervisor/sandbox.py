@@ -7,6 +7,7 @@ In every tier a job has no capability, gains none by any program, and may not as
 """
 
 import os
+import shlex
 import stat
 
 from workers.supervisor import env_file, idmapped, landlock, privileges, root_inside, seccomp
@@ -103,7 +104,7 @@ def _name_of(uid: int) -> str:
 def _ssh_config(ticket: Ticket) -> bytes:
     """How ssh, and with it git and rsync, leave a network of the job's own; a person's own file goes before it."""
     program = os.path.join(os.path.dirname(ticket.egress_socket), CONNECT)
-    return f"Host *\n    ProxyCommand {program} %h %p\n".encode()
+    return f"Host *\n    ProxyCommand {shlex.quote(program).replace('%', '%%')} '%h' %p\n".encode()
 
 
 def _in_memory(content: bytes) -> int:

@@ -262,13 +262,13 @@ class Registry:
     def _connected(self, host: str, port: int, patience: Patience) -> http.client.HTTPSConnection:
         """Connect to the address that was looked at, under the name that the certificate has to bear."""
         name = host.lower().rstrip(".")
-        if not self.allowed.allow(name):
+        if not self.allowed.allow(name, port):
             raise refused("not_allowed", name)
         try:
             addresses = self.resolve(name, port)
         except (OSError, UnicodeError) as exc:
             raise refused("unknown", name) from exc
-        if not addresses or not (self.allowed.has_name(name) or all(map(is_public, addresses))):
+        if not addresses or not (self.allowed.has_name(name, port) or all(map(is_public, addresses))):
             raise refused("inner", name)
         connection = http.client.HTTPSConnection(name, port, timeout=ANSWER_S, context=self.trust)
         try:

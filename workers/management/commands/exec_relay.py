@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 
 from aiplatform import checks, env
 from workers.exec import egress, peers, relay
+from workers.exec.closed_addresses import ClosedAddresses
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +36,10 @@ async def serve() -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    servers = [await egress.begin(egress.Egress(env.EGRESS_ALLOWED))]
+    egress.take_files()
+    servers: list[asyncio.Server] = []
     listening = asyncio.create_task(_listen(servers))
+    opening = asyncio.create_task(_open_way_out(servers))
     between = peers.Peers()
     keeping = asyncio.create_task(between.keep())
     waiting = asyncio.create_task(stopped.wait())
@@ -45,10 +48,31 @@ async def serve() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await keeping  # where it failed, this process ends with that and is started again
     listening.cancel()
+    opening.cancel()
     between.end()
     for server in servers:
         server.close()
     egress.end()
+
+
+def way_out() -> egress.Egress:
+    """The egress proxy as it is set up for this machine."""
+    return egress.Egress(env.EGRESS_ALLOWED, closed=ClosedAddresses(env.EGRESS_REFUSED).hold)
+
+
+async def _open_way_out(servers: list[asyncio.Server]) -> None:
+    """Serve jobs' connections outward; where that cannot be it is said, and tried again while the rest goes on."""
+    said = ""
+    while True:
+        try:
+            servers.append(await egress.begin(way_out()))
+        except OSError as exc:
+            if str(exc) != said:
+                log.error("egress proxy not started, jobs have no way out: %s", exc)
+            said = str(exc)
+            await asyncio.sleep(AGAIN_S)
+        else:
+            return
 
 
 async def _listen(servers: list[asyncio.Server]) -> None:
