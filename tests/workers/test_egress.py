@@ -16,7 +16,7 @@ import pytest
 from django.db import OperationalError
 
 from aiplatform import env
-from tests.lib import test_outbound as special
+from tests import special_addresses as special
 from tests.running import MANAGE, environment, free_port, wait_for
 from tests.workers.exec_client import Asked, served
 from tests.workers.launched import node, placed
