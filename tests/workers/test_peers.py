@@ -43,6 +43,7 @@ def served():
         keeping = asyncio.create_task(between.keep())
         ready.set()
         await over.wait()
+        broke.extend([keeping.exception()] if keeping.done() else [])
         keeping.cancel()
         between.end()
         server.close()
@@ -51,6 +52,7 @@ def served():
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
+    broke: list[BaseException | None] = []
     over = asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve(over)))
     thread.start()
@@ -60,6 +62,7 @@ def served():
     finally:
         loop.call_soon_threadsafe(over.set)
         thread.join(60)
+        assert broke == []
         loop.close()
 
 
@@ -324,7 +327,7 @@ def test_rank_below_tier_2_asks_the_relay_on_that_way_and_no_other_user_does(gan
         monkeypatch.setattr(job_users, "uid_of", lambda owner: 4321)
         [own] = sandbox_access.peers(Attempt.objects.get(job=job), 0, 1)
         with served():
-            wait_for((own / socket_paths.PEERS_SOCKET).is_socket)
+            wait_for((own / socket_paths.PEERS_SOCKET).is_socket, otherwise=lambda: f"there is {list(own.rglob('*'))}")
             said = {user: _answer_to(user, own / socket_paths.PEERS_SOCKET) for user in (4321, 4322)}
         peers.sweep()
 

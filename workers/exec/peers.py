@@ -109,7 +109,10 @@ class Peers:
         swept = 0.0
         loop = asyncio.get_running_loop()
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except OSError:  # nothing that lies in these folders may end the way of all ranks
+                log.exception("the folders of ranks could not be looked at")
             if loop.time() - swept >= SWEEP_S:
                 swept = loop.time()
                 with suppress(Error):  # the database is away: later
