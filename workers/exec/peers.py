@@ -101,7 +101,7 @@ class Peers:
     """The sockets of all ranks on this machine."""
 
     def __init__(self) -> None:
-        self.servers: dict[Rank, asyncio.Server] = {}
+        self.servers: dict[Path, asyncio.Server] = {}
         self._open: dict[Rank, int] = {}
 
     async def keep(self) -> None:
@@ -122,12 +122,12 @@ class Peers:
     async def look(self) -> None:
         """Listen for the ranks whose folders are there, and for no others."""
         there = _folders()
-        for own in set(self.servers) - set(there):
-            self.servers.pop(own).close()
-        for own, folder in there.items():
-            if own not in self.servers:
+        for folder in set(self.servers) - set(there):
+            self.servers.pop(folder).close()
+        for folder, own in there.items():
+            if folder not in self.servers:
                 with suppress(OSError):  # gone meanwhile
-                    self.servers[own] = await self._listen(own, folder / socket_paths.PEERS_SOCKET)
+                    self.servers[folder] = await self._listen(own, folder / socket_paths.PEERS_SOCKET)
 
     def end(self) -> None:
         """Close every socket; the next process makes them again in the same folders."""
@@ -215,15 +215,15 @@ async def open_session(own: Rank, request: dict[str, Any]) -> Streams:
 def sweep() -> None:
     """Take away the folders of attempts that are over."""
     there = _folders()
-    rows = Attempt.objects.filter(job__in={own[0] for own in there}, ended_at=None)
+    rows = Attempt.objects.filter(job__in={own[0] for own in there.values()}, ended_at=None)
     live = set(rows.values_list("job_id", "number"))
-    for own, folder in there.items():
+    for folder, own in there.items():
         if own[:2] not in live:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _folders() -> dict[Rank, Path]:
-    return {own: path for top in {socket_paths.peers(), socket_paths.open_peers()} for own, path in _below(top)}
+def _folders() -> dict[Path, Rank]:
+    return {path: own for top in {socket_paths.peers(), socket_paths.open_peers()} for own, path in _below(top)}
 
 
 def _below(top: Path) -> Iterator[tuple[Rank, Path]]:
