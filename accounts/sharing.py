@@ -47,6 +47,7 @@ class Shareable:
     needs: str  # Action of who may share
     url: Callable[[Any], str]
     about: Any = ""  # what its levels give, where the usual sentences do not say it
+    check: Callable[[Any], None] = lambda _thing: None  # raises DomainError for one that must not be shared
 
 
 KINDS: Registry[Shareable] = Registry("kind of thing to share", name=lambda shareable: shareable.kind)

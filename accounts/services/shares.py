@@ -64,10 +64,12 @@ def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: 
     Raises:
         NotFound, NotAllowed: see `find`.
         Invalid, WrongLevel: nobody of that name, or a level this kind does not have.
+        DomainError: this one must not be shared; says why.
     """
     known, thing = find(kind, pk, by=by)
     if level not in known.levels:
         raise WrongLevel(_("Choose one of the given levels."))
+    known.check(thing)
     whom = _whom(person, group, by)
     if whom == getattr(thing, "owner", None):
         raise Invalid(_("This is the owner, who may do everything already."), field="person")

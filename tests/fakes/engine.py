@@ -191,7 +191,10 @@ class Answers(BaseHTTPRequestHandler):
             case "GET", ["version"]:
                 return 200, {"Version": "1.0", "Components": [{"Name": "Engine", "Version": "1.0"}]}
             case "GET", ["info"]:
-                return 200, {"SecurityOptions": ["name=seccomp,profile=default"], "Runtimes": {"runc": {}}}
+                return 200, {
+                    "SecurityOptions": ["name=seccomp,profile=default"], "Runtimes": {"runc": {}},
+                    "DockerRootDir": FOLDER,
+                }  # fmt: skip
             case "GET", ["images", "json"]:
                 return 200, [{"Id": "sha256:0", "RepoTags": [name]} for name in [IMAGE, *loaded()]]
             case "GET", ["images", *name, "json"]:
@@ -285,7 +288,9 @@ class Answers(BaseHTTPRequestHandler):
             os.mkdir(f"{FOLDER}/{name}")
         except FileExistsError:
             raise Refusal(409, f"The container name {name} is already in use") from None
-        write(f"{FOLDER}/{name}/described", body.decode())
+        config = json.loads(read(kept(asked["Image"])) or "{}").get("Config") or {}
+        asked["Labels"] = (config.get("Labels") or {}) | (asked.get("Labels") or {})  # handed down
+        write(f"{FOLDER}/{name}/described", json.dumps(asked))
         return 201, {"Id": name, "Warnings": []}
 
     def has(self, name, label):

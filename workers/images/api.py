@@ -20,7 +20,7 @@ from aiplatform.lib.idempotency import once
 from workers.images.containers import adding
 from workers.images.models import Image, RegistryLogin, Visibility
 from workers.images.orders import ORDERING
-from workers.images.services import boxes, catalog, engines, images, saving
+from workers.images.services import below, boxes, catalog, engines, images, saving
 from workers.models import Job, VirtualCluster
 
 
@@ -94,7 +94,12 @@ class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
         return image.engine.requirements if image.engine else ""
 
     def get_facts(self, image: Image) -> dict[str, Any]:
-        return image.contents
+        request = self.context.get("request")
+        if "base" not in image.contents or image.kind != Image.Kind.CONTAINER or request is None:
+            return image.contents
+        if "bases" not in self.context:  # once for a list
+            self.context["bases"] = below.bases_seen(request.user)
+        return below.shown_facts(image, self.context["bases"])
 
     def get_build_job(self, image: Image) -> int | None:
         return image.engine.job_id if image.engine else None

@@ -19,7 +19,7 @@ class ImagesConfig(AppConfig):
         from workers.images.containers.launching import arrive
         from workers.images.kind import EngineKind
         from workers.images.models import Image, RegistryLogin
-        from workers.images.services import boxes, uses
+        from workers.images.services import below, boxes, uses
         from workers.jobs import job_page
 
         kinds.register(EngineKind())
@@ -40,6 +40,7 @@ class ImagesConfig(AppConfig):
                 (sharing.VIEW, sharing.USE, sharing.MANAGE),
                 needs=Action.JOBS_SUBMIT,
                 url=lambda row: reverse("images:detail", args=[row.pk]),
+                check=below.check_share,
             )
         )
         ownership.register(ownership.Owned("images", label, Image))

@@ -52,6 +52,9 @@ IMAGE = {
     "fetch_machine_gone": Wording(
         _("The machine is gone or has been silent for long. The next job there that needs it has it fetched.")
     ),
+    "blob_broken": Wording(
+        _("A part of it in the platform's folder was damaged and has been removed. Restore the job to fetch it again.")
+    ),
     "look_failed": Wording(_("It could not be looked up: %(error)s")),
     "load_failed": Wording(_("The container engine did not take it: %(error)s")),
     "no_engine_here": Wording(_("The machine %(node)s no longer offers containers. Ask an operator.")),
@@ -84,6 +87,18 @@ IMAGE = {
     "registry_sealed": Wording(
         _("The credentials of %(host)s were kept under another secret key of the platform. Type the password again.")
     ),
+    "registry_withdrawn": Wording(
+        _(
+            "The credentials of %(host)s that this image is fetched with are no longer shared with its owner. Ask for "
+            "them again, or add the image once more with others."
+        )
+    ),
+    "registry_deleted": Wording(
+        _(
+            "The credentials of %(host)s that it was fetched with were deleted. Look it up again if everybody may "
+            "fetch it, else add it once more with others."
+        )
+    ),
     "registry_joined": Wording(
         _(
             "The credentials of %(host)s can be opened on the server alone, which fetches such images for the machine "
@@ -113,6 +128,18 @@ IMAGE = {
     ),
     "layer_broken": Wording(_("The saved image %(name)s cannot be unpacked: %(why)s"), why=wording.nested("why")),
     "box_in_use": Wording(_("Its packages are just being saved. It starts when that is done.")),
+    "box_too_large": Wording(
+        _("Its packages take %(mib)s, and %(limit_mib)s are saved at most. Remove some, then save it again."),
+        mib=wording.memory("mib"),
+        limit_mib=wording.memory("limit_mib"),
+    ),
+    "engine_full": Wording(
+        _(
+            "The container engine of the machine %(node)s has no room for it: %(mib)s must be free where %(path)s "
+            "lies. Ask an operator."
+        ),
+        mib=wording.memory("mib"),
+    ),
     "save_failed": Wording(_("It could not be saved: %(error)s")),
     "export_incomplete": Wording(
         _(

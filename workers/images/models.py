@@ -114,6 +114,8 @@ class Image(models.Model):
     unpacked_bytes = models.PositiveBigIntegerField(default=0)
     files = models.PositiveBigIntegerField(default=0)
     left_out = models.JSONField(default=list)  # names of what was not taken along
+    #: whom at most it may be shown to, because of whom the image below belongs to; see services.below
+    widest = models.CharField(max_length=8, choices=Visibility, default=Visibility.PUBLIC, editable=False)
     # what a container image adds
     source = models.CharField(_("source"), max_length=10, choices=Source, blank=True)
     reference = models.CharField(_("reference"), max_length=300, blank=True)  # see containers.reference
@@ -178,6 +180,7 @@ class ImageUse(models.Model):
     engine = models.ForeignKey(Engine, models.PROTECT, null=True, related_name="uses")  # from its first start on
     name = models.CharField(max_length=160)  # also after the image is gone
     digest = models.CharField(max_length=80, blank=True)  # of a container image: the same in every attempt
+    message = MessageField()  # why the server could not find out the digest; the job's next start tells it
     boxed = models.BooleanField(default=False)
     node = models.CharField(max_length=100, blank=True)  # where the box lies; "": nowhere yet
     size_bytes = models.PositiveBigIntegerField(default=0)  # of the box, when it was last measured

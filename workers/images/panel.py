@@ -26,6 +26,6 @@ def shown(job: Job, user: User) -> dict[str, Any] | None:
         "use": use,
         "url": reverse("images:detail", args=[use.image.pk]) if seen and use.image else "",
         "away": wait_reasons.sentence(away.code, away.args) if away else "",  # what a restored job would wait for
-        "can_save": own and user.can(Action.JOBS_SUBMIT) and not saving.why_not(job),
+        "can_save": own and user.can(Action.JOBS_SUBMIT) and not saving.why_not(job, user),
         "can_forget": own and user.can(Action.JOBS_CONTROL) and boxes.can_forget(job) and bool(use.boxed and use.node),
     }

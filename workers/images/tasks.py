@@ -76,12 +76,14 @@ def tidy() -> None:
 @shared_task(name="images.sweep", ignore_result=True)
 def sweep() -> None:
     """Continue what a lost message or a dead worker left: saves, builds, forgotten engines; each machine tidies up."""
-    saving.go_on()
-    saving.sweep_files()
-    adding.go_on()
-    collecting.go_on()
-    tidying.tidy_blobs()
-    engines.settle()
-    engines.forget_unused()
+    steps = (
+        saving.go_on, saving.sweep_files, adding.go_on, collecting.go_on, tidying.tidy_blobs, engines.settle,
+        engines.forget_unused,
+    )  # fmt: skip
+    for step in steps:
+        try:
+            step()
+        except Exception:
+            log.exception("step=%s.%s of the sweep failed, the others go on", step.__module__, step.__name__)
     for name in Node.objects.exclude(state=Node.State.REMOVED).values_list("name", flat=True):
         enqueue("images.tidy", queue=queues.work(name))

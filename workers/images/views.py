@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
+from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from workers.images import usage
@@ -17,7 +18,7 @@ from workers.images.containers import adding
 from workers.images.forms import BuildForm, EditForm, SaveForm
 from workers.images.models import Image, NodeCopy, State
 from workers.images.orders import ORDERING
-from workers.images.services import archive, boxes, catalog, compatibility, engines, images, layers, saving, uses
+from workers.images.services import archive, below, boxes, catalog, compatibility, engines, images, layers, saving, uses
 from workers.models import Job
 
 ALIVE = (State.BUILDING, State.SAVING, State.LOOKING)
@@ -69,6 +70,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "job": seen.filter(pk=job.pk).first() if job else None,
         "users": usage.users_of(image) if request.user.sees_everything or image.owner == request.user else [],
         "may_edit": may_edit,
+        "base": below.shown_facts(image, below.bases_seen(request.user)).get("base", ""),
         "refresh": image.status in ALIVE,
         "can_save": may_edit and image.is_saved and image.status == State.FAILED and image.job,
         "can_look": adding.can_look(image),
@@ -101,7 +103,9 @@ def save(request: SignedInRequest, pk: int) -> HttpResponse:
             return redirect("images:detail", image.pk)
     else:
         look_further(form, engines.check_name, user=request.user)
-    return render(request, "images/save.html", {"form": form, **_box(job)}, status=422 if form.errors else 200)
+    return render(
+        request, "images/save.html", {"form": form, **_box(job, request.user)}, status=422 if form.errors else 200
+    )
 
 
 @needs(Action.JOBS_CONTROL)
@@ -121,8 +125,9 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
     image = get_object_or_404(Image.objects.editable_by(request.user), pk=pk)
     form = EditForm(request.POST or None, instance=image)
     if form.is_valid():
-        images.edit(image=image, **form.cleaned_data)
-        return redirect("images:detail", pk)
+        with refusals_shown_on(form):
+            images.edit(image=image, **form.cleaned_data)
+            return redirect("images:detail", pk)
     return render(request, "images/edit.html", {"form": form, "image": image}, status=422 if form.errors else 200)
 
 
@@ -139,17 +144,18 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     return redirect("images:detail", pk)
 
 
-def _box(job: Job) -> dict[str, Any]:
+def _box(job: Job, user: User) -> dict[str, Any]:
     """What the page of saving shows of a job's box."""
     use = uses.of(job)
     found = boxes.measured(use) if use else None
     return {
         "job": job,
         "use": use,
-        "why_not": saving.why_not(job),
+        "why_not": saving.why_not(job, user),
         "figures": found,
         "left_out": archive.LEFT_OUT,
         "left_out_on_top": archive.LEFT_OUT_ON_TOP,
         "runs": not job.is_final,
+        "owner_below": use.image.owner if use and use.image and use.image.owner != user else None,
         "below": use.image if use and use.image and use.image.kind == Image.Kind.CONTAINER else None,
     }

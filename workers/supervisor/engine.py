@@ -122,6 +122,10 @@ class Engine:
             raise Refused(status, words[:300])
         return words
 
+    def folder(self) -> str:
+        """Where it keeps images and containers, "" where it does not say; podman answers by docker's word."""
+        return str((self.ask("GET", "/info") or {}).get("DockerRootDir") or "")
+
     def image(self, name: str) -> "dict[str, Any]":
         """Look at an image: Id, Size, Config, Architecture.
 

@@ -8,9 +8,12 @@ from aiplatform import env
 from tests.fakes import registry as fake
 from tests.images.conftest import kind, node, placed, root
 from tests.workers.engines import FakeEngine
-from workers.execution import tickets
+from workers.execution import launching, tickets
 from workers.images.containers import adding, logins
 from workers.images.models import Image
+from workers.images.services import uses
+from workers.images.services.launching import with_image
+from workers.kinds import Launch
 from workers.models import Node
 from workers.supervisor import engines
 from workers.supervisor.sandbox import CONTAINER
@@ -63,3 +66,32 @@ def tier4(node):
     """The machine as the rows have it, with containers."""
     Node.objects.filter(pk=node.pk).update(sandbox_tier=CONTAINER)
     return Node.objects.get(pk=node.pk)
+
+
+@pytest.fixture
+def machines(settings, monkeypatch):
+    """`machines("node1")` lets the rest happen on that machine, which joined; `machines("server")` on the server."""
+    key = settings.SECRET_KEY
+
+    def go(name):
+        settings.NODE, settings.SECRET_KEY = name, key if name == "server" else "another"
+        monkeypatch.setattr(env, "NODE_JOINED", name != "server")
+
+    yield go
+    go("server")
+
+
+@pytest.fixture
+def waiting(registry, added, placed, kind, contained, root, tier4, machines):
+    """`waiting()`: a job on a machine that joined, in Alice's image, which needs credentials; it was begun."""
+
+    def one(**more):
+        image = added(**more)
+        job, attempt = placed(["unused"])
+        uses.attach(job, image)
+        kind.prepare = lambda job, attempt, run: with_image(Launch(argv=["/bin/sh", "-c", "echo inside"]), job)
+        machines("node1")
+        launching.start(attempt.pk)
+        return job, attempt
+
+    return one

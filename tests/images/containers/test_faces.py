@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from accounts.models import UserGroup
 from tests.conftest import signed_in
-from workers.images.containers import adding, logins
-from workers.images.models import Image, RegistryLogin
+from tests.fakes.registry import layer
+from workers.images.containers import adding, asking, logins
+from workers.images.models import Image, RegistryLogin, State
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry of the tests")]
 
@@ -67,8 +69,6 @@ def test_credentials_of_another_person_or_registry_are_refused(registry, login, 
 
 
 def test_credentials_shared_with_a_group_are_usable_by_its_people_alone(login, alice, bob, anna, olga):
-    from accounts.models import UserGroup
-
     group = UserGroup.objects.create(name="Lab")
     group.users.add(alice, bob)
     logins.change(login=login, by=alice, ca=login.ca, visibility="group")
@@ -84,20 +84,50 @@ def test_changed_credentials_keep_the_password_where_none_is_given(registry, log
     assert logins.test(login)
 
 
-def test_credentials_that_an_image_needs_are_not_deleted(registry, added, login, as_alice):
-    added("lab/none:1")
+def test_credentials_are_deleted_whoever_uses_them_and_their_images_say_so(registry, added, login, as_alice):
+    registry.put("lab/torch", "2", [layer({"a": b"b"})])
+    image = added()
 
-    page = as_alice.post(f"/images/credentials/{login.pk}/delete/", {"confirm": str(login)}, follow=True)
-
-    assert "is still used by torch" in page.content.decode()
-    Image.objects.all().delete()
     as_alice.post(f"/images/credentials/{login.pk}/delete/", {"confirm": str(login)})
+    image.refresh_from_db()
+
     assert not RegistryLogin.objects.exists()
+    assert (image.state, image.login) == (State.FAILED, None)
+    assert image.why.startswith(f"The credentials of {registry.host} that it was fetched with were deleted.")
+
+
+def test_look_that_goes_on_does_not_revive_an_image_without_its_credentials(added, login, alice, monkeypatch):
+    image = added("lab/none:1")
+    adding.look_again(image)
+    found = {"digest": "sha256:0", "size_bytes": 1, "facts": {}}
+    monkeypatch.setattr(adding, "_remote", lambda _image: (logins.delete(login=login, by=alice), found)[1])
+
+    adding.run(image.pk)
+    image.refresh_from_db()
+
+    assert image.state == State.FAILED
+
+
+def test_credentials_that_are_no_longer_shared_fetch_nothing_more(registry, added, login, alice, bob, placed, tier4):
+    """Neither a look, nor a copy, nor the newest of a tag."""
+    registry.put("lab/torch", "2", [layer({"a": b"b"})])
+    group = UserGroup.objects.create(name="Lab")
+    group.users.add(alice, bob)
+    logins.change(login=login, by=alice, ca=login.ca, visibility="group")
+    bobs = added(user=bob)
+    assert bobs.state == State.READY
+    logins.change(login=login, by=alice, ca=login.ca, visibility="private")
+    before = len(registry.seen)
+
+    for act in (asking.look, asking.of):
+        with pytest.raises(asking.RegistryRefused, match="no longer shared with its owner"):
+            act(Image.objects.get(pk=bobs.pk))
+
+    assert len(registry.seen) == before
+    assert asking.look(added("lab/torch:2", tag="own")).digest == bobs.digest
 
 
 def test_page_of_a_container_image_says_where_it_comes_from(registry, added, as_alice, as_bob):
-    from tests.fakes.registry import layer
-
     digest = registry.put("lab/torch", "2", [layer({"a": b"b"})])
     image = added()
 

@@ -6,51 +6,19 @@ from datetime import timedelta
 
 import pytest
 
-from aiplatform import env
 from tests.fakes import registry as fake
 from tests.running import wait_for as until
 from workers import clock
 from workers.execution import launching
 from workers.images.containers import collecting, copies, stored
 from workers.images.models import ImageUse, NodeCopy, State
-from workers.images.services import places, uses
-from workers.images.services.launching import with_image
-from workers.kinds import Launch
+from workers.images.services import places
 from workers.models import Job, Node
 from workers.runs import RunDir
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry and a container engine of the tests")]
 LAYER = fake.layer({"hello": b"world"})
-
-
-@pytest.fixture
-def machines(settings, monkeypatch):
-    """`machines("node1")` lets the rest happen on that machine, which joined; `machines("server")` on the server."""
-    key = settings.SECRET_KEY
-
-    def go(name):
-        settings.NODE, settings.SECRET_KEY = name, key if name == "server" else "another"
-        monkeypatch.setattr(env, "NODE_JOINED", name != "server")
-
-    yield go
-    go("server")
-
-
-@pytest.fixture
-def waiting(registry, added, placed, kind, contained, root, tier4, machines):
-    """`waiting()`: a job on a machine that joined, in Alice's image, which needs credentials; it was begun."""
-
-    def one(**more):
-        image = added(**more)
-        job, attempt = placed(["unused"])
-        uses.attach(job, image)
-        kind.prepare = lambda job, attempt, run: with_image(Launch(argv=["/bin/sh", "-c", "echo inside"]), job)
-        machines("node1")
-        launching.start(attempt.pk)
-        return job, attempt
-
-    return one
 
 
 def ended(job):

@@ -62,10 +62,12 @@ def sweep() -> int:
         engine = Engine(place, ANSWER_S)
         try:
             left = engine.labelled(f"{container.LABEL}={settings.DATA_ROOT}")
-            orphans = [one for one in left if not container.is_kept(container.supervisor_of(one.get("Labels", {})))]
-            for one in orphans:
+            for one in left:
+                labels = one.get("Labels") or {}
+                if container.is_kept(container.supervisor_of(labels)):
+                    continue
                 engine.remove(one["Id"])
-                log.warning("container=%s job=%s had no supervisor, removed", one["Id"][:12], one["Labels"]["aip.job"])
+                log.warning("container=%s job=%s had no supervisor, removed", one["Id"][:12], labels.get("aip.job"))
                 removed += 1
         except OSError as exc:
             log.info("engine=%s containers not looked through: %s", place, exc)

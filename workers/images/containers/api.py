@@ -93,6 +93,7 @@ class RegistryLoginViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(responses={204: None})
     def destroy(self, request: ApiRequest, pk: str) -> Response:
+        """Forget credentials; images that are fetched with them fail, and say why."""
         logins.delete(login=self._own(request, pk), by=request.user)
         return Response(status=204)
 

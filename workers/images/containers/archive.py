@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tarfile
@@ -11,6 +12,8 @@ from typing import IO
 
 import zstandard
 
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
 from workers.images.containers.manifests import Manifest
 from workers.images.services.archive import WHITEOUT
 
@@ -19,8 +22,14 @@ BLOCK = tarfile.BLOCKSIZE
 END = bytes(2 * BLOCK)  # of an archive, and of nothing that was cut
 
 
+class BrokenBlob(DomainError):
+    """What lies in the data folder is not what it must be; it was removed, so that it is fetched again."""
+
+    code = "broken_blob"
+
+
 def stream(manifest: Manifest, name: str, path_of: Callable[[str], Path]) -> tuple[int, Iterator[bytes]]:
-    """Length in bytes, and the bytes.
+    """Length in bytes, and the bytes, which break off with `BrokenBlob` at what is not what its digest says.
 
     Args:
         name: what the engine is to call the image, with its tag.
@@ -31,9 +40,10 @@ def stream(manifest: Manifest, name: str, path_of: Callable[[str], Path]) -> tup
     index = json.dumps([{"Config": config, "RepoTags": [name], "Layers": layers}]).encode()
     members: dict[str, Path | bytes] = {config: path_of(manifest.config.digest)}
     members |= {layer: path_of(blob.digest) for layer, blob in zip(layers, manifest.layers, strict=True)}
+    digests = dict(zip((config, *layers), (_hex(blob.digest) for blob in manifest.blobs), strict=True))
     members["manifest.json"] = index
     length = sum(BLOCK + _padded(_size(content)) for content in members.values()) + 2 * BLOCK
-    return length, _pieces(members)
+    return length, _pieces(members, digests)
 
 
 def names_an_image(source: IO[bytes]) -> bool:
@@ -45,15 +55,20 @@ def names_an_image(source: IO[bytes]) -> bool:
         return False
 
 
-def _pieces(members: dict[str, Path | bytes]) -> Iterator[bytes]:
+def _pieces(members: dict[str, Path | bytes], digests: dict[str, str]) -> Iterator[bytes]:
     for name, content in members.items():
         size = _size(content)
         about = tarfile.TarInfo(name)
         about.size, about.mode = size, 0o644
         yield about.tobuf(tarfile.GNU_FORMAT)
+        found = hashlib.sha256()
         with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
             while piece := file.read(CHUNK):
+                found.update(piece)
                 yield piece
+        if isinstance(content, Path) and found.hexdigest() != digests[name]:
+            content.unlink(missing_ok=True)
+            raise BrokenBlob(wording.message("image.blob_broken"))
         yield b"\0" * (_padded(size) - size)
     yield END
 

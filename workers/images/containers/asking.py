@@ -12,11 +12,13 @@ from aiplatform import env
 from aiplatform.lib import sealed, wording
 from workers.images.containers import manifests
 from workers.images.containers.manifests import Manifest
+from workers.images.containers.patience import Pace
 from workers.images.containers.reference import HUB, HUB_SERVER, Reference, parse
 from workers.images.containers.registry import Login, Registry, RegistryRefused, refused
 from workers.images.models import Image, RegistryLogin
 
 MOST_CONFIG = 8 << 20
+CONFIG_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,27 @@ def registry(host: str, login: RegistryLogin | None) -> Registry:
 
 
 def of(image: Image) -> tuple[Registry, Reference]:
-    """The registry of an image, and its reference."""
+    """The registry of an image, and its reference.
+
+    Raises:
+        RegistryRefused: see `check_login` and `registry`.
+    """
+    check_login(image)
     reference = parse(image.reference)
     return registry(reference.host, image.login), reference
+
+
+def check_login(image: Image) -> None:
+    """Refuse credentials that are no longer for the owner of an image: who shared them may take them back.
+
+    Raises:
+        RegistryRefused: says so.
+    """
+    if image.login is None:
+        return
+    owner = image.owner
+    if owner is None or not RegistryLogin.objects.usable_by(owner).filter(pk=image.login.pk).exists():
+        raise refused("withdrawn", image.login.host)
 
 
 def look(image: Image) -> Found:
@@ -65,7 +85,13 @@ def look(image: Image) -> Found:
     into = io.BytesIO()
     if manifest.config.size > MOST_CONFIG:
         raise refused("no_image", reference.host)
-    asked.blob(reference.name, manifest.config.digest, manifest.config.size, into, lambda _count: None)
+    pace = Pace(CONFIG_S)
+
+    def came(count: int) -> None:
+        if not pace.keeps_up(count):
+            raise refused("slow", reference.host)
+
+    asked.blob(reference.name, manifest.config.digest, manifest.config.size, into, came)
     facts = manifests.about(into.getvalue(), reference.host)
     if by_architecture:
         facts["architecture"] = ", ".join(sorted(by_architecture))[:100]

@@ -7,10 +7,14 @@ the next, which goes on with what is there.
 
 from __future__ import annotations
 
+import fcntl
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from aiplatform import env
 from aiplatform.lib import files, wording
@@ -30,10 +34,31 @@ from workers.states import FINAL, JobState
 log = logging.getLogger(__name__)
 #: Machines that read what is sent to them.
 _HEARD = (Node.State.LIVE, Node.State.SUSPECT, Node.State.DRAINING)
+#: What a registry says that does not pass by itself: the image is of no use to anybody until it is looked up again.
+GONE = ("image.registry_credentials", "image.registry_sign_in", "image.registry_not_found")
 
 
 def collect(copy_id: int) -> None:
-    """Fetch what one machine cannot, and let it go on. Somebody else who is at it is left alone. Safe to send twice."""
+    """Fetch what one machine cannot, and let it go on. While another is fetched it waits. Safe to send twice."""
+    with _turn() as free:
+        if free:
+            _claimed(copy_id)
+
+
+@contextmanager
+def _turn() -> Iterator[bool]:
+    """Whether nobody else on this machine fetches: the other processes for long work stay free for other work."""
+    folder = places.open_folder(places.local())
+    with (folder / ".collecting").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _claimed(copy_id: int) -> None:
     rows = _wanted().filter(pk=copy_id)
     claim = copies.CLAIMS.take(rows)
     copy = rows.select_related("image__login").first() if claim else None
@@ -46,8 +71,7 @@ def collect(copy_id: int) -> None:
     except ClaimLost:
         return
     except Exception as exc:
-        ours = isinstance(exc, DomainError | OSError)
-        log.warning("image=%s not fetched for %s: %s", copy.image_id, copy.node, exc, exc_info=not ours)
+        log.warning("image=%s not fetched for %s: %s", copy.image_id, copy.node, exc, exc_info=not _is_ours(exc))
         claim.release(state=State.FAILED, message=copies.words(exc), changed_at=clock.now())
         return
     claim.release(changed_at=clock.now(), tries=0)
@@ -58,7 +82,7 @@ def _collect(copy: NodeCopy, pulse: Pulse) -> None:
     asked, reference = asking.of(copy.image)
     kind = stored.processor_of(copy.node)
     folder = places.blobs(stored.source_of(reference))
-    folder.mkdir(parents=True, exist_ok=True)
+    places.make_closed(folder)
     digest, text = asked.manifest(reference.name, copy.digest)
     own = _own(text, reference, kind)
     for name, content in {digest: text, **({own: asked.manifest(reference.name, own)[1]} if own else {})}.items():
@@ -95,22 +119,53 @@ def _end_unwanted() -> None:
 
 
 def go_on() -> None:
-    """Fetch for the machines that wait, and look up for their jobs; a machine without the key does neither."""
+    """Fetch for the machines that wait, and look up for their jobs; a machine without the key does neither.
+
+    One image comes at a time, and people take turns: a registry that is slow holds up its own.
+    """
     if env.NODE_JOINED:
         return
     _end_unwanted()
-    for copy in copies.CLAIMS.free(_wanted()).select_related("image__login")[:50]:
-        if stored.here(copy) is None:
-            enqueue("images.collect", queue=queues.work(settings.NODE), copy_id=copy.pk)
+    missing = []
+    for copy in copies.CLAIMS.free(_wanted()).select_related("image__login"):
+        try:
+            is_here = stored.here(copy) is not None
+        except OSError as exc:  # of the shared folder: it is looked at again
+            log.warning("image=%s not looked for: %s", copy.image_id, exc)
+        except Exception as exc:
+            log.warning("image=%s not for %s: %s", copy.image_id, copy.node, exc, exc_info=not _is_ours(exc))
+            rows = copies.CLAIMS.free(_wanted().filter(pk=copy.pk))
+            rows.update(state=State.FAILED, message=copies.words(exc), changed_at=clock.now())
         else:
-            enqueue("images.fetch", queue=queues.work(copy.node), copy_id=copy.pk)
-    for use in _unknown():
+            if is_here:
+                enqueue("images.fetch", queue=queues.work(copy.node), copy_id=copy.pk)
+            else:
+                missing.append(copy)
+    if missing:
+        served = _served()
+        turn = min(missing, key=lambda copy: (served.get(copy.image.owner_id, copy.changed_at), copy.pk))
+        enqueue("images.collect", queue=queues.work(settings.NODE), copy_id=turn.pk)
+    asked = {use.image.owner_id: use for use in _unknown().select_related("image").order_by("-pk")}  # one each
+    for use in asked.values():
         enqueue("images.newest", queue=queues.work(settings.NODE), job_id=use.pk)
+
+
+def _served() -> dict[int | None, datetime]:
+    """When people were last fetched something for, well or not."""
+    rows = NodeCopy.objects.filter(image__login__isnull=False).exclude(node=settings.NODE).exclude(state=State.NEW)
+    return dict(rows.values_list("image__owner").annotate(last=Max("changed_at")))
+
+
+def _is_ours(exc: Exception) -> bool:
+    """Whether an error is one that was to be expected."""
+    return isinstance(exc, DomainError | OSError)
 
 
 def _unknown() -> QuerySet[ImageUse]:
     """Jobs just placed elsewhere whose image is the newest of its tag, which only this machine can ask for."""
-    rows = ImageUse.objects.filter(digest="", image__login__isnull=False, image__policy=Image.Policy.NEWEST)
+    rows = ImageUse.objects.filter(
+        digest="", message=wording.Message(), image__login__isnull=False, image__policy=Image.Policy.NEWEST
+    )
     return rows.filter(job__state=JobState.ASSIGNED, image__state=State.READY)
 
 
@@ -122,8 +177,11 @@ def newest(job_id: int) -> None:
     image = use.image
     try:
         found = asking.look(image)
-    except DomainError as exc:
-        Image.objects.filter(pk=image.pk, state=State.READY).update(state=State.FAILED, message=wording.of_error(exc))
+    except DomainError as exc:  # the job ends with it
+        said = wording.of_error(exc)
+        ImageUse.objects.filter(pk=use.pk, digest="").update(message=said)
+        if said.code in GONE:
+            Image.objects.filter(pk=image.pk, state=State.READY).update(state=State.FAILED, message=said)
         return
     Image.objects.filter(pk=image.pk).update(digest=found.digest, size_bytes=found.manifest.bytes, facts=found.facts)
     ImageUse.objects.filter(pk=use.pk, digest="").exclude(job__state__in=FINAL).update(digest=found.digest)

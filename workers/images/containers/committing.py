@@ -18,11 +18,12 @@ from aiplatform import env
 from aiplatform.lib import disk, files, wording
 from aiplatform.lib.claims import Claim
 from aiplatform.lib.errors import DomainError
-from workers.images.containers import archive, copies, exported, packages
+from workers.images.containers import archive, copies, exported, manifests, packages, room
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse
 from workers.images.services import places
 from workers.images.services.archive import Figures
+from workers.supervisor import container
 from workers.supervisor.engine import Engine
 
 #: Of an image's configuration, what a committed one keeps: its own, never a container's.
@@ -37,9 +38,14 @@ class CannotCommit(DomainError):
 
 def described(below: Image) -> dict[str, Any]:
     """Columns of the image that is saved of a job in the container image `below`."""
-    names = ("os", "architecture", "python", "torch", "cuda")
+    names = ("os", "python", "torch", "cuda")  # for which processors is known once it is saved
     facts = {name: below.facts[name] for name in names if below.facts.get(name)}
-    facts |= {packages.SAVED: packages.number(below) + 1, "base": str(below.facts.get("base") or below.reference)}
+    base = below if below.source != Image.Source.SAVED else None  # that one knows on what it stands
+    facts |= {
+        packages.SAVED: packages.number(below) + 1,
+        "base": base.reference if base else str(below.facts.get("base", "")),
+    }
+    facts["base_image"] = base.pk if base else below.facts.get("base_image", 0)
     return {"kind": Image.Kind.CONTAINER, "source": Image.Source.SAVED, "facts": facts}
 
 
@@ -58,6 +64,7 @@ def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Cal
 
     Raises:
         CannotCommit: the image below is no longer on this machine.
+        DiskFull, EngineFull: there is no room for it.
         OSError: the engine refuses, or does not answer.
     """
     own, below = copies.engine(copies.LOAD_S), ImageUse.objects.select_related("image").get(pk=use.pk).image
@@ -70,6 +77,8 @@ def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Cal
     target = places.packed(image.pk)
     if files.free_bytes(target.parent) < int(about.get("Size") or 0) + 2 * figures.bytes + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
+    # unpacked into a container, then into a layer, and all of it once more for the archive
+    room.check(own, int(about.get("Size") or 0) + 3 * figures.bytes)
     name = f"{OWN}:{secrets.token_hex(32)}"
     claim.write(reference=name)  # whoever tidies the engine leaves it
     _commit(own, image.pk, source, name, about, archive.layer(target, packages.folder(below), alive))
@@ -80,7 +89,8 @@ def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Cal
         with suppress(OSError):
             own.remove_image(name)
         raise
-    claim.write(digest=str(own.image(name)["Id"]))
+    facts = image.facts | {"architecture": str(about.get("Architecture") or manifests.architecture())[:20]}
+    claim.write(digest=str(own.image(name)["Id"]), facts=facts)
     return figures
 
 
@@ -98,9 +108,15 @@ def _commit(own: Engine, image: int, source: str, name: str, about: dict[str, An
     own_config = about.get("Config") or {}
     config = {key: value for key, value in own_config.items() if key in _KEPT and value}
     config |= {key: own_config.get(key) or [] for key in _STARTS}
+    labels = config.get("Labels") or {}
+    # an engine hands labels down, and a machine's agent ends what bears ours and has no supervisor
+    blank = {key: "" for key in labels if f"{key}.".startswith(f"{container.LABEL}.")}
+    if blank:
+        config["Labels"] = labels | blank
     box = helper(image)
     own.remove(box)  # of a saver that was killed
-    own.create(box, {"Image": source, "Entrypoint": ["/bin/true"], "Cmd": [], "HostConfig": {"NetworkMode": "none"}})
+    described = {"Image": source, "Entrypoint": ["/bin/true"], "Cmd": [], "Labels": blank}
+    own.create(box, described | {"HostConfig": {"NetworkMode": "none"}})
     try:
         own.put(box, layer)
         own.commit(box, name, config)

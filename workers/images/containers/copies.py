@@ -12,6 +12,7 @@ import hashlib
 import logging
 import os
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,11 +26,12 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
 from workers.execution import tickets
-from workers.images.containers import archive, asking, exported, stored
+from workers.images.containers import archive, asking, exported, room, stored
 from workers.images.containers.manifests import Blob, Manifest
+from workers.images.containers.patience import Pace
 from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import OWN, Reference, parse
-from workers.images.containers.registry import Registry
+from workers.images.containers.registry import Registry, refused
 from workers.images.models import Image, NodeCopy, State
 from workers.images.services import places
 from workers.supervisor import log_lines
@@ -94,9 +96,6 @@ def try_again(copy: NodeCopy) -> None:
 def run(copy_id: int) -> None:
     """Fetch one copy; somebody else who is at it is left alone. Safe to send twice."""
     rows = NodeCopy.objects.filter(pk=copy_id, state=State.NEW, node=settings.NODE)
-    seen = rows.select_related("image__login").first()
-    if seen is None or (stored.is_needed(seen.image) and stored.here(seen) is None):
-        return  # the server fetches it, and sends this again
     claim = CLAIMS.take(rows)
     copy = rows.select_related("image__login").first() if claim else None
     if claim is None or copy is None:
@@ -104,6 +103,9 @@ def run(copy_id: int) -> None:
     try:
         if copy.tries > MOST_TRIES:
             raise CannotFetch(wording.message("image.fetch_gave_up", count=MOST_TRIES))
+        if stored.is_needed(copy.image) and stored.here(copy) is None:
+            claim.release(tries=copy.tries - 1)  # the server fetches it, and sends this again
+            return
         _bring(copy, claim)
     except ClaimLost:
         return
@@ -134,6 +136,7 @@ def _bring(copy: NodeCopy, claim: Claim) -> None:
         return
     folder = places.blobs(stored.source_of(parse(copy.image.reference)))
     if stored.is_needed(copy.image):
+        asking.check_login(copy.image)
         manifest = stored.here(copy)
         if manifest is None:
             raise CannotFetch(wording.message("image.registry_joined", host=copy.image.login, node=settings.NODE))
@@ -152,24 +155,31 @@ def fetch(asked: Registry, reference: Reference, manifest: Manifest, folder: Pat
 
     Raises:
         DiskFull: they find no room.
-        RegistryRefused: it does not give one.
+        RegistryRefused: it does not give one, or too slowly.
     """
     missing = [blob for blob in dict.fromkeys(manifest.blobs) if not places.blob(folder, blob.digest).exists()]
     pulse(manifest.bytes - sum(blob.size for blob in missing))
-    folder.mkdir(parents=True, exist_ok=True)
+    places.make_closed(folder)
     if files.free_bytes(folder) < sum(blob.size for blob in missing) + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
+    pace = Pace()
+
+    def came(count: int) -> None:
+        if not pace.keeps_up(count):
+            raise refused("slow", asked.host)
+        pulse(count)
+
     for blob in missing:
-        _fetch(asked, reference, blob, folder, pulse)
+        _fetch(asked, reference, blob, folder, came)
 
 
-def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, pulse: Pulse) -> None:
+def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, came: Callable[[int], object]) -> None:
     """Fetch one blob; it is at its place only when it is whole and what it must be."""
     target = places.blob(folder, blob.digest)
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")  # of all machines, so no process id
     try:
-        with part.open("wb") as file:
-            asked.blob(reference.name, blob.digest, blob.size, file, pulse)
+        with places.closed_file(part) as file:
+            asked.blob(reference.name, blob.digest, blob.size, file, came)
             file.flush()
             os.fsync(file.fileno())
         part.rename(target)
@@ -178,6 +188,7 @@ def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, puls
 
 
 def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: Pulse) -> None:
+    room.check(own, room.UNPACKED * manifest.bytes)
     length, pieces = archive.stream(manifest, name, partial(places.blob, folder))
     said = pulse.during(lambda: own.load(length, pieces))
     if not is_here(name):

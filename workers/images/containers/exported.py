@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import zstandard
+from django.conf import settings
 
 from aiplatform.lib import files, wording
 from aiplatform.lib.errors import DomainError
-from workers.images.containers import archive, manifests
+from workers.images.containers import archive, manifests, room
 from workers.images.containers.pulse import Pulse
 from workers.images.models import Image
 from workers.images.services import places
@@ -35,7 +36,7 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
     packer, sha, before, after = zstandard.ZstdCompressor(level=LEVEL).compressobj(), hashlib.sha256(), 0, 0
     last = b""
     try:
-        with part.open("wb") as file:
+        with places.closed_file(part) as file:
             for piece in pieces:
                 before += len(piece)
                 last = (last + piece[-len(archive.END) :])[-len(archive.END) :]
@@ -68,16 +69,18 @@ def load(own: Engine, image: Image, pulse: Pulse) -> None:
 
     Raises:
         BrokenArchive: it is not, or is for another kind of processor.
+        EngineFull: the engine has no room for it.
         Refused, Unanswered: the engine does not take it.
     """
     kind = str(image.facts.get("architecture") or "")
     if kind and kind != manifests.architecture():
-        told = {"node": "", "needed": kind, "there": manifests.architecture()}
+        told = {"node": settings.NODE, "needed": kind, "there": manifests.architecture()}
         raise BrokenArchive(wording.message("image.other_processor", **told))
     path = places.packed(image.pk)
     if _checksum(path, pulse) != image.sha256:
         why = wording.message("image.layer_checksum")
         raise BrokenArchive(wording.message("image.layer_broken", name=str(image), why=why))
+    room.check(own, image.unpacked_bytes)
     said = pulse.during(lambda: own.load(None, _unpacked(path, pulse.count)))
     try:
         own.image(image.reference)

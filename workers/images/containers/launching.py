@@ -38,13 +38,7 @@ def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:
     if level < sandbox.CONTAINER:
         told = {"node": settings.NODE, "name": use.name, "tier": level}
         raise CannotUse(wording.message("image.needs_container", **told))
-    if image.state != State.READY:
-        raise CannotUse(wording.message("image.not_ready", name=use.name))
-    if not use.digest and image.policy == Image.Policy.NEWEST and stored.is_needed(image):
-        raise NotYet(wording.message("image.on_its_way", name=use.name))  # the server looks it up
-    digest = use.digest or _digest(image)
-    if not use.digest:
-        ImageUse.objects.filter(pk=use.pk, digest="").update(digest=digest)
+    digest = use.digest or _first_digest(use, image)
     local = image.source == Image.Source.LOCAL
     own = {
         "image": copies.name_in_engine(image, digest),
@@ -52,6 +46,25 @@ def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:
         "digest": "" if local else digest,
     }
     return dataclasses.replace(launch, container=own | {"writable": use.boxed})
+
+
+def _first_digest(use: ImageUse, image: Image) -> str:
+    """Note which one a new job gets: its restores get the same, whatever becomes of the image's row.
+
+    Raises:
+        CannotUse: the image was not found, or the server was refused.
+        NotYet: the server asks the registry which one it is.
+    """
+    if use.message:  # the server asked; whoever restores the job has it ask again
+        ImageUse.objects.filter(pk=use.pk).update(message=wording.Message())
+        raise CannotUse(wording.message("image.not_fetched", name=use.name, why=use.message))
+    if image.state != State.READY:
+        raise CannotUse(wording.message("image.not_ready", name=use.name))
+    if image.policy == Image.Policy.NEWEST and stored.is_needed(image):
+        raise NotYet(wording.message("image.on_its_way", name=use.name))  # the server looks it up
+    digest = _digest(image)
+    ImageUse.objects.filter(pk=use.pk, digest="").update(digest=digest)
+    return digest
 
 
 def _digest(image: Image) -> str:

@@ -14,7 +14,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, Sti
 from workers.images.containers import asking
 from workers.images.containers.reference import check_host
 from workers.images.containers.registry import Login, Registry, RegistryRefused
-from workers.images.models import RegistryLogin, Visibility
+from workers.images.models import RegistryLogin, State, Visibility
 
 LONGEST_CA = 100_000
 
@@ -106,17 +106,16 @@ def test(login: RegistryLogin) -> bool:
 
 
 def delete(*, login: RegistryLogin, by: User) -> None:
-    """Forget credentials that no image needs.
+    """Forget credentials at once, whoever uses them; images that are fetched with them fail, and say why.
 
     Raises:
-        StillInUse: says by which.
+        StillInUse: an image was added with them this very moment.
     """
-    names = [str(image) for image in login.images.all()[:20]]
-    if names:
-        raise StillInUse(_("%(name)s is still used by %(users)s.") % {"name": login, "users": ", ".join(names)})
+    said = wording.message("image.registry_deleted", host=login.host)
     try:
         with transaction.atomic():
-            audit.record(by, "registry_login_deleted", login)
+            count = login.images.update(login=None, state=State.FAILED, message=said, holder="")
+            audit.record(by, "registry_login_deleted", login, images=count)
             login.delete()
     except ProtectedError:
         raise StillInUse(_("An image was just added with these credentials.")) from None

@@ -1,4 +1,4 @@
-"""How long a registry may take in all: one that sends a byte now and then holds nobody up."""
+"""How long a registry may take in all, and how slow it may be: one that sends a byte now and then holds nobody up."""
 
 from __future__ import annotations
 
@@ -7,6 +7,27 @@ import socket
 import time
 from threading import Lock, Timer
 from types import TracebackType
+
+FIRST_S = 300.0  # a line may be slow to begin
+LEAST_BYTES_S = 128 << 10
+MOST_S = 4 * 3600.0
+
+
+class Pace:
+    """Whether bytes come fast enough on the whole: after the first minutes at a least rate, and never for hours.
+
+    Args:
+        most_s: how long they may come at all.
+    """
+
+    def __init__(self, most_s: float = MOST_S) -> None:
+        self._begun, self._most_s, self._done = time.monotonic(), most_s, 0
+
+    def keeps_up(self, count: int) -> bool:
+        """Count bytes that came; whether to go on."""
+        self._done += count
+        spent = time.monotonic() - self._begun
+        return spent < self._most_s and (spent < FIRST_S or self._done >= spent * LEAST_BYTES_S)
 
 
 class Patience:

@@ -90,7 +90,7 @@ def login_test(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.JOBS_SUBMIT)
 @require_POST
 def login_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Forget credentials that no image needs; their name must have been typed."""
+    """Forget credentials, whoever uses them; their name must have been typed."""
     login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
     if name_typed(request, str(login)):
         with refusals_said(request):

@@ -13,7 +13,7 @@ from accounts.services import audit
 from aiplatform.lib.errors import Invalid, StillInUse
 from workers.images import usage
 from workers.images.models import Image, State, Visibility
-from workers.images.services import engines, places, saving
+from workers.images.services import below, engines, places, saving
 
 OLD_S = 3600.0  # what is younger may be in the making
 
@@ -22,10 +22,11 @@ def edit(*, image: Image, description: str, visibility: str) -> Image:
     """Change what an image is said to be, and who sees it. Jobs that run with it go on.
 
     Raises:
-        Invalid: no such visibility.
+        Invalid: no such visibility, or more people than the image below allows.
     """
     if visibility not in Visibility.values:
         raise Invalid(_("An image is private, for your groups, or public."), field="visibility")
+    below.check_wider(image, visibility)
     image.description, image.visibility = description, visibility
     image.save(update_fields=["description", "visibility"])
     return image

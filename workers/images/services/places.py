@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from django.conf import settings
 
@@ -63,6 +65,22 @@ def open_folder(folder: Path) -> Path:
         each.mkdir(exist_ok=True)
         each.chmod(0o711)
     return folder
+
+
+def make_closed(folder: Path) -> None:
+    """Make a folder of what images are made of, where nobody but the platform looks in: some of them are private."""
+    folder.mkdir(parents=True, exist_ok=True)
+    top = packed(0).parent
+    if folder.is_relative_to(top) and stat.S_IMODE(top.stat().st_mode) != 0o700:
+        top.chmod(0o700)
+
+
+def closed_file(path: Path) -> BinaryIO:
+    """Open a file for writing, emptied, that nobody else may read; a link is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    opened = os.open(path, flags, 0o600)
+    os.fchmod(opened, 0o600)  # it may have been there
+    return os.fdopen(opened, "wb")
 
 
 def takes_marks(folder: Path) -> bool:

@@ -32,7 +32,7 @@ from aiplatform.lib.wording import Message
 from workers import clock, queues
 from workers.images.containers import committing, packages
 from workers.images.models import Image, ImageUse, State, Visibility
-from workers.images.services import archive, boxes, engines, layers, places, uses
+from workers.images.services import archive, below, boxes, engines, layers, places, uses
 from workers.models import Job, Node
 from workers.runs import RunDir
 from workers.supervisor import hold, records
@@ -54,13 +54,17 @@ class CannotSave(DomainError):
     code: ClassVar[str] = "cannot_save"
 
 
-def why_not(job: Job) -> str:
-    """Why nothing of this job can be saved; "" where it can."""
+def why_not(job: Job, by: User) -> str:
+    """Why this person can save nothing of this job; "" where they can."""
     use = uses.of(job)
     if use is None or not use.boxed:
         return _("This job keeps no packages, so there is nothing to save.")
     if use.image is None:
         return _("Its image was deleted, so nothing can be saved on top of it.")
+    if not below.is_usable(use.image, by):
+        return _("Its image, %(name)s of %(owner)s, is no longer shared with you. Ask for it before you save.") % {
+            "name": use.image, "owner": use.image.owner,
+        }  # fmt: skip
     if not use.node:
         return _("It has not begun yet, or its packages were forgotten. Start it first.")
     if max(len(layers.chain(use.image)), packages.number(use.image)) >= layers.MOST:
@@ -79,16 +83,18 @@ def request(
 
     Raises:
         CannotSave: it has none, or not now.
-        Invalid, NameTaken: the name or the tag.
+        Invalid, NameTaken: the name or the tag, or more people than see the image below.
     """
+    use = uses.of(job)
     found = Refusals()
     with found:
         engines.check_name(user=by, name=name, tag=tag)
     with found:
-        if why := why_not(job):
+        if why := why_not(job, by):
             raise CannotSave(why)
+        if use and use.image:
+            below.check(use.image, by, visibility)
     found.end()
-    use = uses.of(job)
     assert use is not None
     assert use.image is not None
     contained = use.image.kind == Image.Kind.CONTAINER
@@ -97,13 +103,17 @@ def request(
         with transaction.atomic():
             image = Image.objects.create(
                 owner=by, name=name, tag=tag, description=description, visibility=visibility,
-                engine=use.engine, job=job, state=State.SAVING, **own,
+                engine=use.engine, job=job, state=State.SAVING, widest=below.widest(use.image, by), **own,
             )  # fmt: skip
-            audit.record(by, "image_saved", image, job=job.pk)
+            audit.record(by, "image_saved", image, job=job.pk, below=str(use.image), of=_owner(use.image))
             enqueue("images.save", queue=queues.work(use.node), image_id=image.pk)
     except IntegrityError:
         raise engines.taken(name, tag) from None
     return image
+
+
+def _owner(image: Image) -> str:
+    return image.owner.username if image.owner else ""
 
 
 def again(image: Image, *, by: User) -> None:
@@ -114,14 +124,16 @@ def again(image: Image, *, by: User) -> None:
     """
     if image.status != State.FAILED or image.job is None or not Job.objects.editable_by(by).filter(pk=image.job.pk):
         raise CannotSave(_("Only an image that could not be saved is saved again, while its job is there."))
-    if why := why_not(image.job):
+    if why := why_not(image.job, by):
         raise CannotSave(why)
+    use = uses.of(image.job)
+    assert use is not None
+    assert use.image is not None
+    below.check(use.image, by, image.visibility)
     with transaction.atomic():
         rows = Image.objects.filter(pk=image.pk, state=State.FAILED)
         if rows.update(state=State.SAVING, message=Message(), tries=0, holder="", renewed_at=clock.now()):
-            audit.record(by, "image_saved", image, job=image.job_id)
-            use = uses.of(image.job)
-            assert use is not None
+            audit.record(by, "image_saved", image, job=image.job_id, below=str(use.image), of=_owner(use.image))
             enqueue("images.save", queue=queues.work(use.node), image_id=image.pk)
 
 
@@ -171,9 +183,13 @@ def _save(image: Image, box: Path, claim: Claim) -> archive.Figures:
     if use is None or use.node != settings.NODE or not (box / boxes.UPPER).is_dir():
         raise CannotSave(wording.message("image.box_gone", node=use.node if use else settings.NODE))
     target = places.packed(image.pk)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    places.make_closed(target.parent)
     _remove_parts(image.pk)
-    if files.free_bytes(target.parent) < 2 * archive.measure(box / boxes.UPPER).bytes + env.MIN_FREE_BYTES // 8:
+    size = archive.measure(box / boxes.UPPER).bytes
+    if size > env.MAX_SAVED_BYTES:
+        told = {"mib": size / (1 << 20), "limit_mib": env.MAX_SAVED_BYTES / (1 << 20)}
+        raise CannotSave(wording.message("image.box_too_large", **told))
+    if files.free_bytes(target.parent) < 2 * size + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
     alive = _Pulse(claim)
     figures = _packed(use.job, box / boxes.UPPER, target, alive)
