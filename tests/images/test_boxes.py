@@ -140,7 +140,7 @@ def test_box_without_layers_is_an_environment_beside_the_engine(run, image, whee
     said, job = run(image, f"ring; {install}; bell; hash -r; ring; python -c 'import numpy'")
 
     assert said.split() == ["ring", "1.0", "bell", "1.0", "ring", "2.0"]
-    assert "simple folder" in saving.why_not(job)
+    assert "simple folder" in saving.why_not(job, job.owner)
 
 
 def test_pip_in_a_box_finds_the_packages_of_a_closed_network(run, image, root, in_tier, monkeypatch):

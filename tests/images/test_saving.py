@@ -208,8 +208,8 @@ def test_job_without_a_box_cannot_be_saved_and_says_why(alice, cluster, image, r
     fresh = work.job(alice, cluster)
     ImageUse.objects.create(job=fresh, image=image, name="mine", boxed=True)
 
-    assert saving.why_not(plain) == "This job keeps no packages, so there is nothing to save."
-    assert saving.why_not(fresh).startswith("It has not begun yet")
+    assert saving.why_not(plain, alice) == "This job keeps no packages, so there is nothing to save."
+    assert saving.why_not(fresh, alice).startswith("It has not begun yet")
     with pytest.raises(saving.CannotSave, match="keeps no packages"):
         saving.request(job=plain, by=alice, name="kept")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.shortcuts import get_object_or_404
+from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -94,12 +95,9 @@ class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
         return image.engine.requirements if image.engine else ""
 
     def get_facts(self, image: Image) -> dict[str, Any]:
-        request = self.context.get("request")
-        if "base" not in image.contents or image.kind != Image.Kind.CONTAINER or request is None:
+        if image.kind != Image.Kind.CONTAINER or "base" not in image.contents:
             return image.contents
-        if "bases" not in self.context:  # once for a list
-            self.context["bases"] = below.bases_seen(request.user)
-        return below.shown_facts(image, self.context["bases"])
+        return below.shown_facts(image, self.context["view"].bases)
 
     def get_build_job(self, image: Image) -> int | None:
         return image.engine.job_id if image.engine else None
@@ -124,6 +122,11 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     asks = {"list": ("kind", "search")}
     orders = ORDERING
     serializer_class = ImageOut
+
+    @cached_property
+    def bases(self) -> set[int]:
+        """Whose names the caller sees among the images that others stand on; asked once for a list."""
+        return below.bases_seen(self.request.user)
 
     def get_queryset(self) -> Any:
         catalog.all_there()

@@ -145,9 +145,9 @@ def go_on() -> None:
         served = _served()
         turn = min(missing, key=lambda copy: (served.get(copy.image.owner_id, copy.changed_at), copy.pk))
         enqueue("images.collect", queue=queues.work(settings.NODE), copy_id=turn.pk)
-    asked = {use.image.owner_id: use for use in _unknown().select_related("image").order_by("-pk")}  # one each
-    for use in asked.values():
-        enqueue("images.newest", queue=queues.work(settings.NODE), job_id=use.pk)
+    first = dict(_unknown().order_by("-pk").values_list("image__owner", "pk"))  # one for each person
+    for job_id in first.values():
+        enqueue("images.newest", queue=queues.work(settings.NODE), job_id=job_id)
 
 
 def _served() -> dict[int | None, datetime]:
