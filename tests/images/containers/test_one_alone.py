@@ -1,4 +1,4 @@
-"""Trouble of one image, registry or person, which is nobody else's: copies for machines that joined, and their turns."""
+"""Trouble of one image, registry or person is nobody else's: copies for machines that joined, and their turns."""
 
 from __future__ import annotations
 
