@@ -15,7 +15,7 @@ from tests.fakes import registry as fake
 from workers import clock
 from workers.execution import launching
 from workers.images import tasks
-from workers.images.containers import asking, collecting, copies, patience, stored
+from workers.images.containers import asking, collecting, copies, patience, room, stored
 from workers.images.containers.reference import parse
 from workers.images.containers.registry import refused
 from workers.images.models import Image, ImageUse, NodeCopy, RegistryLogin, State
@@ -227,3 +227,18 @@ def test_machine_that_joined_takes_nothing_by_withdrawn_credentials(registry, wa
     copy.refresh_from_db()
 
     assert (copy.state, "no longer shared" in str(copy.message)) == (State.FAILED, True)
+
+
+def test_fetched_image_is_not_given_to_an_engine_without_room(registry, waiting, machines, monkeypatch):
+    registry.put("lab/torch", "2", [LAYER])
+    waiting()
+    copy = NodeCopy.objects.get()
+    machines("server")
+    collecting.collect(copy.pk)
+    machines("node1")
+    monkeypatch.setattr(room, "shutil", SimpleNamespace(disk_usage=lambda _folder: SimpleNamespace(free=1000)))
+
+    copies.run(copy.pk)
+    copy.refresh_from_db()
+
+    assert (copy.state, "has no room for it" in str(copy.message)) == (State.FAILED, True)
