@@ -15,8 +15,9 @@ from workers.exec import closed_addresses
 from workers.exec.closed_addresses import ClosedAddresses, NotKnown
 from workers.models import Node
 
+pytestmark = pytest.mark.django_db  # the thread that asks the rows looks after its connections, old ones too
 
-@pytest.mark.django_db
+
 def test_machines_are_those_of_the_rows_and_the_interfaces_of_this_one(monkeypatch):
     cards = [
         (socket.AF_INET, "198.51.100.4"),

@@ -197,7 +197,7 @@ def test_ssh_of_root_inside_leaves_a_network_of_its_own_by_the_proxy(run, ground
         )  # fmt: skip
 
         assert job.exit()["code"] == 0, job.log()
-        assert "proxycommand /run/aip/egress/aip-connect %h %p" in job.log()
+        assert "proxycommand /run/aip/egress/aip-connect '%h' %p" in job.log()
 
 
 def test_root_inside_has_users_of_each_person_apart():
