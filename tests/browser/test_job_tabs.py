@@ -74,8 +74,10 @@ def test_job_console_tells_phases_in_words_and_shows_those_that_are_wanted(open_
 
     everything = lines.inner_text()
     page.locator("[data-log-phase=network]").press("Enter")
+    page.locator(".log-line", has_text="epoch").first.wait_for(state="detached")
     network = lines.inner_text()
     page.locator("[data-log-phase=image]").press("Enter")
+    page.locator(".log-line").nth(1).wait_for()
     both = page.locator(".log-line").count()
 
     assert "14 given, 3 of them secret" in everything
