@@ -67,7 +67,7 @@ def test_environment_is_said_ready_once_by_whoever_of_many_asks_first(running, m
 
 @pytest.mark.parametrize(
     ("folder", "path"),
-    [("", "lab"), ("work/a b", "lab/tree/work/a%20b"), ("细胞", "lab/tree/%E7%BB%86%E8%83%9E"), ("x" * 250, "lab")],
+    [("", "lab"), ("notes/a b", "lab/tree/notes/a%20b"), ("细胞", "lab/tree/%E7%BB%86%E8%83%9E"), ("x" * 250, "lab")],
 )
 def test_jupyterlab_opens_in_the_folder_that_was_chosen(running, monkeypatch, looked_into, folder, path):
     row = running()

@@ -98,7 +98,8 @@ def show(mounts, image):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
     must(libc.mount(b"none", b"/", None, 0x44000, None))  # private, all of it
-    own = [{"Source": path, "Target": path} for path in IMAGE_PATH.split(":") if path.startswith("/tmp/")]
+    python = os.path.dirname(os.path.dirname(sys.executable))  # its packages, in a checkout below /tmp
+    own = [{"Source": path, "Target": path} for path in [python, *IMAGE_PATH.split(":")] if path.startswith("/tmp/")]
     opened = [(os.open(each["Source"], os.O_PATH), each["Target"]) for each in [*own, *mounts]]
     must(libc.mount(b"none", b"/opt", b"tmpfs", 0, None))
     for layer in layers:

@@ -165,7 +165,7 @@ def environment_on_the_other_machine(stage: Stage) -> int:
     """It starts where the server is not, with a secret that only the server can open."""
     stage.only(FAR)
     image = next(row["id"] for row in stage.api("GET", "images/?search=labs")["results"])
-    body = {"name": "lab", "image": image, "cpus": 0.5, "secrets": {"HUB": SECRET}, "folder": "work"}
+    body = {"name": "lab", "image": image, "cpus": 0.5, "secrets": {"HUB": SECRET}, "folder": "notes"}
     with stage.timed("first ready"):
         job = int(stage.api("POST", "environments/", body)["id"])
         stage.ready(job)
@@ -182,7 +182,7 @@ def ways_in(stage: Stage, job: int) -> None:
     near = stage.folder / "near.bin"
     near.write_bytes(os.urandom(1 << 20))
     for program, words in {"scp": ["-q"], "rsync": ["-a"]}.items():
-        there, back = f"{stage.at(job)}:work/{program}.bin", stage.folder / program
+        there, back = f"{stage.at(job)}:notes/{program}.bin", stage.folder / program
         for source, target in ((str(near), there), (there, str(back))):
             done = stage.tool(program, *words, source, target)
             assert done.returncode == 0, (program, done.stderr)
@@ -196,7 +196,7 @@ def ways_in(stage: Stage, job: int) -> None:
 
 def forwarded(stage: Stage, job: int) -> None:
     """A port of the job, by `-L` and curl's like in one ssh."""
-    serve = "cd ~/work && echo inside > page.txt && exec python -m http.server 41000 --bind 127.0.0.1 >/dev/null 2>&1"
+    serve = "cd ~/notes && echo inside > page.txt && exec python -m http.server 41000 --bind 127.0.0.1 >/dev/null 2>&1"
     local = free_port()
     options = ["-L", f"127.0.0.1:{local}:127.0.0.1:41000", "-o", "ExitOnForwardFailure=yes"]
     done = None
@@ -257,7 +257,7 @@ def back_on_its_machine(stage: Stage, job: int) -> None:
     stage.only(FAR)
     stage.ready(job)
     assert stage.place(job) == FAR
-    assert stage.ssh(job, "ring; ls ~/work").split()[:2] == ["ring", "1.0"]
+    assert stage.ssh(job, "ring; ls ~/notes").split()[:2] == ["ring", "1.0"]
 
 
 def power_cut(stage: Stage, job: int) -> None:
@@ -273,5 +273,5 @@ def power_cut(stage: Stage, job: int) -> None:
         stage.cluster.wait_state(FAR, "live")
         stage.ready(job)
     assert stage.place(job) == FAR
-    assert stage.ssh(job, "ring; cat ~/work/page.txt").split() == ["ring", "1.0", "inside"]
+    assert stage.ssh(job, "ring; cat ~/notes/page.txt").split() == ["ring", "1.0", "inside"]
     stage.stop(job)
