@@ -24,6 +24,7 @@ LABELS: Mapping[str, Any] = {
     "net_width": _("Width of the network"),
     "weights": _("Weights to start from"),
     "frozen_blocks": _("Frozen blocks"),
+    "frozen_stages": _("Frozen stages"),
     "strides": _("Feature maps"),
     "stride": _("Input pixels to one of the answer"),
     "head_width": _("Channels of the heads"),
@@ -61,8 +62,8 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (
         _("Network"),
         (
-            *("architecture", "net_width", "weights", "frozen_blocks", "strides", "head_width", "head_depth"),
-            *("center_radius", "stride"),
+            *("architecture", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides", "head_width"),
+            *("head_depth", "center_radius", "stride"),
         ),
     ),
     (

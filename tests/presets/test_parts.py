@@ -102,8 +102,8 @@ def test_boxes_assign_gives_each_point_the_smallest_box_around_it():
 
 
 def test_nets_build_gives_resnets_torchvisions_keys_and_sizes():
-    small = nets.build("resnet18", classes=1000, channels=3, width=0)
-    large = nets.build("resnet50", classes=1000, channels=3, width=0)
+    of = {"classes": 1000, "channels": 3, "net_width": 0, "width": 224, "height": 224}
+    small, large = nets.build("resnet18", **of), nets.build("resnet50", **of)
 
     assert sum(p.numel() for p in small.parameters()) == 11_689_512
     assert sum(p.numel() for p in large.parameters()) == 25_557_032

@@ -11,14 +11,12 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import data, export, image_cache, nets, phases
+from . import data, export, image_cache, lite0, nets, phases
 from .classify_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
 
-SMALL = 64  # pictures up to this size are taken as they are
-LARGE = {"resnet9": 64, "resnet18": 224, "resnet50": 224}  # what larger ones are brought to
 STATISTICS_ROWS = 2000  # pictures that mean and spread are measured on
 ERASED = (0.15, 0.4)  # side of a blanked patch as a share of the picture's
 
@@ -42,17 +40,19 @@ class Classification:
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.facts: dict[str, Any] = {}
-        self.params, self.device = params, ranks.device
+        self.device = ranks.device
         self.version = data.read(run.dataset_dir)
         index = self.version.class_index
         rows = [row for row, image in enumerate(self.version.images) if image.label in index]
         self.learn, self.score, scored = data.split(
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
+        self.recipe = nets.RECIPES[params["architecture"]]
+        self.width, self.height = self._size(params)
+        self.params = params = self._settled(params)
         self.rows, self.rows_scored = len(self.learn), len(self.score) * (0.7 if params["flip_tta"] else 0.35)
         self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
-        self.width, self.height = self._size()
-        self.channels = image_cache.channels_of(self.version)
+        self.channels = 3 if params["architecture"] == "lite0" else image_cache.channels_of(self.version)
         with phases.packing(run, params, ranks):
             self.image_cache = image_cache.open_or_make(
                 self.version,
@@ -64,24 +64,41 @@ class Classification:
             )
         self.mean, self.std = self._statistics()
         torch.manual_seed(params["seed"])
-        self.model = nets.build(
-            params["architecture"], classes=len(index), channels=self.channels, width=params["net_width"]
+        net = nets.build(
+            params["architecture"],
+            classes=len(index),
+            channels=self.channels,
+            net_width=params["net_width"],
+            width=self.width,
+            height=self.height,
         )
+        net.freeze(params["frozen_stages"])
+        self.model: nn.Module = net
         if params["weights"]:
             self._load_weights(Path(params["weights"]))
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
 
-    def _size(self) -> tuple[int, int]:
+    def _size(self, params: dict[str, Any]) -> tuple[int, int]:
         images = [self.version.images[row] for row in self.learn]
         usual = round(median(max(image.width, image.height) for image in images))
-        side = max(8, usual) if usual <= SMALL else LARGE[self.params["architecture"]]
-        width, height = self.params["width"], self.params["height"]
-        return width or height or side, height or width or side
+        side = max(nets.SMALLEST, usual) if usual <= nets.SMALL else self.recipe.side
+        width, height = params["width"], params["height"]
+        width, height = width or height or side, height or width or side
+        if min(width, height) < nets.SMALLEST:
+            raise Refused(f"{width}×{height} pixels are too few: choose {nets.SMALLEST} at least for width and height.")
+        return width, height
+
+    def _settled(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters with what suits the network where nobody chose."""
+        batch = self.recipe.batch[max(self.width, self.height) > nets.SMALL]
+        return {**params, "lr": params["lr"] or self.recipe.lr, "batch_size": params["batch_size"] or batch}
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
-        """Mean and spread of each channel, 0..255, over a fixed sample of the images to learn from."""
+        """Mean and spread of each channel, 0..255, over a fixed sample of the images to learn from, or as pretrained."""
+        if self.params["architecture"] == "lite0":
+            return torch.full((3,), lite0.MEAN), torch.full((3,), lite0.STD)
         stride = max(1, self.rows // STATISTICS_ROWS)
         pixels = torch.from_numpy(self.image_cache.rows(self.learn[::stride])).double()
         return pixels.mean((0, 1, 2)).float(), pixels.std((0, 1, 2)).clamp(min=1.0).float()
@@ -102,8 +119,10 @@ class Classification:
     # Learning -----------------------------------------------------------------------------------------------
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """SGD with Nesterov momentum."""
+        """SGD with Nesterov momentum, or AdamW, as suits the network."""
         params = self.params
+        if self.recipe.optimizer == "adamw":
+            return lite0.optimizer(self.model, params, pretrained=getattr(self.model, "pretrained", False))
         decay = params["weight_decay"]
         return torch.optim.SGD(
             self.model.parameters(), lr=params["lr"], momentum=0.9, weight_decay=decay, nesterov=True
@@ -207,7 +226,8 @@ def main() -> int:
     params = CARD.read(run.params())
     ranks = join()
     try:
-        return Trainer(Classification(run, params, ranks), run, params, ranks).train()
+        task = Classification(run, params, ranks)
+        return Trainer(task, run, task.params, ranks).train()
     finally:
         ranks.leave()
 

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from .preset import Param, Preset, common
 
+_CHOSEN = {
+    param.name: param
+    for param in (
+        Param("batch_size", "int", 0, "Images per optimizer step, over all devices together. 0: what suits the network "
+              "and the size of the images.", "images", 0, 65536),
+        Param("lr", "float", 0.0, "Highest learning rate, per optimizer step. 0: what suits the network.", "", 0, 10),
+    )
+}  # fmt: skip
+
 CARD = Preset(
     name="classify",
     task="classification",
@@ -11,14 +20,23 @@ CARD = Preset(
     purpose="Says which of several classes an image belongs to. Needs a class for each image.",
     architectures={
         "resnet9": "ResNet-9, fast, for small images",
+        "lite0": "EfficientNet-Lite0 with ImageNet weights where their package is installed: for photographs, also few",
+        "lenet5": "LeNet-5 with batch norm: digits within a minute",
         "resnet18": "ResNet-18 with torchvision's weight names",
         "resnet50": "ResNet-50 with torchvision's weight names",
+        "googlenet_bn": "GoogLeNet (Inception v1) with batch norm",
+        "vit": "A small vision transformer: for many images",
     },
     parameters=(
         Param("architecture", "str", "resnet9", "The network; the larger ones want a GPU.", "",
-              choices=("resnet9", "resnet18", "resnet50")),
-        *common(batch=256, rate=0.2, decay=5e-4, ema=0.99, warmup=0.2, anneal="linear"),
+              choices=("resnet9", "lite0", "lenet5", "resnet18", "resnet50", "googlenet_bn", "vit")),
+        *(_CHOSEN.get(param.name, param)
+          for param in common(batch=0, rate=0.0, decay=5e-4, ema=0.99, warmup=0.2, anneal="linear")),
         Param("net_width", "int", 24, "Channels of ResNet-9's first layer.", "", 4, 256),
+        Param("backbone_lr", "float", 0.3, "Learning rate of the pretrained layers as a share of lr.", "", 0, 1,
+              advanced=True),
+        Param("frozen_stages", "int", 0, "So many first stages of the network keep their weights; the last layer "
+              "always learns.", "", 0, 16, advanced=True),
         Param("label_smoothing", "float", 0.1, "Share of certainty taken from the right class.", "", 0, 0.9,
               advanced=True),
         Param("shift", "float", 0.07, "Training images are moved by up to this share of their size.", "", 0, 0.5,
@@ -31,6 +49,6 @@ CARD = Preset(
               "shape are left out.", advanced=True),
     ),
     expected=(),
-    size="ResNet-9: 2 million weights; ResNet-18: 11 million; ResNet-50: 24 million",
+    size="Millions of weights: LeNet-5 0.06, ResNet-9 0.9, ViT 2.7, Lite0 3.4, GoogLeNet 6, ResNet-18 11, ResNet-50 24",
     reference_time="10 minutes for 60,000 images of 28×28 on 2 CPU cores",
 )  # fmt: skip

