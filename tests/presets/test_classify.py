@@ -17,7 +17,7 @@ from training.presets.run import Refused, Run
 
 ALONE = Ranks(0, 1, torch.device("cpu"))
 STEPS = {"budget_minutes": 0, "show_steps": True, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 16}
-RATES = {"lite0": 1e-3, "vit": 3e-4}
+RATES = {"lite0": 3e-4, "vit": 1e-4, "resnet18": 3e-3, "resnet50": 3e-3}  # that need no warm-up
 SMALL = {**STEPS, "net_width": 4, "flip_tta": False}
 
 
@@ -105,8 +105,8 @@ def test_classify_preset_refuses_an_input_that_is_too_small(shades, tmp_path):
 
 @pytest.mark.parametrize("architecture", nets.RECIPES)
 def test_classify_preset_loss_goes_down_on_a_batch_it_sees_again(shades, tmp_path, architecture):
-    one = task(shades, tmp_path / "cache", architecture=architecture, lr=RATES.get(architecture, 0.05), backbone_lr=1.0)
-    batch, draws = one.load(list(range(8))), one.draw(torch.Generator().manual_seed(0), 8)
+    one = task(shades, tmp_path / "cache", architecture=architecture, lr=RATES.get(architecture, 0.01), backbone_lr=1.0)
+    batch, draws = one.load(list(range(16))), one.draw(torch.Generator().manual_seed(0), 16)
     optimizer = one.optimizer()
     one.model.train()
     losses = []

@@ -96,7 +96,7 @@ class Classification:
         return {**params, "lr": params["lr"] or self.recipe.lr, "batch_size": params["batch_size"] or batch}
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
-        """Mean and spread of each channel, 0..255, over a fixed sample of the images to learn from, or as pretrained."""
+        """Mean and spread of each channel, 0..255, over a fixed sample of what is learned from, or as pretrained."""
         if self.params["architecture"] == "lite0":
             return torch.full((3,), lite0.MEAN), torch.full((3,), lite0.STD)
         stride = max(1, self.rows // STATISTICS_ROWS)
