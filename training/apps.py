@@ -8,7 +8,7 @@ class TrainingConfig(AppConfig):
     verbose_name = _("Training")
 
     def ready(self) -> None:
-        from accounts import ownership
+        from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform.lib import messages
         from datasets import usage as dataset_usage
@@ -38,6 +38,16 @@ class TrainingConfig(AppConfig):
         )
         messages.register_texts(texts)
         register_messages()
+        sharing.register(
+            sharing.Shareable(
+                "parameters",
+                _("Parameter set"),
+                ParameterSet,
+                (sharing.VIEW, sharing.USE, sharing.MANAGE),
+                needs=Action.TRAINING_SUBMIT,
+                url=lambda row: reverse("training:params-detail", args=[row.pk]),
+            )
+        )
         ownership.register(
             ownership.Owned("parameter_sets", _("Parameter sets"), ParameterSet),
             ownership.Owned("code", _("Uploaded code"), CodeSnapshot, named=False),

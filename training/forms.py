@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -10,11 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
+from aiplatform.lib import ids
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.code_fields import CodeFields
 from training.input_fields import InputFields
-from training.models import ParameterSet
+from training.models import ParameterSet, ParameterSetVersion
 from training.pairs import read_pairs
 from training.param_fields import ParamFields
 from training.presets.catalog import PRESETS
@@ -139,6 +140,9 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             "0: presets start one per card, own code one. More are started by torchrun, which tells each its RANK."
         ),
     )
+    set_version = forms.ModelChoiceField(
+        ParameterSetVersion.objects.none(), required=False, widget=forms.HiddenInput
+    )  # what the parameters were begun from
     extra = forms.CharField(
         label=gettext_lazy("Additional parameters"),
         max_length=1000,
@@ -156,6 +160,8 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         self.fields["version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["datasets"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
+        sets = ParameterSet.objects.usable_by(user)
+        self.fields["set_version"].queryset = ParameterSetVersion.objects.filter(parameter_set__in=sets)  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         self.offer_snapshots()
         self.add_params(self.presets(), given or {})
@@ -201,9 +207,21 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         fields = {name: data[name] for name in names} | {"following": self.following()} | self.resources()
         if preset:
             fields.pop("root_inside", None)  # its box is for own code alone, and not shown
-            return fields | {"preset": preset.name, "params": self.params_of(preset)}
+            return fields | {"preset": preset.name, "params": self.params_of(preset), "set_version": self._set(preset)}
         own = {name: data[name] for name in OWN_FIELDS} | {"datasets": list(data["datasets"])}
         return fields | own | {"preset": "", "params": data["pairs"], "code": data["snapshot"]}
+
+    def _set(self, preset: Preset) -> ParameterSetVersion | None:
+        """The parameter set that was begun from, unless another preset was chosen since."""
+        begun: ParameterSetVersion | None = self.cleaned_data.get("set_version")
+        return begun if begun and begun.parameter_set.preset == preset.name else None
+
+    def begun_from(self) -> ParameterSetVersion | None:
+        """The parameter set that the page says it was begun from."""
+        number = ids.number(str(self["set_version"].value() or ""))
+        rows = self.fields["set_version"].queryset.select_related("parameter_set")  # type: ignore[attr-defined]  # a choice among rows, declared above
+        found: ParameterSetVersion | None = rows.filter(pk=number).first() if number else None
+        return found
 
     @property
     def setting_is_wrong(self) -> bool:
@@ -268,11 +286,15 @@ class ParameterSetForm(ParamFields, forms.Form):
         validators=[TITLE],
     )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=200, required=False)
+    visibility = forms.ChoiceField(
+        label=gettext_lazy("Visible to"), choices=ParameterSet.Visibility, initial=ParameterSet.Visibility.PRIVATE
+    )
 
-    def __init__(self, *args: Any, preset: Preset, existing: ParameterSet | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, preset: Preset, params: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        """`params` are what the fields begin with, in place of the preset's defaults."""
         super().__init__(*args, **kwargs)
         self.preset = preset
-        self.add_params([preset], {preset.name: existing.params if existing else {}})
+        self.add_params([preset], {preset.name: dict(params or {})})
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

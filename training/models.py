@@ -13,10 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from training.querysets import TrainingJobQuerySet
+from training.querysets import ParameterSetQuerySet, TrainingJobQuerySet
 from workers.models import Job
-
-#: Names of trainings and parameter sets; also in file names and on command lines.
 
 
 class CodeSnapshot(models.Model):
@@ -118,19 +116,55 @@ class TrainingInput(models.Model):
 class ParameterSet(models.Model):
     """Parameters of a preset under a name, to start trainings from."""
 
+    class Visibility(models.TextChoices):
+        PRIVATE = "private", _("Private")
+        GROUP = "group", _("My groups")
+        PUBLIC = "public", _("Public")
+
     name = models.CharField(_("name"), max_length=50, validators=[TITLE])
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="parameter_sets")
     description = models.CharField(_("description"), max_length=200, blank=True)
+    visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     preset = models.CharField(_("preset"), max_length=30)
-    params = models.JSONField(_("parameters"), default=dict)  # only what differs from the preset's defaults
+    params = models.JSONField(_("parameters"), default=dict)  # of its newest version: what differs from the defaults
+    number = models.PositiveIntegerField(default=1)  # of its newest version
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = ParameterSetQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]
         constraints = [models.UniqueConstraint(fields=["owner", "name"], name="parameter_set_name_once_per_owner")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ParameterSetVersion(models.Model):
+    """What a parameter set said at one time; never changed afterwards."""
+
+    parameter_set = models.ForeignKey(ParameterSet, models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    params = models.JSONField(default=dict)  # only what differs from the preset's defaults
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    made_at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["parameter_set", "-number"]
+        constraints = [models.UniqueConstraint(fields=["parameter_set", "number"], name="parameter_set_version_once")]
+
+    def __str__(self) -> str:
+        return f"{self.parameter_set} v{self.number}"
+
+
+class ParameterSetUse(models.Model):
+    """The parameter set that a training was begun from."""
+
+    training = models.OneToOneField(TrainingJob, models.CASCADE, primary_key=True, related_name="set_use")
+    version = models.ForeignKey(ParameterSetVersion, models.SET_NULL, null=True, related_name="uses")
+    name = models.CharField(max_length=70)  # "gentle v2", also after the set is gone
+    params = models.JSONField(default=dict)  # what the version said, to see what was changed for this training
 
     def __str__(self) -> str:
         return self.name

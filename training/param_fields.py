@@ -48,6 +48,17 @@ def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [group for group in grouped if group["fields"]]
 
 
+def typed(preset: Preset, data: Mapping[str, str]) -> dict[str, Any]:
+    """What was typed into a preset's fields of another form, right or wrong, to begin a form with."""
+    return {
+        param.name: f"{preset.name}__{param.name}" in data
+        if param.kind == "bool"
+        else data[f"{preset.name}__{param.name}"]
+        for param in preset.parameters
+        if param.kind == "bool" or f"{preset.name}__{param.name}" in data
+    }
+
+
 class ParamFields:
     """Adds a field per parameter of each preset, named `<preset>__<parameter>`."""
 

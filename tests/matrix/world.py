@@ -222,9 +222,9 @@ def _export(task: Any, owner: User) -> Any:
 
 
 def _params(owner: User, trained: Any) -> Any:
-    from training.models import ParameterSet
+    from training.services import parameter_sets
 
-    return ParameterSet.objects.create(owner=owner, name="mine", preset="detect", params=trained.params)
+    return parameter_sets.save(user=owner, name="mine", preset="detect", params=trained.params)
 
 
 def _image(owner: User) -> int:

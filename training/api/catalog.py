@@ -6,20 +6,20 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import search
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
-from training.api.serializers import ParameterSetIn, ParameterSetOut, PresetOut
+from training.api.serializers import ParameterSetIn, ParameterSetOut, ParameterSetVersionOut, PresetOut
 from training.models import ParameterSet
 from training.presets.catalog import PRESETS
-from training.services import parameters
+from training.services import parameter_sets, parameters
 
 
 class PresetViewSet(PlatformViewSet):
@@ -47,6 +47,7 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
         "create": Action.TRAINING_SUBMIT,
         "update": Action.TRAINING_SUBMIT,
         "destroy": Action.TRAINING_SUBMIT,
+        "versions": Action.TRAINING_VIEW,
     }
     asks = {"list": ("search",)}
     serializer_class = ParameterSetOut
@@ -56,17 +57,24 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
         if self.action in ("update", "destroy"):
             return rows.editable_by(self.request.user)
         visible = rows.visible_to(self.request.user).select_related("owner")
-        return search.having(visible, self.request.query_params.get("search", ""), "name")
+        return visible.named_like(self.request.query_params.get("search", "")[:100])
 
     @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        given = sent(ParameterSetIn(data=request.data), parameters.check_name, user=request.user)
-        return Response(ParameterSetOut(parameters.save(user=request.user, **given)).data, status=201)
+        given = sent(ParameterSetIn(data=request.data), parameter_sets.check_name, user=request.user)
+        return Response(ParameterSetOut(parameter_sets.save(user=request.user, **given)).data, status=201)
 
     @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
-        existing = self.get_object()
-        mine = {"user": request.user, "existing": existing}
-        saved = parameters.save(**sent(ParameterSetIn(data=request.data), parameters.check_name, **mine), **mine)
-        return Response(ParameterSetOut(saved).data)
+        """Change a set; parameters that differ become a new version."""
+        mine = {"user": request.user, "existing": self.get_object()}
+        given = sent(ParameterSetIn(data=request.data), parameter_sets.check_name, **mine)
+        return Response(ParameterSetOut(parameter_sets.save(**given, **mine)).data)
+
+    @extend_schema(responses=ParameterSetVersionOut(many=True))
+    @action(detail=True, pagination_class=None)
+    def versions(self, request: ApiRequest, pk: str) -> Response:
+        """What it said at each time, the newest first."""
+        rows = self.get_object().versions.select_related("made_by")
+        return Response(ParameterSetVersionOut(rows, many=True).data)

@@ -13,7 +13,7 @@ from aiplatform.lib.secret_names import hidden, hushed
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.api.inputs import PLACES, InputsIn
-from training.models import ParameterSet, TrainingJob
+from training.models import ParameterSet, ParameterSetVersion, TrainingJob
 from training.programs import script
 from training.programs.launchers import Launcher
 from training.services import snippets, steering
@@ -67,17 +67,27 @@ class TrainingIn(OwnCodeIn):
     """A training of a preset, or with own code."""
 
     preset = serializers.CharField(max_length=30, default="", allow_blank=True)
-    parameter_set = VisibleField(ParameterSet, required=False, allow_null=True, default=None)
+    parameter_set = VisibleField(ParameterSet, to_use=True, required=False, allow_null=True, default=None)
+    parameter_set_version = serializers.IntegerField(
+        min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
+    )
     parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        chosen = attrs.pop("parameter_set")
+        chosen, number = attrs.pop("parameter_set"), attrs.pop("parameter_set_version")
+        if number and not chosen:
+            raise serializers.ValidationError({"parameter_set": [_("Name the set whose version is meant.")]})
         if chosen:
             if attrs["preset"] not in ("", chosen.preset):
                 raise serializers.ValidationError({"parameter_set": [_("This set is for another preset.")]})
             attrs["preset"] = chosen.preset
-            attrs["params"] = {**chosen.params, **attrs["params"]}
+            version = chosen.versions.filter(number=number or chosen.number).first()
+            if version is None:
+                said = _("%(name)s has no version %(number)s.") % {"name": chosen.name, "number": number}
+                raise serializers.ValidationError({"parameter_set_version": [said]})
+            attrs["params"] = {**version.params, **attrs["params"]}
+            attrs["set_version"] = version
         own = next((name for name in ("code", *PLACES, "command") if attrs.get(name)), "")
         if attrs["preset"] and own:
             raise serializers.ValidationError({own: [_("Give either a preset or own code.")]})
@@ -136,6 +146,9 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
         help_text='Further data of own code: [{"id", "name"}]; the id is null where it was deleted.'
     )
     image = serializers.SerializerMethodField(help_text='{"id", "name"}; the id is null where it was deleted.')
+    parameter_set = serializers.SerializerMethodField(
+        help_text='What it was begun from: {"id", "number", "name"}; id and number are null where it was deleted.'
+    )
     url = serializers.SerializerMethodField()
 
     class Meta:
@@ -144,7 +157,7 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
             "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
             "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "attempt", "preset", "params", "extra",
             "code", "start_file", "arguments", "command", "worker_command", "launcher", "image", "variables",
-            "secrets", "output_path", "version", "dataset", "eval_version", "datasets", "cluster",
+            "secrets", "output_path", "parameter_set", "version", "dataset", "eval_version", "datasets", "cluster",
             "cluster_name", "nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority",
             "preemptible", "root_inside", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at",
             "url",
@@ -168,6 +181,14 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
 
     def get_datasets(self, training: TrainingJob) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in training.inputs.all()]
+
+    def get_parameter_set(self, training: TrainingJob) -> dict[str, Any] | None:
+        use = getattr(training, "set_use", None)
+        if use is None:
+            return None
+        version = use.version
+        known = {"id": version.parameter_set_id, "number": version.number} if version else {"id": None, "number": None}
+        return known | {"name": use.name}
 
     def get_image(self, training: TrainingJob) -> dict[str, Any] | None:
         use = getattr(training.job, "image_use", None)
@@ -212,15 +233,31 @@ class ParameterSetIn(StrictSerializer):
     name = serializers.CharField(max_length=50, validators=[TITLE])
     preset = serializers.CharField(max_length=30)
     description = serializers.CharField(max_length=200, default="", allow_blank=True)
+    visibility = serializers.ChoiceField(
+        choices=ParameterSet.Visibility.choices, required=False, help_text="private when left out of a new set."
+    )
     params = serializers.DictField(default=dict)
 
 
 class ParameterSetOut(OutMixin, serializers.ModelSerializer):
     owner = serializers.CharField(source="owner.username")
+    version = serializers.IntegerField(source="number", help_text="The number of its newest version.")
 
     class Meta:
         model = ParameterSet
-        fields = ["id", "name", "owner", "description", "preset", "params", "created_at", "updated_at"]
+        fields = [
+            "id", "name", "owner", "description", "visibility", "preset", "version", "params", "created_at",
+            "updated_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class ParameterSetVersionOut(OutMixin, serializers.ModelSerializer):
+    made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True)
+
+    class Meta:
+        model = ParameterSetVersion
+        fields = ["number", "params", "made_by", "made_at"]
         read_only_fields = fields
 
 

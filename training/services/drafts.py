@@ -16,7 +16,7 @@ from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from training.models import CodeSnapshot, TrainingJob
+from training.models import CodeSnapshot, ParameterSetVersion, TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.services import additional, data_checks, own_code, parameters
@@ -48,6 +48,7 @@ class TrainingRequest:
         cluster: None takes the person's current one.
         preset: "" with no code takes the preset made for the data's labels.
         params: overrides of the preset's defaults, or all parameters of own code.
+        set_version: the parameter set that `params` were begun from; a note, it changes none of them.
         eval_version: a second dataset for own code; presets score on a split of the first.
         code, start_file: own code, where no preset is named.
         command: a line or a script for bash, in place of a start file; it needs no code.
@@ -76,6 +77,7 @@ class TrainingRequest:
     description: str = ""
     preset: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
+    set_version: ParameterSetVersion | None = None
     code: CodeSnapshot | None = None
     start_file: str = ""
     command: str = ""

@@ -13,7 +13,7 @@ from datasets.models import DatasetVersion
 from training import run_inputs
 from training.models import TrainingInput, TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import additional, checkpoints, data_use, drafts, own_code, parameters
+from training.services import additional, checkpoints, data_use, drafts, own_code, parameter_sets, parameters
 from training.services.drafts import TrainingRequest
 from workers.images.services import uses
 from workers.jobs import actions, resource_request, submission
@@ -45,6 +45,7 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
         )  # fmt: skip
         training.save()
         uses.attach(training.job, request.image)
+        parameter_sets.record_use(training, request.set_version)
         TrainingInput.objects.bulk_create(
             TrainingInput(training=training, name=str(version)[:60], version=version) for version in request.datasets
         )

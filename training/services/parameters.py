@@ -1,4 +1,4 @@
-"""Parameters of presets: read, checked, saved under a name."""
+"""Parameters of presets: read and checked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from accounts.models import User
-from aiplatform.lib.errors import DomainError, NameTaken, Refusals
-from training.models import ParameterSet
+from aiplatform.lib.errors import DomainError, Refusals
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.presets.run import Refused
@@ -150,49 +147,3 @@ def plain_pairs(given: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, int) and abs(value) > 2**63:
             raise BadParameter(_("%(name)s is too large a number.") % {"name": name})
     return dict(given)
-
-
-def save(
-    *,
-    user: User,
-    name: str,
-    preset: str,
-    params: Mapping[str, Any],
-    description: str = "",
-    existing: ParameterSet | None = None,
-) -> ParameterSet:
-    """Keep parameters under a name, or change an existing set.
-
-    Args:
-        params: overrides of the preset's defaults; values equal to a default are not kept.
-
-    Raises:
-        UnknownPreset, BadParameter: see `read`.
-        NameTaken: another set of yours has this name.
-    """
-    row = existing or ParameterSet(owner=user)
-    found = Refusals()
-    with found:
-        chosen = preset_named(preset)
-        kept = changed(chosen, read(chosen, params))
-    with found:
-        check_name(user, name, existing=row)
-    found.end()
-    row.name, row.preset, row.params, row.description = name, preset, kept, description
-    try:
-        with transaction.atomic():
-            row.save()
-    except IntegrityError:
-        raise _taken() from None
-    return row
-
-
-def check_name(user: User, name: str = "", *, existing: ParameterSet | None = None) -> None:
-    """Refuse a name that another parameter set of the person has."""
-    others = ParameterSet.objects.filter(owner=user, name=name)
-    if (others.exclude(pk=existing.pk) if existing else others).exists():
-        raise _taken()
-
-
-def _taken() -> NameTaken:
-    return NameTaken(_("A parameter set of yours has this name. Choose another."))

@@ -18,11 +18,11 @@ from aiplatform.lib.secret_names import hidden, hushed
 from aiplatform.lib.zips import send_zip
 from training import publishers
 from training.forms import RestoreForm
-from training.models import TrainingJob
+from training.models import ParameterSet, TrainingJob
 from training.orders import ORDERING
 from training.presets.catalog import PRESETS
 from training.programs import layout, program
-from training.services import additional, checkpoints, jobs, parameters, results, snippets, steering
+from training.services import additional, checkpoints, jobs, parameter_sets, parameters, results, snippets, steering
 from workers.jobs import job_page, job_tabs
 from workers.kinds import Fact
 from workers.output import files as output_files
@@ -137,7 +137,19 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         extra=additional.written(training.extra),
         further=list(training.inputs.all()),
         facts=_program_facts(training),
+        set_use=_set_use(request, training),
     )
+
+
+def _set_use(request: SignedInRequest, training: TrainingJob) -> dict[str, Any] | None:
+    """The parameter set that it was begun from, and whether the reader may see that."""
+    use = getattr(training, "set_use", None)
+    if use is None:
+        return None
+    number = use.version and use.version.parameter_set_id
+    seen = bool(number) and ParameterSet.objects.visible_to(request.user).filter(pk=number).exists()
+    changed = parameter_sets.is_changed(training, use)
+    return {"name": use.name, "version": use.version, "seen": seen, "changed": changed}
 
 
 def _program_facts(training: TrainingJob) -> list[Fact]:

@@ -20,7 +20,7 @@ from training.input_fields import written_variables
 from training.models import ParameterSet, TrainingJob
 from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
-from training.services import additional, drafts, jobs
+from training.services import additional, drafts, jobs, parameter_sets
 from training.task_kinds import preset_for
 from workers.images import forms as image_forms
 from workers.jobs.forms import following
@@ -31,7 +31,7 @@ from workers.scheduling import preview
 
 @needs(Action.TRAINING_SUBMIT)
 def job_submit(request: SignedInRequest) -> HttpResponse:
-    """GET may begin from `?preset=`, `?set=`, `?clone=` or `?version=`."""
+    """GET may begin from `?preset=`, `?set=` (and `?set_version=`), `?clone=` or `?version=`."""
     initial, given, pattern = _beginning(request)
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if form.is_bound:
@@ -43,6 +43,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
                 return redirect("training:job-detail", training.pk)
         else:
             look_further(form, drafts.check_parts)
+    begun_from = form.begun_from()
     context = {
         "form": form,
         "groups": form.groups(),
@@ -50,6 +51,10 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "switches": additional.known(),
         "chosen": form["preset"].value(),
         "own": OWN,
+        "sets": ParameterSet.objects.usable_by(request.user).filter(preset__in=PRESETS).select_related("owner")[:200],
+        "begun_from": begun_from,
+        "differences": begun_from
+        and parameter_sets.differences(PRESETS.get(begun_from.parameter_set.preset), begun_from.params),
         "has_data": _has_annotated(request.user),
         "any_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]  # a choice among rows, declared above
     }
@@ -87,8 +92,10 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
     if query.get("preset") in PRESETS or query.get("preset") == OWN:
         initial["preset"] = query["preset"]
     if number := ids.number(query.get("set", "")):
-        chosen = get_object_or_404(ParameterSet.objects.visible_to(request.user), pk=number)
-        return initial | {"preset": chosen.preset}, {chosen.preset: chosen.params}, chosen
+        rows = ParameterSet.objects.visible_to(request.user).usable_by(request.user)
+        chosen = get_object_or_404(rows, pk=number, preset__in=PRESETS)
+        begun = parameter_sets.version_of(chosen, ids.number(query.get("set_version", "")))
+        return initial | {"preset": chosen.preset, "set_version": begun.pk}, {chosen.preset: begun.params}, begun
     if number := ids.number(query.get("clone", "")):
         parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=number)
         given = request_secrets.as_known_to(request.user, parent.job, jobs.as_request(parent))
@@ -120,6 +127,7 @@ def _of_clone(parent: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
             "datasets": [version.pk for version in request["datasets"]],
             "variables": written_variables(request["variables"]),
             "secrets": "".join(f"{name}=\n" for name in parent.secret_names),
+            "set_version": getattr(parent, "set_use", None) and parent.set_use.version_id,
         }
         | following.initial_of(parent.job)
     )

@@ -28,6 +28,7 @@ from aiplatform.cli.client.commands import (
     more_time,
     nodes,
     operations,
+    params,
     people,
     ports,
     queue,
@@ -41,8 +42,9 @@ from aiplatform.cli.client.commands import (
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, files, datasets, annotation, training, running, templates, images, models, services, queue, following,
-    environments, nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
+    account, files, datasets, annotation, training, params, running, templates, images, models, services, queue,
+    following, environments, nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people, operations,
+    alarms,
 )  # fmt: skip
 
 EPILOG = """\

@@ -40,7 +40,7 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--arguments", default="", help="own code: words after the start file")
     verb.add_argument("--writes-checkpoints", action="store_true", help="own code: it can go on from them")
     verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
-    verb.add_argument("--params", metavar="SET", help="id of a saved parameter set to begin with")
+    verb.add_argument("--params", metavar="NAME[:VERSION]", help="a saved parameter set to begin with")
     verb.add_argument("--extra", default="", help="additional parameters, e.g. '-gpu:0,1 -keep:100'")
     verb.add_argument("--output-path", default="", help="folder for results, beneath the job's own")
     following.options(verb)
@@ -84,10 +84,10 @@ def submit(args: argparse.Namespace) -> int | None:
         raise ClientError("A preset needs --data with what it learns from.", USAGE)
     fields: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
     fields |= resources.fields(args) | following.fields(args)
+    fields |= _set(args) if args.params else {}
     fields |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
     optional = {
         "preset": args.preset,
-        "parameter_set": args.params,
         "code": args.snapshot,
         "start_file": args.start,
         "command": command,
@@ -128,6 +128,15 @@ def submit(args: argparse.Namespace) -> int | None:
     if args.json:
         output.as_json(made)
     return None
+
+
+def _set(args: argparse.Namespace) -> dict[str, Any]:
+    """The parameter set of `--params NAME[:VERSION]`."""
+    name, _, number = args.params.rpartition(":") if args.params.rpartition(":")[2].isdigit() else (args.params, "", "")
+    if not name:  # an id alone
+        return {"parameter_set": int(number)}
+    chosen = {"parameter_set": lookup.parameter_set(args.client, name)}
+    return chosen | ({"parameter_set_version": int(number)} if number else {})
 
 
 def send_code(args: argparse.Namespace, code: Path) -> str:

@@ -1,4 +1,4 @@
-"""`aip train`, `aip params`: submit, watch and control trainings, download their results."""
+"""`aip train`: submit, watch and control trainings, download their results."""
 
 from __future__ import annotations
 
@@ -77,14 +77,6 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("path", nargs="?", help="path from `aip train files`; everything when left out")
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
     train.verb("presets", presets, "List the presets.")
-    params = Noun(nouns, parent, "params", "Saved parameter sets.")
-    paging(params.verb("list", params_list, "List parameter sets."))
-    verb = params.verb("save", params_save, "Save parameters under a name.")
-    verb.add_argument("name")
-    verb.add_argument("--preset", required=True)
-    verb.add_argument("--description", default="")
-    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE")
-    params.verb("delete", params_delete, "Remove a parameter set.").add_argument("id")
 
 
 def _percent(value: object) -> str:
@@ -224,30 +216,3 @@ def presets(args: argparse.Namespace) -> None:
         ("time", "reference_time"),
     ]
     show_list(args, args.client.get("training/presets/"), columns)
-
-
-def params_list(args: argparse.Namespace) -> None:
-    columns: list[Column] = [
-        ("id", "id"),
-        ("name", "name"),
-        ("preset", "preset"),
-        ("parameters", "params"),
-        ("description", "description"),
-    ]
-    show_list(args, args.client.pages("training/params/", limit=args.limit), columns)
-
-
-def params_save(args: argparse.Namespace) -> None:
-    fields = {
-        "name": args.name,
-        "preset": args.preset,
-        "description": args.description,
-        "params": pairs(args.param),
-    }
-    made = args.client.post("training/params/", fields, once=True)
-    done(args, made, f"Saved as parameter set {made['id']}.")
-
-
-def params_delete(args: argparse.Namespace) -> None:
-    args.client.delete(f"training/params/{args.id}/")
-    done(args, {}, "The parameter set is removed.")
