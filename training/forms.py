@@ -22,6 +22,7 @@ from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.programs import script
 from training.programs.launchers import HELP, Launcher
+from training.services import parameter_sets
 from training.version_choice import VersionChoice, VersionChoices, VersionSelect
 from workers.images.fields import ImageChoice
 from workers.jobs.forms.following import FollowingFields
@@ -160,8 +161,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         self.fields["version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["datasets"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
-        sets = ParameterSet.objects.usable_by(user)
-        self.fields["set_version"].queryset = ParameterSetVersion.objects.filter(parameter_set__in=sets)  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["set_version"].queryset = parameter_sets.versions_for(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         self.offer_snapshots()
         self.add_params(self.presets(), given or {})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -109,6 +110,11 @@ def version_of(row: ParameterSet, number: int | None = None) -> ParameterSetVers
     if found is None:
         raise NotFound(_("%(name)s has no version %(number)s.") % {"name": row.name, "number": number})
     return found
+
+
+def versions_for(user: User) -> QuerySet[ParameterSetVersion]:
+    """Versions of the sets that this person may use."""
+    return ParameterSetVersion.objects.filter(parameter_set__in=ParameterSet.objects.usable_by(user))
 
 
 def record_use(training: TrainingJob, version: ParameterSetVersion | None) -> None:
