@@ -34,15 +34,15 @@ def draw(counts: dict[str, int], *, seed: int = 7, size: tuple[int, int] = SIZE)
 def _picture(rng: np.random.Generator, name: str, split: str, size: tuple[int, int]) -> Picture:
     image = _ground(rng, *size)
     pen = ImageDraw.Draw(image)
-    sides = sorted((float(rng.uniform(0.12, 0.4)) * min(size) for _ in range(int(rng.integers(2, 6)))), reverse=True)
     outlines = []
-    for side in sides:  # larger below smaller, as masks are drawn
+    for _shape in range(int(rng.integers(2, 6))):
+        side = float(rng.uniform(0.12, 0.4)) * min(size)
         kind = CLASSES[int(rng.integers(len(CLASSES)))]
         x, y = float(rng.uniform(side / 2, size[0] - side / 2)), float(rng.uniform(side / 2, size[1] - side / 2))
-        ring = _ring(kind, x, y, side / 2, float(rng.uniform(0, 2 * math.pi)))
-        colour = tuple(int(c) for c in rng.integers(0, 256, 3))
-        pen.polygon(ring, fill=colour)
-        outlines.append((kind, ring))
+        outlines.append((kind, _ring(kind, x, y, side / 2, float(rng.uniform(0, 2 * math.pi)))))
+    outlines.sort(key=lambda one: -_area_of_box(one[1]))  # larger boxes below smaller ones, as masks are drawn
+    for _kind, ring in outlines:
+        pen.polygon(ring, fill=tuple(int(c) for c in rng.integers(0, 256, 3)))
     grain = rng.normal(0, 8, (size[1], size[0], 1))
     pixels = np.asarray(image.filter(ImageFilter.GaussianBlur(0.6)), np.float32) + grain
     return Picture(name, split, Image.fromarray(pixels.clip(0, 255).astype(np.uint8)), outlines)
@@ -66,3 +66,8 @@ def _ring(kind: str, x: float, y: float, radius: float, turn: float) -> list[flo
         far = radius * (0.45 if kind == "star" and corner % 2 else 1.0)
         points += [x + far * math.cos(angle), y + far * math.sin(angle)]
     return points
+
+
+def _area_of_box(ring: list[float]) -> float:
+    """Of the box around a ring, which is how versions.write says the area of a shape."""
+    return (max(ring[::2]) - min(ring[::2])) * (max(ring[1::2]) - min(ring[1::2]))

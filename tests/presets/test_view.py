@@ -73,6 +73,14 @@ def test_view_of_few_images_stays_small_in_a_short_time():
     assert (seen.width, seen.height) == (320, 240)
 
 
+def test_view_grows_later_where_learning_from_a_pixel_takes_longer():
+    images, usual, params = [(640, 480)] * 290, [boxes(5, 80)] * 290, {**AUTO, "budget_minutes": 10}
+
+    fast, slow = (view.choose(images, usual, params, cores=2, px_per_core_s=px) for px in (590_000, 200_000))
+
+    assert (fast.width, slow.width) == (544, 320)
+
+
 def test_view_learned_from_windows_does_not_grow_with_the_time():
     images, small = [(1024, 768)] * 9, [boxes(5, 24)] * 9
 

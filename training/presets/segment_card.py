@@ -27,7 +27,7 @@ CARD = Preset(
               advanced=True),
         Param("stride", "str", "2", "Pixels of the input to one of the answer, along each side: 4 is faster, 2 "
               "follows outlines more closely. The U-Net answers at 2.", "", choices=("2", "4"), advanced=True),
-        Param("head_width", "int", 32, "Channels of the layers that put the backbone's maps together.", "", 16, 512,
+        Param("head_width", "int", 64, "Channels of the layers that put the backbone's maps together.", "", 16, 512,
               advanced=True),
         Param("net_width", "int", 16, "Channels of the U-Net's first layer.", "", 8, 128, advanced=True),
         Param("dice", "float", 1.0, "Weight of the overlap with each class, beside the cross-entropy of the pixels.",

@@ -18,7 +18,9 @@ STRIDES = (2, 4, 8, 16, 32)
 class Segmenter(nn.Module):
     """[N, 3, H, W] → logits [N, classes, H/s, W/s] at the finest stride s of the backbone's maps.
 
-    From the coarsest map to the finest: enlarge what is known so far, add what this map sees, smooth both.
+    From the coarsest map to the finest: enlarge what is known so far, add what this map sees, smooth both. Every map
+    answers, and the answers are added (Long, Shelhamer, Darrell: Fully Convolutional Networks, 2015): coarse maps see
+    whole objects and learn at once which class they are, fine ones learn to correct outlines.
     """
 
     def __init__(self, backbone: lite0.Lite0, classes: int, *, width: int) -> None:
@@ -34,15 +36,19 @@ class Segmenter(nn.Module):
             for before, own in zip(coarser, widths, strict=True)
         )
         self.smooth = nn.ModuleList(tower(own, 1) for own in widths)
-        self.what = nn.Conv2d(widths[0], classes, 1)
+        self.what = nn.ModuleList(nn.Conv2d(own, classes, 1) for own in widths)
 
     def forward(self, x: Tensor) -> Tensor:
         maps = self.backbone(x)
         known = self.smooth[-1](self.side[-1](maps[-1]))
+        logits = self.what[-1](known)
         for index in range(len(maps) - 2, -1, -1):
-            enlarged = F.interpolate(self.enter[index](known), size=maps[index].shape[-2:], mode="nearest")
-            known = self.smooth[index](enlarged + self.side[index](maps[index]))
-        return torch.as_tensor(self.what(known))
+            size = maps[index].shape[-2:]
+            finer = F.interpolate(self.enter[index](known), size=size, mode="nearest")
+            known = self.smooth[index](finer + self.side[index](maps[index]))
+            coarser = F.interpolate(logits, size=size, mode="bilinear", align_corners=False)
+            logits = coarser + self.what[index](known)
+        return torch.as_tensor(logits)
 
 
 class UNet(nn.Module):

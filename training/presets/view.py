@@ -26,7 +26,7 @@ WINDOW_PAYS = 0.6  # a window is no use if it is more than this share of the ima
 LARGE_OBJECT = 96.0  # where a quarter of the objects is larger, a coarser map helps
 EPOCHS = 11  # more than so many pay less than larger images do
 FEW_IMAGES = 180  # fewer count as so many: a model needs steps, however few images they are made of
-PX_PER_CORE_S = 590_000  # learned from in a second of one CPU core, as measured; only the order of magnitude matters
+PX_PER_CORE_S = 590_000  # the detector learns from in a second of one CPU core; only the order of magnitude matters
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ def of_training(
     params: Mapping[str, Any],
     *,
     cores: float,
+    px_per_core_s: float = PX_PER_CORE_S,
 ) -> View:
     """How images are seen: as by the training that is gone on with, else by the data and the time.
 
@@ -89,13 +90,14 @@ def of_training(
 
     Args:
         learn, boxes: rows to learn from, and the boxes of each.
+        px_per_core_s: pixels learned from in a second of one core.
     """
     sizes = [(version.images[row].width, version.images[row].height) for row in learn]
     checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
     if checkpoint:
         described = (checkpoints.meta(checkpoint) or {}).get("view")
         return choose(sizes, boxes, params, before=View.kept(described) if described else None)
-    return choose(sizes, boxes, params, cores=cores)
+    return choose(sizes, boxes, params, cores=cores, px_per_core_s=px_per_core_s)
 
 
 def choose(
@@ -104,6 +106,7 @@ def choose(
     params: Mapping[str, Any],
     *,
     cores: float = 0.0,
+    px_per_core_s: float = PX_PER_CORE_S,
     before: View | None = None,
 ) -> View:
     """Choose from the images to learn from: their sizes (width, height) and their boxes [K, 4] xyxy, in their pixels.
@@ -131,7 +134,8 @@ def choose(
     window = (width, height) if asked else _window(width, height, sides)
     if not asked and window == (width, height):
         seconds = 60 * params["budget_minutes"] * cores / max(len(images), FEW_IMAGES)
-        window = width, height = _size(max(_long_side(images, boxes), _affordable_side(images, shape, seconds)), shape)
+        affordable = _affordable_side(images, shape, seconds * px_per_core_s)
+        window = width, height = _size(max(_long_side(images, boxes), affordable), shape)
         sides = _scaled_sides(images, boxes, width, height, resize)
     sizes = np.sqrt(sides.prod(1))
     longest = float(np.quantile(sides.max(1), 0.75)) if len(sides) else 0.0
@@ -167,14 +171,14 @@ def _long_side(images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray]) -
     return min(max(LONG_SIDE, SMALL_OBJECT / max(small, 1e-6)), LONGEST_SIDE, usual)
 
 
-def _affordable_side(images: Sequence[tuple[int, int]], shape: float, core_s: float) -> float:
+def _affordable_side(images: Sequence[tuple[int, int]], shape: float, learned_px: float) -> float:
     """The long side of whole images that can each be learned from EPOCHS times.
 
     Args:
-        core_s: seconds of one core for each image.
+        learned_px: pixels of each image that can be learned from in all.
     """
     usual = median(max(size) for size in images)
-    return min(math.sqrt(core_s * PX_PER_CORE_S / EPOCHS * max(shape, 1 / shape)), usual, LONGEST_SIDE)
+    return min(math.sqrt(learned_px / EPOCHS * max(shape, 1 / shape)), usual, LONGEST_SIDE)
 
 
 def _size(side: float, shape: float) -> tuple[int, int]:
