@@ -48,6 +48,10 @@ LABELS: Mapping[str, Any] = {
     "erase": _("Blanked patches"),
     "iou_threshold": _("Overlap at which one box stays"),
     "score_threshold": _("Lowest score shown"),
+    "cell": _("Side of a cell"),
+    "bins": _("Directions of edges"),
+    "svm_cost": _("Cost of an error"),
+    "iterations": _("Iterations"),
     "flip_tta": _("Mean with the mirror image"),
     "amp": _("Half precision"),
     "compile": _("Compilation"),
@@ -57,20 +61,20 @@ LABELS: Mapping[str, Any] = {
 
 #: Groups in the order of the form. What no group names stands in the last.
 GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (_("How long"), ("budget_minutes", "epochs", "steps", "checkpoint_minutes", "eval_share")),
+    (_("How long"), ("budget_minutes", "epochs", "steps", "iterations", "checkpoint_minutes", "eval_share")),
     (_("Data"), ("train_splits", "eval_split", "width", "height", "resize", "boxes")),
     (
         _("Network"),
         (
             *("architecture", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides", "head_width"),
-            *("head_depth", "center_radius", "stride"),
+            *("head_depth", "center_radius", "stride", "cell", "bins"),
         ),
     ),
     (
         _("How it learns"),
         (
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
-            *("dice", "seed"),
+            *("dice", "svm_cost", "seed"),
         ),
     ),
     (_("Variation of the images"), ("flip", "vertical_flip", "scale_jitter", "light_jitter", "shift", "erase")),

@@ -1,0 +1,90 @@
+"""Histograms of oriented gradients as layers: Dalal and Triggs 2005, with unsigned directions and L2-Hys blocks."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+BLOCK = 2  # cells along each side of a block
+CLIPPED = 0.2  # no value of a block counts for more
+TINY = 1e-6
+
+
+class Hog(nn.Module):
+    """Images [N, C, H, W] of 0..1 → features [N, bins · 4, H/cell - 1, W/cell - 1], one column for each block of cells.
+
+    Args:
+        cell: side of a cell in pixels; what is left at the right and below is not seen.
+        bins: directions from 0 to 180 degrees.
+    """
+
+    across: Tensor
+
+    def __init__(self, *, cell: int, bins: int) -> None:
+        super().__init__()
+        self.cell, self.bins = cell, bins
+        self.register_buffer("across", torch.tensor([[[[-1.0, 0.0, 1.0]]]]), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        cells = F.avg_pool2d(self.votes(x.clamp(0, 1).sqrt()), self.cell)
+        blocks = torch.cat([cells[:, :, dy : cells.shape[2] - 1 + dy, dx : cells.shape[3] - 1 + dx]
+                            for dy in range(BLOCK) for dx in range(BLOCK)], 1)  # fmt: skip
+        clipped = (blocks / (blocks.square().sum(1, keepdim=True) + TINY).sqrt()).clamp(max=CLIPPED)
+        return clipped / (clipped.square().sum(1, keepdim=True) + TINY).sqrt()
+
+    def votes(self, x: Tensor) -> Tensor:
+        """How strongly each pixel votes for each direction: [N, bins, H, W]; of the channels the strongest counts."""
+        count, channels, height, width = x.shape
+        flat = F.pad(x.reshape(-1, 1, height, width), (1, 1, 1, 1), mode="replicate")
+        right = F.conv2d(flat[:, :, 1:-1], self.across).view(count, channels, height, width)
+        down = F.conv2d(flat[..., 1:-1], self.across.transpose(2, 3)).view(count, channels, height, width)
+        strongest = (right.square() + down.square()).argmax(1, keepdim=True)
+        right, down = right.gather(1, strongest), down.gather(1, strongest)
+        strength = (right.square() + down.square() + TINY**2).sqrt()
+        right = torch.where(right == 0, TINY, right)  # exported, the angle of nothing would be no number
+        direction = torch.atan2(down, right) / math.pi * self.bins  # -bins..bins; half a turn is the same direction
+        bins = torch.arange(self.bins, device=x.device, dtype=x.dtype).view(1, -1, 1, 1)
+        off = direction - bins
+        off = (off - self.bins * (off / self.bins).round()).abs()
+        return strength * (1 - off).clamp(min=0)  # shared between the two nearest directions
+
+
+class HogSvm(nn.Module):
+    """[N, C, H, W] → logits [N, classes]: margins of one linear machine for each class, brought to a common scale."""
+
+    def __init__(self, hog: Hog, weights: Tensor, bias: Tensor, scale: float) -> None:
+        super().__init__()
+        self.hog = hog
+        self.fc = nn.Linear(weights.shape[1], weights.shape[0])
+        self.fc.weight.data, self.fc.bias.data = weights * scale, bias * scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.as_tensor(self.fc(self.hog(x).flatten(1)))
+
+
+def squared_hinge(margins: Tensor, labels: Tensor) -> Tensor:
+    """Mean over the images of the squared hinge loss of all one-against-rest machines.
+
+    Args:
+        margins: [N, classes]; labels: [N].
+    """
+    signs = 2 * F.one_hot(labels, margins.shape[1]).to(margins.dtype) - 1
+    return (1 - signs * margins).clamp(min=0).square().sum(1).mean()
+
+
+def scale_of(margins: Tensor, labels: Tensor) -> float:
+    """By what margins are multiplied for their softmax to be most like the truth (temperature: Guo et al. 2017)."""
+    log_scale = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.LBFGS([log_scale], max_iter=50, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(margins * log_scale.exp(), labels)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        return loss
+
+    optimizer.step(closure)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    return float(log_scale.detach().exp())

@@ -1,0 +1,216 @@
+"""The classifier by gradient histograms and linear SVMs. Start with `python -m presets.hog_svm`.
+
+The machines are learned all at once by L-BFGS on the squared hinge loss, which needs no learning rate and ends by
+itself. It can be paused; there is nothing worth a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.optimize import OptimizeResult, minimize
+from torch import Tensor
+
+from . import data, export, image_cache, phases
+from .hog import BLOCK, Hog, HogSvm, scale_of, squared_hinge
+from .hog_svm_card import CARD
+from .ranks import Ranks
+from .run import COMPLETED, STARTED, TERMINATED, Refused, Run, refusals_without_traceback, say
+
+SMALL, LARGE = 64, 96  # images up to this side are taken as they are; what larger ones are brought to
+AT_ONCE = 256  # images whose histograms are computed together
+MOST_BYTES = 4 << 30  # of the histograms of all images
+PAUSE_S, REPORT_S = 0.2, 2.0
+STILL = 1e-5  # relative change of the loss in an iteration at which learning has ended
+ALONE = Ranks(0, 1, torch.device("cpu"))
+
+
+class Ended(Exception):
+    """A signal asked the program to end."""
+
+
+class Training:
+    """One run: histograms of all images, the machines, figures, the exported model."""
+
+    def __init__(self, run: Run, params: dict[str, Any]) -> None:
+        self.run, self.paused_s, self.reported_at = run, 0.0, 0.0
+        self.phases = phases.Phases(run, self.used_s)
+        self.version = data.read(run.dataset_dir)
+        index = self.version.class_index
+        rows = [row for row, image in enumerate(self.version.images) if image.label in index]
+        self.learn, self.score, scored = data.split(
+            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
+        )
+        self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
+        self.width, self.height = self._size(params)
+        cell = params["cell"] or (4 if max(self.width, self.height) <= SMALL else 8)
+        self.params = {**params, "cell": cell}
+        blocks = (self.width // cell - 1, self.height // cell - 1)
+        if min(blocks) < 1:
+            raise Refused(f"{self.width}×{self.height} pixels hold less than {BLOCK}×{BLOCK} cells of {cell}: "
+                          "choose a smaller cell or a larger width and height.")  # fmt: skip
+        self.dims = blocks[0] * blocks[1] * BLOCK**2 * params["bins"]
+        if 4 * self.dims * len(self.learn) > MOST_BYTES:
+            raise Refused(f"The histograms of {len(self.learn)} images take {4 * self.dims * len(self.learn) >> 30} "
+                          "GiB: choose a larger cell, or a smaller width and height.")  # fmt: skip
+        self.channels = image_cache.channels_of(self.version)
+        self.hog = Hog(cell=cell, bins=params["bins"]).eval()
+        with phases.packing(run, {"budget_minutes": 0}, ALONE):
+            self.image_cache = image_cache.open_or_make(
+                self.version, run.cache_dir, width=self.width, height=self.height, channels=self.channels,
+                resize=params["resize"],
+            )  # fmt: skip
+        say(f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored}), "
+            f"{self.width}×{self.height}, {self.dims} values each")  # fmt: skip
+
+    def _size(self, params: dict[str, Any]) -> tuple[int, int]:
+        usual = round(median(max(image.width, image.height) for image in map(self._image, self.learn)))
+        side = max(16, usual) if usual <= SMALL else LARGE
+        width, height = params["width"], params["height"]
+        return width or height or side, height or width or side
+
+    def _image(self, row: int) -> data.Image:
+        return self.version.images[row]
+
+    def used_s(self) -> float:
+        """Seconds worked, pauses left out."""
+        return time.monotonic() - STARTED - self.paused_s
+
+    # The road ---------------------------------------------------------------------------------------------
+
+    def train(self) -> int:
+        """Return the exit code."""
+        self.run.listen()
+        self.phases.phase = phases.LEARNING
+        try:
+            features = self._features(self.learn, done=0.0, share=0.4)
+            weights, bias, loss, steps = self._machines(features, self.labels[self.learn])
+        except Ended:
+            return TERMINATED
+        self.run.end_on_signal()
+        scale = scale_of(features @ weights.T + bias, self.labels[self.learn])
+        model = HogSvm(self.hog, weights, bias, scale).eval()
+        with self.phases.during(phases.SCORING, step=steps, left_s=None):
+            figures = self._figures(model)
+        self.run.report(steps, figures)
+        say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+        with self.phases.during(phases.EXPORTING, step=steps, left_s=None):
+            self._export(model, self.run.output_dir / "model", figures)
+        whole = {**figures, "train/loss": loss, "steps": steps, "seconds": round(self.used_s(), 1)}
+        (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
+        self.run.report(steps, {"progress": 1.0, "eta_s": 0})
+        say(f"completed after {steps} iterations in {self.used_s():.0f} s")
+        return COMPLETED
+
+    def _features(self, rows: list[int], *, done: float, share: float) -> Tensor:
+        """Histograms [rows, values] of images."""
+        out = torch.empty(len(rows), self.dims)
+        for start in range(0, len(rows), AT_ONCE):
+            some = rows[start : start + AT_ONCE]
+            with torch.inference_mode():
+                out[start : start + len(some)] = self.hog(self.images(some)).flatten(1)
+            self._between(0, {}, done + share * (start + len(some)) / len(rows))
+        return out
+
+    def _machines(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, float, int]:
+        """Weights [classes, values] and bias [classes] of the machines, the last loss, and the iterations it took."""
+        shape = (len(self.version.classes), self.dims + 1)
+        pull = 1 / (2 * self.params["svm_cost"] * len(features))
+        losses: list[float] = []
+
+        def loss_of(values: np.ndarray) -> tuple[float, np.ndarray]:
+            both = torch.from_numpy(values).view(shape).float().requires_grad_()
+            weights, bias = both[:, :-1], both[:, -1]
+            loss = squared_hinge(features @ weights.T + bias, labels) + pull * weights.square().sum()
+            loss.backward()
+            gradient = both.grad
+            assert gradient is not None
+            return loss.item(), gradient.double().numpy().ravel()
+
+        def told(intermediate_result: OptimizeResult) -> None:
+            losses.append(float(intermediate_result.fun))
+            progress = 0.4 + 0.5 * len(losses) / self.params["iterations"]
+            self._between(len(losses), {"train/loss": losses[-1]}, progress)
+
+        found = minimize(
+            loss_of, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", callback=told,
+            options={"maxiter": self.params["iterations"], "maxcor": 20, "ftol": STILL, "gtol": 0.0},
+        )  # fmt: skip
+        both = torch.from_numpy(found.x).view(shape).float()
+        return both[:, :-1], both[:, -1], float(found.fun), len(losses)
+
+    def _between(self, step: int, figures: dict[str, float], progress: float) -> None:
+        """Report now and then, wait while paused.
+
+        Raises:
+            Ended: a signal came.
+        """
+        if self.run.requested() == "pause":
+            self._rest(step)
+        if self.run.terminated:
+            raise Ended
+        now = time.monotonic()
+        if figures or now - self.reported_at >= REPORT_S:
+            self.reported_at = now
+            used = self.used_s()
+            self.phases.report(step, figures, used * (1 - progress) / max(progress, 0.01))
+
+    def _rest(self, step: int) -> None:
+        say(f"paused at iteration {step}")
+        began = time.monotonic()
+        while self.run.requested() == "pause" and not self.run.terminated:
+            time.sleep(PAUSE_S)
+        self.paused_s += time.monotonic() - began
+        say(f"continued at iteration {step}")
+
+    # What comes out -----------------------------------------------------------------------------------------
+
+    def images(self, rows: list[int]) -> Tensor:
+        """Images [n, C, H, W] of 0..1."""
+        return torch.from_numpy(self.image_cache.rows(rows)).permute(0, 3, 1, 2).float() / 255
+
+    @torch.inference_mode()
+    def _figures(self, model: HogSvm) -> dict[str, float]:
+        right, loss = 0, 0.0
+        for start in range(0, len(self.score), AT_ONCE):
+            some = self.score[start : start + AT_ONCE]
+            logits, labels = model(self.images(some)), self.labels[some]
+            right += int((logits.argmax(1) == labels).sum())
+            loss += float(F.cross_entropy(logits, labels, reduction="sum"))
+        return {"val/accuracy": right / len(self.score), "val/loss": loss / len(self.score)}
+
+    def _export(self, model: HogSvm, folder: Path, figures: dict[str, float]) -> None:
+        about = {
+            "task": CARD.task,
+            "architecture": CARD.name,
+            "preset": CARD.name,
+            "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
+            "input": {
+                "name": "images", "height": self.height, "width": self.width, "channels": self.channels,
+                "dtype": "float32", "layout": "NCHW", "mean": [0.0] * self.channels, "std": [255.0] * self.channels,
+                "resize": self.params["resize"],
+            },
+            "output": {"logits": "logits"},
+            "metrics": figures,
+            "params": self.params,
+        }  # fmt: skip
+        export.write(model, folder, outputs=("logits",), samples=self.images(self.score[:16]), about=about)
+
+
+def main() -> int:
+    """Train as the environment says; return the exit code."""
+    run = Run.from_environment()
+    torch.manual_seed(0)
+    return Training(run, CARD.read(run.params())).train()
+
+
+if __name__ == "__main__":
+    with refusals_without_traceback():
+        raise SystemExit(main())
