@@ -25,6 +25,7 @@ LABELS: Mapping[str, Any] = {
     "weights": _("Weights to start from"),
     "frozen_blocks": _("Frozen blocks"),
     "frozen_stages": _("Frozen stages"),
+    "frozen_filters": _("Frozen wide filters"),
     "strides": _("Feature maps"),
     "stride": _("Input pixels to one of the answer"),
     "head_width": _("Channels of the heads"),
@@ -67,7 +68,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         _("Network"),
         (
             *("architecture", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides", "head_width"),
-            *("head_depth", "center_radius", "stride", "cell", "bins"),
+            *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins"),
         ),
     ),
     (

@@ -111,6 +111,23 @@ def test_nets_build_gives_resnets_torchvisions_keys_and_sizes():
     assert {"layer1.0.conv3.weight", "layer3.5.bn3.bias"} <= set(large.state_dict())
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_frozen_filters_change_what_learns_and_not_what_comes_out(frozen):
+    torch.manual_seed(0)
+    plain = lite0.Lite0((8,), frozen_norms=True)
+    model = lite0.Lite0((8,), frozen_norms=True, frozen_filters=frozen)
+    model.load_state_dict(plain.state_dict())
+    images = torch.rand(2, 3, 64, 64)
+
+    answer, wanted = model.train()(images)[0], plain.train()(images)[0]
+    answer.square().sum().backward()
+
+    assert torch.allclose(answer, wanted, atol=1e-5)
+    still = {name for name, parameter in model.named_parameters() if parameter.grad is None}
+    wide = {f"_blocks.{index}.{name}.weight" for index in (3, 4) for name in ("_depthwise_conv", "_bn1")}
+    assert still == (wide if frozen else set())
+
+
 def test_lite0_takes_the_published_weights_or_says_which_are_missing():
     weights = lite0.pretrained_weights()
     if weights is None:

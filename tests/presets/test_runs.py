@@ -172,6 +172,18 @@ def test_detect_preset_goes_on_with_more_time_at_the_size_it_began_with(tmp_path
     assert "4 to score on (val), 320×208" in log
 
 
+def test_detect_preset_goes_on_with_the_layers_that_learned_before(tmp_path):
+    version = versions.squares(tmp_path / "squares", train=8, val=4)
+    params = {"budget_minutes": 0, "batch_size": 4, "head_width": 16, "eval_share": 0}
+    code, log = Job(tmp_path / "job", version, "detect", {**params, "steps": 1, "frozen_filters": False}).run()
+    assert code == 0, log
+
+    code, log = Job(tmp_path / "job", version, "detect", {**params, "steps": 2, "frozen_filters": True}).run()
+
+    assert code == 0, log
+    assert "restored from step-000001" in log
+
+
 def test_detect_preset_scores_a_sample_without_objects(tmp_path):
     version = versions.squares(tmp_path / "squares", train=8, val=4)
     annotations = json.loads((version / "annotations.json").read_text())

@@ -20,7 +20,7 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import data, export, image_cache, lanes, lite0, phases, view, warp
+from . import checkpoints, data, export, image_cache, lanes, lite0, phases, view, warp
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
 from .ranks import Ranks, join
@@ -51,7 +51,8 @@ class Detection:
         self.rows, self.rows_scored = len(self.learn), 0.6 * len(self.score)
         boxes = [self.truth[row][0] for row in self.learn]
         self.view = view.of_training(run, self.version, self.learn, boxes, params, cores=ranks.cores())
-        self.facts = {"view": dataclasses.asdict(self.view)}
+        self.frozen_filters = self._frozen_filters(run)
+        self.facts = {"view": dataclasses.asdict(self.view), "frozen_filters": self.frozen_filters}
         self.width, self.height, self.strides = self.view.width, self.view.height, self.view.strides
         window, whole = math.prod(self.view.window), self.width * self.height
         self.rows_scored *= whole / window
@@ -72,6 +73,13 @@ class Detection:
             for line in self.view.lines():
                 say(line)
 
+    def _frozen_filters(self, run: Run) -> bool:
+        """As asked for, or as in the training that is gone on with, whose optimizer knows what learns."""
+        checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
+        if checkpoint is None:
+            return bool(self.params["frozen_filters"])
+        return bool((checkpoints.meta(checkpoint) or {}).get("frozen_filters"))
+
     def _points(self, width: int, height: int) -> tuple[Tensor, Tensor]:
         """Centres of the cells of all maps of an image of this size, and their strides."""
         places, steps = geometry.points([(-(-height // s), -(-width // s)) for s in self.strides], self.strides)
@@ -82,7 +90,12 @@ class Detection:
         weights = lite0.pretrained_weights() if self.params["architecture"] == "lite0" else None
         self.pretrained = weights is not None
         frozen = self.params["frozen_blocks"] if weights else 0
-        backbone = lite0.Lite0(self.strides, frozen_blocks=frozen, frozen_norms=self.pretrained)
+        backbone = lite0.Lite0(
+            self.strides,
+            frozen_blocks=frozen,
+            frozen_norms=self.pretrained,
+            frozen_filters=self.pretrained and self.frozen_filters,
+        )
         if weights:
             lite0.load_pretrained(backbone, weights)
         width, depth = self.params["head_width"], self.params["head_depth"]
