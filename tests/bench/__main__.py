@@ -135,6 +135,13 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("memory of the gateway, 20 sessions", r"gateway: ([\d.]+ MiB)", "≤ 150 MiB", ""),
         ],
     ),
+    "learning": (
+        [[]],
+        [
+            ("detector, 416×320: a step of two images", r"step (\d+ CPU-ms)", "", ""),
+            ("image cache over Pillow", r"([\d.]+) times Pillow's rate", "≥ 4", ""),
+        ],
+    ),
     "presets": (
         [["bccd"], ["fashion"]],
         [
