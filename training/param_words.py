@@ -20,6 +20,9 @@ LABELS: Mapping[str, Any] = {
     "height": _("Input height"),
     "resize": _("Fitting of other shapes"),
     "boxes": _("Objects with only a box"),
+    "crop": _("Part that is looked at"),
+    "margin": _("Margin around boxes"),
+    "pairs": _("Points that change places in a mirror image"),
     "architecture": _("Network"),
     "net_width": _("Width of the network"),
     "weights": _("Weights to start from"),
@@ -44,6 +47,7 @@ LABELS: Mapping[str, Any] = {
     "flip": _("Mirroring left to right"),
     "vertical_flip": _("Mirroring top to bottom"),
     "scale_jitter": _("Change of scale"),
+    "turn": _("Rotation"),
     "light_jitter": _("Change of light"),
     "shift": _("Shift"),
     "erase": _("Blanked patches"),
@@ -63,7 +67,7 @@ LABELS: Mapping[str, Any] = {
 #: Groups in the order of the form. What no group names stands in the last.
 GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (_("How long"), ("budget_minutes", "epochs", "steps", "iterations", "checkpoint_minutes", "eval_share")),
-    (_("Data"), ("train_splits", "eval_split", "width", "height", "resize", "boxes")),
+    (_("Data"), ("train_splits", "eval_split", "width", "height", "resize", "boxes", "crop", "margin", "pairs")),
     (
         _("Network"),
         (
@@ -78,7 +82,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
             *("dice", "svm_cost", "seed"),
         ),
     ),
-    (_("Variation of the images"), ("flip", "vertical_flip", "scale_jitter", "light_jitter", "shift", "erase")),
+    (_("Variation of the images"), ("flip", "vertical_flip", "scale_jitter", "turn", "light_jitter", "shift", "erase")),
     (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta")),
     (_("Computing"), ("amp", "compile", "show_steps", "keep_ms")),
 )

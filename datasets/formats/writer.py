@@ -161,3 +161,18 @@ class _CocoFile:
                 part.unlink()
             out.write(b"}\n")
         return self.counts[1]
+
+
+def written_classes(folder: Path) -> list[dict[str, Any]]:
+    """What annotations.json of a version says of its classes: keypoints, skeleton; its first line, so never much.
+
+    A version without the file has none.
+    """
+    try:
+        with (folder / "annotations.json").open("rb") as file:
+            line = file.readline().rstrip(b",\n")
+    except FileNotFoundError:
+        return []
+    head = json.loads(line if line.endswith(b"}") else line + b"}")
+    classes: list[dict[str, Any]] = head["categories"]
+    return classes

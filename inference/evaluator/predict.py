@@ -20,7 +20,7 @@ from inference.server.spec import DecodeSpec, InputSpec, ModelSpec
 from inference.task_kinds.served import Line, Scoring
 
 REPORT_EVERY_S = 0.5
-Decoded = tuple[decode.Floats, decode.Placement]
+Decoded = list[tuple[decode.Floats, decode.Placement]]  # one for each look at an image
 
 
 class Suspended(Exception):
@@ -110,14 +110,23 @@ class Predictor:
         except decode.BadImage:
             self.unreadable.append(sample.path)
             return None
-        return decode.preprocess(image, self.input)
+        boxes = sample.looks if self.input.scope == "object" else []
+        if not boxes:
+            return [decode.preprocess(image, self.input)]
+        return [decode.preprocess(image, self.input, box) for box in boxes]
 
     def _predict(self, ready: list[tuple[Sample, Decoded]]) -> list[Line]:
         started = time.perf_counter()
-        feeds = {self.input.name: np.stack([pixels for _, (pixels, _) in ready])}
-        outputs = self.engine.run(feeds)
+        pixels = np.stack([pixels for _, looks in ready for pixels, _ in looks])
+        parts = [
+            self.engine.run({self.input.name: pixels[start : start + self.batch]})
+            for start in range(0, len(pixels), self.batch)
+        ]
+        outputs = parts[0]
+        if len(parts) > 1:
+            outputs = {name: np.concatenate([part[name] for part in parts]) for name in outputs}
         self.inference_s += time.perf_counter() - started
-        placed = [(sample, placement) for sample, (_, placement) in ready]
+        placed = [(sample, placement) for sample, looks in ready for _, placement in looks]
         return self.scoring.lines(self.spec, outputs, placed, self.mapping, self.limits)
 
 

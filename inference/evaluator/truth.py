@@ -29,6 +29,12 @@ class Box:
     crowd: bool = False
 
 
+def has_area(corners: Sequence[float]) -> bool:
+    """Whether x1 y1 x2 y2 is more than a line."""
+    x1, y1, x2, y2 = corners
+    return x2 > x1 and y2 > y1
+
+
 @dataclass(frozen=True)
 class Sample:
     """One image of the chosen split."""
@@ -39,6 +45,11 @@ class Sample:
     height: int
     label: int | None = None
     boxes: Sequence[Box] = field(default_factory=tuple)
+
+    @property
+    def looks(self) -> list[tuple[float, float, float, float]]:
+        """The boxes that a model which looks at boxes is shown, in the order of the annotations."""
+        return [box.corners for box in self.boxes if not box.crowd and has_area(box.corners)]
 
 
 @dataclass(frozen=True)

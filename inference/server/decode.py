@@ -16,6 +16,7 @@ from PIL import Image, ImageOps
 from inference.server.spec import InputSpec
 
 Floats = NDArray[np.float32]
+Box = tuple[float, float, float, float]  # x1 y1 x2 y2 in pixels of a picture
 FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "GIF", "TIFF")
 LETTERBOX_GREY = 114
 MOST_CANDIDATES = 1000  # per class, before suppression
@@ -26,6 +27,10 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 class BadImage(Exception):
     """The bytes are not an image this platform reads, or it is too large."""
+
+
+class BadBox(Exception):
+    """The part of the picture that somebody asked for is not in it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,11 @@ class Placement:
         moved[:, 0::2] = np.clip((moved[:, 0::2] - self.offset_x) / self.scale_x, 0, self.width)
         moved[:, 1::2] = np.clip((moved[:, 1::2] - self.offset_y) / self.scale_y, 0, self.height)
         return moved
+
+    def to_points(self, points: Floats) -> Floats:
+        """Map points [n, 2] from input pixels to image pixels; one may lie beside the image."""
+        offset, scale = (self.offset_x, self.offset_y), (self.scale_x, self.scale_y)
+        return np.asarray((points - np.array(offset)) / np.array(scale), np.float32)
 
 
 @dataclass(frozen=True)
@@ -84,11 +94,20 @@ def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Imag
         raise BadImage("These bytes are not a readable JPEG, PNG, BMP, WebP, GIF or TIFF picture.") from exc
 
 
-def preprocess(image: Image.Image, spec: InputSpec) -> tuple[Floats, Placement]:
-    """Turn an upright image into one sample [channels, height, width] and return its placement."""
+def preprocess(image: Image.Image, spec: InputSpec, box: Box | None = None) -> tuple[Floats, Placement]:
+    """Turn an upright image into one sample [channels, height, width] and return its placement.
+
+    Args:
+        box: the part to look at, seen with the model's margin; None: all of the image.
+
+    Raises:
+        BadBox: the box lies beside the image.
+    """
     mode = "RGB" if spec.channels == 3 else "L"
     rgb = image if image.mode == mode else image.convert(mode)
-    if spec.resize == "stretch":
+    if box is not None:
+        placed, placement = _cut(rgb, spec, box)
+    elif spec.resize == "stretch":
         placed = rgb if rgb.size == (spec.width, spec.height) else _scaled(rgb, spec.width, spec.height)
         placement = Placement(*image.size, spec.width / image.width, spec.height / image.height)
     else:
@@ -114,6 +133,25 @@ def _letterbox(image: Image.Image, spec: InputSpec) -> tuple[Image.Image, Placem
     ground = Image.new(image.mode, (spec.width, spec.height), grey)
     ground.paste(_scaled(image, width, height), (left, top))
     return ground, Placement(*image.size, width / image.width, height / image.height, left, top)
+
+
+def _cut(image: Image.Image, spec: InputSpec, box: Box) -> tuple[Image.Image, Placement]:
+    """What lies in the box and around it, in the input's shape; grey where that is beside the image."""
+    side = max((box[2] - box[0]) / spec.width, (box[3] - box[1]) / spec.height) * (1 + 2 * spec.margin)
+    left = (box[0] + box[2] - side * spec.width) / 2
+    top = (box[1] + box[3] - side * spec.height) / 2
+    x0, x1 = max(left, 0.0), min(left + side * spec.width, float(image.width))
+    y0, y1 = max(top, 0.0), min(top + side * spec.height, float(image.height))
+    if not (x0 < x1 and y0 < y1):
+        raise BadBox(f"The region {', '.join(f'{edge:g}' for edge in box)} shows nothing of the picture.")
+    start = (round((x0 - left) / side), round((y0 - top) / side))
+    end = (round((x1 - left) / side), round((y1 - top) / side))
+    size = (max(1, end[0] - start[0]), max(1, end[1] - start[1]))
+    grey = (LETTERBOX_GREY,) * 3 if spec.channels == 3 else LETTERBOX_GREY
+    ground = Image.new(image.mode, (spec.width, spec.height), grey)
+    ground.paste(image.resize(size, Image.Resampling.BILINEAR, box=(x0, y0, x1, y1)), start)
+    across, down = size[0] / (x1 - x0), size[1] / (y1 - y0)
+    return ground, Placement(*image.size, across, down, start[0] - x0 * across, start[1] - y0 * down)
 
 
 def detections(

@@ -87,6 +87,12 @@ def _input(entry: Mapping[str, Any]) -> InputSpec:
     resize = entry.get("resize", "stretch")
     if resize not in ("stretch", "letterbox"):
         raise BadModel(f"input.resize must be stretch or letterbox, not {resize!r}.")
+    scope = entry.get("scope", "picture")
+    if scope not in ("picture", "object"):
+        raise BadModel(f"input.scope must be picture or object, not {scope!r}.")
+    margin = entry.get("margin", 0.0)
+    if not isinstance(margin, int | float) or not 0 <= margin <= 1:
+        raise BadModel(f"input.margin must be between 0 and 1, not {margin!r}.")
     std = _floats(entry.get("std"), channels, "input.std")
     if any(s <= 0 for s in std):
         raise BadModel("input.std must be greater than zero.")
@@ -98,6 +104,8 @@ def _input(entry: Mapping[str, Any]) -> InputSpec:
         mean=_floats(entry.get("mean"), channels, "input.mean"),
         std=std,
         resize=cast(Literal["stretch", "letterbox"], resize),
+        scope=cast(Literal["picture", "object"], scope),
+        margin=float(margin),
     )
 
 

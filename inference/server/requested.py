@@ -17,6 +17,7 @@ class Requested:
     iou_threshold: float | None = None
     max_detections: int | None = None
     top_k: int = 5
+    region: tuple[float, float, float, float] | None = None  # the part of the picture to look at: x1 y1 x2 y2
 
     @classmethod
     def from_query(cls, values: Mapping[str, str]) -> Self:
@@ -43,7 +44,22 @@ class Requested:
             iou_threshold=_number(values, "iou_threshold", 0, 1),
             max_detections=None if most is None else int(most),
             top_k=5 if top is None else int(top),
+            region=_region(values),
         )
+
+
+def _region(values: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
+    if "region" not in values:
+        return None
+    given = values["region"]
+    given = given.split(",") if isinstance(given, str) else given
+    try:
+        x1, y1, x2, y2 = (float(value) for value in given)
+    except (TypeError, ValueError):
+        x1 = y1 = x2 = y2 = float("nan")
+    if not (-1e6 < x1 < x2 < 1e6 and -1e6 < y1 < y2 < 1e6):
+        raise BadRequest("region must be four numbers, x1,y1,x2,y2 in pixels of the picture, with x1 < x2 and y1 < y2.")
+    return x1, y1, x2, y2
 
 
 def _number(values: Mapping[str, Any], name: str, low: float, high: float) -> float | None:

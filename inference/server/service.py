@@ -88,11 +88,12 @@ class Service:
         """Return the predictions for one image, as JSON.
 
         Raises:
-            BadRequest: the model came without a description, so pictures mean nothing to it.
+            BadRequest: the model came without a description, so pictures mean nothing to it; or a region was given that
+                shows nothing, or to a model that looks at whole pictures.
             NotAnImage: the bytes cannot be read.
         """
         started = time.perf_counter()
-        samples, placements = await self._decode([data])
+        samples, placements = await self._decode([data], requested)
         decoded = time.perf_counter()
         answer = await self._ask(samples, (), call, arrived)
         answered = time.perf_counter()
@@ -120,14 +121,15 @@ class Service:
         wanted = self._wanted(sent)
         tensors = tuple(name for name in wanted if name != PREDICTIONS)
         placements: list[decode.Placement] = []
+        requested = Requested.from_values(sent.parameters) if sent.pictures else Requested()
         if sent.pictures:
-            feeds, placements = await self._decode(self._pictures(sent))
+            feeds, placements = await self._decode(self._pictures(sent), requested)
         else:
             feeds = self._checked(sent.tensors)
         answer = await self._ask(feeds, () if PREDICTIONS in wanted else tensors, call, arrived)
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in tensors}
         if PREDICTIONS in wanted:
-            predictions = await self._read(answer.outputs, placements, Requested.from_values(sent.parameters))
+            predictions = await self._read(answer.outputs, placements, requested)
             outputs[PREDICTIONS] = [json.dumps(one, separators=(",", ":")).encode() for one in predictions]
         head = {"model_name": self.settings.model_name, "model_version": self.settings.model_version}
         if sent.id:
@@ -176,20 +178,24 @@ class Service:
             limit = self.settings.request_batch_limit
             raise BadRequest(f"One request may hold 1 to {limit} samples, not {count}.")
 
-    async def _decode(self, images: Sequence[bytes]) -> tuple[Arrays, list[decode.Placement]]:
+    async def _decode(self, images: Sequence[bytes], requested: Requested) -> tuple[Arrays, list[decode.Placement]]:
         spec = self.spec.input
         if spec is None:
             raise BadRequest("This model came without model.json; it takes tensors, not pictures.")
+        if requested.region and not TASKS[self.spec.task].answer.regions:
+            raise BadRequest("This model looks at whole pictures. Leave out region.")
 
         def work(data: bytes) -> tuple[decode.Floats, decode.Placement]:
             image = decode.open_image(data, max_pixels=self.settings.max_pixels)
-            return decode.preprocess(image, spec)
+            return decode.preprocess(image, spec, requested.region)
 
         loop = asyncio.get_running_loop()
         try:
             done = await asyncio.gather(*(loop.run_in_executor(self._pool, work, one) for one in images))
         except decode.BadImage as exc:
             raise NotAnImage(str(exc)) from None
+        except decode.BadBox as exc:
+            raise BadRequest(str(exc)) from None
         samples = done[0][0][None] if len(done) == 1 else np.stack([sample for sample, _ in done])
         return {spec.name: samples}, [placement for _, placement in done]
 

@@ -17,7 +17,12 @@ class ModelClass:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """How an image becomes the model's input. Mean and std apply to RGB values of 0..255."""
+    """How an image becomes the model's input. Mean and std apply to RGB values of 0..255.
+
+    Args:
+        scope: what the model has learned to look at: whole pictures, or one object, cut out by its box.
+        margin: what is seen around a box, as a share of its sides.
+    """
 
     name: str
     width: int
@@ -26,6 +31,8 @@ class InputSpec:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     resize: Literal["stretch", "letterbox"]
+    scope: Literal["picture", "object"] = "picture"
+    margin: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,13 @@ class Answer:
         outputs: roles of its outputs; model.json names a tensor for each.
         read: outputs of one run → for each picture its predictions, as JSON.
         slow: `read` takes long enough for a thread of its own.
+        regions: callers may say which part of a picture to look at.
     """
 
     outputs: tuple[str, ...]
     read: Callable[[ModelSpec, Arrays, Sequence[Placement], Requested], list[list[dict[str, Any]]]]
     slow: bool = False
+    regions: bool = False
 
 
 class Scoring(Protocol):
@@ -50,7 +52,10 @@ class Scoring(Protocol):
         mapping: Mapping[int, int],
         limits: DecodeSpec,
     ) -> list[Line]:
-        """What is kept of one run of the model; `mapping` is place in its output → class id of the dataset."""
+        """What is kept of one run of the model; `mapping` is place in its output → class id of the dataset.
+
+        A sample stands there once, or for each of its boxes (`Sample.looks`) where the model looks at boxes.
+        """
 
     def evaluate(self, truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Score all lines: what goes into evaluation.json, with at least "summary", and one entry per image.

@@ -152,7 +152,7 @@ def test_new_task_of_a_model_is_read_from_its_files_and_shown(model, as_alice):
 
 
 def test_unregistered_task_of_a_model_is_refused_and_the_tasks_there_are_named(tmp_path):
-    with pytest.raises(RefusedModel, match="'counting'; known are detection, classification and segmentation"):
+    with pytest.raises(RefusedModel, match="'counting'; known are detection, classification, segmentation"):
         survey(counter(tmp_path))
     with pytest.raises(ValidationError, match="counting"):
         ModelVersion._meta.get_field("task").clean("counting", None)
@@ -224,9 +224,12 @@ ALSO = {
     "datasets/formats/neutral.py": "words of rows and files for what images carry, older than tasks of their own",
     "inference/task_kinds/served.py": "the same words where the datasets are not: inside a run",
 }
-#: A field of COCO's annotations is called like a task; these read and write such files and know no task.
-COCO_FIELD = "segmentation"
-COCO_ROOMS = ("datasets/", "annotation/", "aiplatform/cli/demo/", "training/presets/masks.py")
+#: Fields of COCO's annotations are called like tasks; these read and write such files and know no task.
+COCO_FIELDS = {"segmentation", "keypoints"}
+COCO_ROOMS = (
+    *("datasets/", "annotation/", "aiplatform/cli/demo/"),
+    *(f"training/presets/{name}.py" for name in ("masks", "skeletons", "keypoints")),
+)
 #: Where the tasks are listed: a new one is a line in each, and its texts one entry in the translations.
 LISTED = {"training/task_kinds/__init__.py", "training/presets/catalog.py", "inference/task_kinds/__init__.py"}
 
@@ -250,7 +253,7 @@ def names_said_in_code() -> list[str]:
 
 
 def is_coco_field(path: Path, word: str) -> bool:
-    return word == COCO_FIELD and str(path.relative_to(ROOT)).startswith(COCO_ROOMS)
+    return word in COCO_FIELDS and str(path.relative_to(ROOT)).startswith(COCO_ROOMS)
 
 
 def names_said_in_pages() -> list[str]:

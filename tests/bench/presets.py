@@ -4,7 +4,7 @@ Runs the preset exactly as a job does, in its own folder and process, and prints
 seconds from start to exported model as a ratio to the budget, how true the promised time left was, and the conditions,
 beside the references. `--busy 2` lets two endless loops work beside it. `bccd`, `cells` (its boxes as ellipses), `nuts`
 and `fashion` need the public data (tests/public_data.py), or --data; `demo` is what `up --demo` trains on, `symbols`
-small things on large pictures, `outlines` filled shapes to segment.
+small things on large pictures, `outlines` filled shapes to segment, `keypoints` figures with joints.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ REFERENCES = {
     "outlines": ("val/miou", "nothing earlier on this set; floor 0.85, aim 0.92"),
     "nuts": ("val/miou", "nothing earlier on this split; 12 photographs to learn from, 6 to score on"),
     "cells": ("val/miou", "nothing earlier: the ellipses in the boxes of bccd stand for the cells"),
+    "keypoints": ("val/nme", "nothing earlier on this set; floor 0.03, aim 0.015, by the root of the box's area"),
     "fashion": ("val/accuracy", "0.937 prototype; HOG+SVM 0.926; floor 0.925, aim 0.94"),
     "fashion-hog": ("val/accuracy", "HOG+SVM of the data's own table 0.926"),
 }
@@ -44,6 +45,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "symbols": {},
     "outlines": {"vertical_flip": 0.5},
     "nuts": {"vertical_flip": 0.5},
+    "keypoints": {},
     "cells": {"train_splits": "train,val", "eval_split": "test", "vertical_flip": 0.5},
     "fashion": {"train_splits": "train", "eval_split": "test"},
     "fashion-hog": {"train_splits": "train", "eval_split": "test"},
@@ -54,6 +56,7 @@ MODULES = {
     "outlines": "segment",
     "nuts": "segment",
     "cells": "segment",
+    "keypoints": "keypoints",
 }
 
 
@@ -108,6 +111,7 @@ def _version(which: str, folder: Path, public: Path | None) -> Path:
         "cells": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
         "nuts": lambda: versions.nuts(Path(str(public)) / "nuts" / "coco", folder),
         "outlines": lambda: versions.outlines(folder),
+        "keypoints": lambda: versions.figures(folder),
         "fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
         "demo": lambda: versions.digits_demo(folder),
         "symbols": lambda: versions.symbols(folder),

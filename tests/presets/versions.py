@@ -12,18 +12,26 @@ import numpy as np
 from PIL import Image
 
 from aiplatform.cli.demo import digits
+from tests.presets import figures as drawn_figures
 from tests.presets import outlines as drawn_outlines
 from tests.presets import symbols as drawn_symbols
 
 
 def write(
-    folder: Path, *, task: str, classes: list[str], images: list[dict[str, Any]], shapes: list[dict[str, Any]]
+    folder: Path,
+    *,
+    task: str,
+    classes: list[str],
+    images: list[dict[str, Any]],
+    shapes: list[dict[str, Any]],
+    said: dict[str, dict[str, Any]] | None = None,
 ) -> Path:
     """Write dataset.json, manifest.jsonl and annotations.json beside `folder/images/`.
 
     Args:
         images: manifest lines.
         shapes: {"image": index, "class": index, "bbox": [x, y, w, h]}, and more of COCO's fields if there are any.
+        said: what annotations.json says of classes beyond their names.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(classes, start=1)]
@@ -48,7 +56,7 @@ def write(
                 }
                 for number, shape in enumerate(shapes, start=1)
             ],
-            "categories": names,
+            "categories": [(said or {}).get(name["name"], {}) | name for name in names],
         }
         (folder / "annotations.json").write_text(json.dumps(coco))
     return folder
@@ -144,6 +152,28 @@ def outlines(folder: Path, *, train: int = 260, val: int = 40, size: tuple[int, 
         images.append(_line(picture.name, picture.image.size, picture.split))
         shapes += [_polygon(number, drawn_outlines.CLASSES.index(name), [ring]) for name, ring in picture.outlines]
     return write(folder, task="detection", classes=list(drawn_outlines.CLASSES), images=images, shapes=shapes)
+
+
+def figures(
+    folder: Path, *, train: int = 260, val: int = 40, size: tuple[int, int] = drawn_figures.SIZE, most: int = 2
+) -> Path:
+    """Drawn people, fish and clocks with keypoints (tests/presets/figures.py)."""
+    made = drawn_figures.draw({"train": train, "val": val}, size=size, most=most)
+    (folder / "images").mkdir(parents=True)
+    classes = list(drawn_figures.SKELETONS)
+    images, shapes = [], []
+    for number, picture in enumerate(made):
+        picture.image.save(folder / "images" / picture.name)
+        images.append(_line(picture.name, picture.image.size, picture.split))
+        shapes += [_posed(number, classes.index(one.kind), one) for one in picture.figures]
+    said = {name: {"keypoints": names, "skeleton": links} for name, (names, links) in drawn_figures.SKELETONS.items()}
+    return write(folder, task="detection", classes=classes, images=images, shapes=shapes, said=said)
+
+
+def _posed(image: int, kind: int, figure: drawn_figures.Figure) -> dict[str, Any]:
+    known = sum(point[2] > 0 for point in figure.points)
+    points = [value for point in figure.points for value in point]
+    return {"image": image, "class": kind, "bbox": list(figure.box), "keypoints": points, "num_keypoints": known}
 
 
 def nuts(source: Path, folder: Path) -> Path:

@@ -86,7 +86,7 @@ test("a curve tells its last and its best value, whichever way is better", () =>
   assert.deepEqual(curves.summary("val/loss"), { last: 0.7, best: { value: 0.4, step: 10 } });
   assert.deepEqual(curves.summary("train/lr"), { last: 0.1, best: null });
   assert.equal(curves.summary("nothing"), null);
-  assert.deepEqual(["system/cpu", "train/box", "train/dice_loss", "test/recall_5", "val/ap50/cell", "val/pixel_accuracy"].map(betterBy), [0, -1, -1, 1, 1, 1]);
+  assert.deepEqual(["system/cpu", "train/box", "train/dice_loss", "test/recall_5", "val/ap50/cell", "val/pixel_accuracy", "val/nme", "val/pck05"].map(betterBy), [0, -1, -1, 1, 1, 1, -1, 1]);
 });
 
 test("the headline is how good the model is on data it is scored on, without single classes", () => {

@@ -1,7 +1,7 @@
 """The preset trainings: plain PyTorch that knows no platform.
 
 This package is copied into a run's `code/presets/` and started there with
-`python -m presets.detect`, `presets.classify` or `presets.segment` (or beneath torchrun).
+`python -m presets.detect`, `presets.classify` and so on, one for each card (or beneath torchrun).
 It speaks with its surroundings by files alone; `run.py` says which.
 """
 

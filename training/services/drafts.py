@@ -280,7 +280,7 @@ def _preset(request: TrainingRequest) -> Preset | None:
 
 def _check_task(preset: Preset, version: DatasetVersion) -> None:
     task = TASKS.get(preset.task)
-    if not task.accepts(version):
+    if not task.can_learn(version):
         facts = {"preset": _(preset.title), "version": version, "labels": version.get_task_display()}
         raise WrongTask(str(task.refusal) % facts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ class Task:
         data: what the images of a dataset version carry that a model learns from: SHAPES, CLASSES.
         refusal: the sentence for a version that carries something else; may use %(preset)s, %(version)s and %(labels)s.
         preset: the name of the one a training takes when nobody chose.
+        carries: reads from a version's files whether it has what this task needs beyond its data; asked of one version
+            at a time, when somebody chose the task. None: the data are enough.
         figure: the one a list shows and sorts by, as the program names it, and its word; empty where none is telling.
     """
 
@@ -30,7 +33,12 @@ class Task:
     refusal: Any
     preset: str
     figure: tuple[str, Any] = ("", "")
+    carries: Callable[[DatasetVersion], bool] | None = None
 
     def accepts(self, version: DatasetVersion) -> bool:
         """Whether a model can learn this from an annotated version."""
         return version.task in self.data
+
+    def can_learn(self, version: DatasetVersion) -> bool:
+        """Whether it does so from this version: `accepts`, and a look into its files where that takes one."""
+        return self.accepts(version) and (self.carries is None or self.carries(version))

@@ -17,8 +17,9 @@ export const hueOf = (classId) => token(hues[Math.abs(classId) % hues.length]);
 
 /**
  * Run the page. `view` says how answers of its task look:
- *   query                what is asked of the service beside the picture, "?top_k=10"
- *   begin(redraw)        called once, if there is something to try; `redraw` paints the picture again
+ *   query                what is asked of the service beside the picture, "?top_k=10", or a function that says it
+ *   begin(redraw, ask)   called once, if there is something to try; `redraw` paints the picture again, `ask` asks again
+ *   chosen(picture)      called with each new picture before the service is asked: it has a width and a height
  *   answered(found)      called with the predictions of each answer
  *   draw({ canvas, paint, found, scale })  paints on the picture; `scale` is canvas pixels of one picture pixel
  * Only `query` has to be there.
@@ -39,23 +40,21 @@ function begin(view, drop) {
   /** @type {ImageBitmap | null} */
   let picture = null; // ImageBitmap on show
   let found = []; // what the service said about it
-  let turn = 0; // the newest picture wins
+  let turn = 0; // the newest question wins
+  let last = null; // file of the picture on show
 
-  input.addEventListener("change", () => input.files?.[0] && ask(input.files[0]));
-  onDrop(drop, (files) => ask(files.find((one) => one.type.startsWith("image/")) || files[0]));
+  input.addEventListener("change", () => input.files?.[0] && open(input.files[0]));
+  onDrop(drop, (files) => open(files.find((one) => one.type.startsWith("image/")) || files[0]));
   document.addEventListener("paste", (event) => {
     const file = [...(event.clipboardData?.files || [])].find((one) => one.type.startsWith("image/"));
-    if (file) ask(file);
+    if (file) open(file);
   });
-  view.begin?.(draw);
+  view.begin?.(draw, () => last && ask(last));
 
-  async function ask(file) {
-    const mine = ++turn;
-    fail("");
-    drop.classList.add("is-busy");
-    found = [];
-    document.getElementById("answers").replaceChildren();
-    timing.textContent = "";
+  async function open(file) {
+    turn += 1;
+    last = null;
+    clear();
     try {
       picture = await createImageBitmap(file, { imageOrientation: "from-image" });
     } catch {
@@ -65,6 +64,22 @@ function begin(view, drop) {
     }
     drop.classList.add("has-picture");
     drop.querySelector(".drop-stage").hidden = false;
+    last = file;
+    view.chosen?.(picture);
+    await ask(file);
+  }
+
+  function clear() {
+    fail("");
+    drop.classList.add("is-busy");
+    found = [];
+    document.getElementById("answers").replaceChildren();
+    timing.textContent = "";
+  }
+
+  async function ask(file) {
+    const mine = ++turn;
+    clear();
     draw();
     const started = performance.now();
     try {
@@ -97,7 +112,7 @@ function begin(view, drop) {
   async function predict(file) {
     let answer;
     try {
-      answer = await fetch(root.dataset.url + view.query, {
+      answer = await fetch(root.dataset.url + (typeof view.query === "function" ? view.query() : view.query), {
         method: "POST",
         body: file,
         credentials: "same-origin",

@@ -39,6 +39,16 @@ const KEYS = {
   "val/miou": () => t("mIoU on validation"),
   "val/iou": () => t("IoU on validation"),
   "val/pixel_accuracy": () => t("Pixel accuracy on validation"),
+  "train/map_loss": () => t("Map loss in training"),
+  "train/point_loss": () => t("Point loss in training"),
+  "train/presence_loss": () => t("Presence loss in training"),
+  "train/class_loss": () => t("Class loss in training"),
+  "val/nme": () => t("NME on validation"),
+  "val/pck05": () => t("PCK@0.05 on validation"),
+  "val/pck10": () => t("PCK@0.1 on validation"),
+  "val/class_accuracy": () => t("Right classes on validation"),
+  "test/nme": () => t("NME on test"),
+  "test/pck05": () => t("PCK@0.05 on test"),
   "test/miou": () => t("mIoU on test"),
   "test/ap": () => t("AP on test"),
   "test/ap50": () => t("AP50 on test"),
@@ -49,7 +59,7 @@ const KEYS = {
 export function groupOf(key) {
   if (key.startsWith("system/")) return key.replace(/^system\/node\d+\//, "system/").replace(/gpu\d+_/, "gpu_");
   const [split, figure, ...part] = key.split("/");
-  if (part.length && /^(ap\d*|iou)$/.test(figure)) return `${split}/${figure}`; // one curve per class
+  if (part.length && /^(ap\d*|iou|nme)$/.test(figure)) return `${split}/${figure}`; // one curve per class
   const name = key.split("/").pop();
   return /^ap\d*$/.test(name) ? "ap" : name;
 }

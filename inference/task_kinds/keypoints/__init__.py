@@ -1,0 +1,39 @@
+"""Keypoints at work: named points of an object, scored by how far they are from where they should be."""
+
+from __future__ import annotations
+
+from inference.task_kinds.keypoints.answer import ANSWER
+from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+
+PAGES = Pages(
+    figures=(
+        Figure("nme", "NME", "Mean distance of points, as a share of the root of their box's area; lower is better"),
+        Figure("pck05", "PCK@0.05", "Share of points that are nearer than a twentieth of their box's longer side"),
+        Figure("pck10", "PCK@0.1", "Share of points that are nearer than a tenth of their box's longer side"),
+        Figure("oks_ap", "OKS-AP", "COCO's AP by object keypoint similarity, from 0.5 to 0.95"),
+    ),
+    headline=("pck05",),
+    sections=(
+        "inference/task_kinds/keypoints/_classes.html",
+        "inference/task_kinds/keypoints/_points.html",
+        "inference/results/_confusion.html",
+        "inference/results/_images.html",
+    ),
+    script="inference/task_kinds/keypoints_evaluation.js",
+    caption="inference/task_kinds/keypoints/_caption.html",
+    overlay="inference/task_kinds/keypoints/_overlay.html",
+    legend="inference/task_kinds/keypoints/_legend.html",
+    try_script="inference/task_kinds/keypoints.js",
+    try_controls="inference/task_kinds/keypoints/_try_controls.html",
+    snippet='for found in answer.json()["predictions"]:  # add ?region=x1,y1,x2,y2 for one object among several\n'
+    '    for point in found["keypoints"]:\n'
+    '        print(found["name"], point["name"], point["x"], point["y"], point["score"])',
+)
+
+KEYPOINTS = ServedTask(
+    name="keypoints",
+    data=(SHAPES,),
+    answer=ANSWER,
+    scoring="inference.task_kinds.keypoints.scoring",
+    pages=PAGES,
+)
