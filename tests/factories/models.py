@@ -26,6 +26,7 @@ def model_version(
         "detection": tiny.detector,
         "classification": tiny.classifier,
         "segmentation": tiny.segmenter,
+        "keypoints": tiny.pointer,
         "tensor": tiny.identity,
     }[task](folder)
     archive = zipped(folder, tmp_path / f"{name}-{task}.zip")

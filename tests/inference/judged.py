@@ -18,10 +18,11 @@ from workers.runs import RunDir
 
 
 def dataset_version(
-    owner: User, root: Path, *, task: str = "detection", seed: int = 0, **fields: object
+    owner: User, root: Path, *, task: str = "detection", seed: int = 0, made: Path | None = None, **fields: object
 ) -> DatasetVersion:
-    """A version whose files lie at `root`; `seed` deals out the boxes of a detection."""
-    made = versions.classification(root) if task == "classification" else versions.detection(root, seed=seed)
+    """A version whose files lie at `root`, or as `made` there; `seed` deals out the boxes of a detection."""
+    if made is None:
+        made = versions.classification(root) if task == "classification" else versions.detection(root, seed=seed)
     facts = json.loads((made / "dataset.json").read_text())
     dataset, _ = Dataset.objects.get_or_create(owner=owner, name=f"colours_{task}"[:25], defaults={"intro": "squares"})
     return DatasetVersion.objects.create(
@@ -44,7 +45,9 @@ def evaluation(owner: User, tmp_path: Path, *, task: str = "detection", seed: in
     """Of a tiny model of this task, on a version made for it."""
     model = factory.model_version(owner, tmp_path, name=f"net_{task}", task=task)
     carried = "classification" if task == "classification" else "detection"
-    return judged(owner, model, dataset_version(owner, tmp_path / f"data-{task}", task=carried, seed=seed))
+    root = tmp_path / f"data-{task}"
+    made = versions.keypoints(root, seed=seed) if task == "keypoints" else None
+    return judged(owner, model, dataset_version(owner, root, task=carried, seed=seed, made=made))
 
 
 def judged(owner: User, model: ModelVersion, data: DatasetVersion) -> Evaluation:

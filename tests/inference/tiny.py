@@ -97,6 +97,55 @@ def segmenter(directory: Path, size: int = 64, cell: int = 4, resize: str = "str
     return write(directory, helper.make_graph(nodes, "colours", [images], [logits], constants))
 
 
+def pointer(directory: Path, size: int = 64) -> Path:
+    """Each colour is a class with one point, the middle of what is of that colour, and scored by how much that is.
+
+    It looks at objects, with a quarter of their box around them.
+    """
+    rows, columns = np.mgrid[:size, :size] + 0.5
+    weights = np.stack([columns, rows, np.ones_like(rows)], -1).reshape(-1, 3).astype(np.float32)
+    nodes = [
+        helper.make_node("Sub", ["images", "dim"], ["less"]),
+        helper.make_node("Relu", ["less"], ["bright"]),  # what is grey is of no colour
+        helper.make_node("Reshape", ["bright", "by_colour"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "weights"], ["sums"]),
+        helper.make_node("Slice", ["sums", "zero", "two", "axis"], ["places"]),
+        helper.make_node("Slice", ["sums", "two", "three", "axis"], ["mass"]),
+        helper.make_node("Add", ["mass", "one"], ["more"]),
+        helper.make_node("Max", ["mass", "little"], ["some"]),
+        helper.make_node("Div", ["places", "some"], ["means"]),
+        helper.make_node("Div", ["mass", "more"], ["sure"]),
+        helper.make_node("Concat", ["means", "sure"], ["points"], axis=2),
+        helper.make_node("Reshape", ["mass", "by_class"], ["likely"]),
+        helper.make_node("Softmax", ["likely"], ["kinds"], axis=1),
+    ]
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    outputs = [
+        helper.make_tensor_value_info("points", TensorProto.FLOAT, ["n", 3, 3]),
+        helper.make_tensor_value_info("kinds", TensorProto.FLOAT, ["n", 3]),
+    ]
+    numbers = {"by_colour": [0, 3, size * size], "by_class": [0, 3], "zero": [0], "two": [2], "three": [3], "axis": [2]}
+    constants = [numpy_helper.from_array(np.array(value, np.int64), name) for name, value in numbers.items()]
+    constants += [numpy_helper.from_array(weights, "weights"), numpy_helper.from_array(np.float32([1]), "one")]
+    constants += [numpy_helper.from_array(np.float32([0.6]), "dim")]
+    constants.append(numpy_helper.from_array(np.float32([0.001]), "little"))
+    described = [
+        {"id": place, "name": name, "keypoints": [f"middle_of_{name}"], "skeleton": []}
+        for place, name in enumerate(COLOURS, 1)
+    ]
+    given = {**input_of(size, mean=[0, 0, 0], std=[255, 255, 255]), "resize": "letterbox"}
+    describe(
+        directory,
+        task="keypoints",
+        classes=COLOURS,
+        input={**given, "scope": "object", "margin": 0.25},
+        output={"points": "points", "classes": "kinds"},
+    )
+    about = json.loads((directory / "model.json").read_text())
+    (directory / "model.json").write_text(json.dumps({**about, "classes": described}))
+    return write(directory, helper.make_graph(nodes, "middles", [images], outputs, constants))
+
+
 def input_of(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:
     return {
         "name": "images", "height": size, "width": size, "channels": 3, "dtype": "float32", "layout": "NCHW",

@@ -42,5 +42,5 @@ CARD = Preset(
     ),
     expected=(),
     size="3.2 million weights, 13 MB",
-    reference_time="",
+    reference_time="4 CPU minutes for 500 steps of 16 objects at 128×128",
 )  # fmt: skip

@@ -32,7 +32,9 @@ function say() {
   document.getElementById("score-value").textContent = threshold().toFixed(2);
 }
 
-const threshold = () => Number(slider.value) / 100;
+function threshold() {
+  return Number(slider.value) / 100;
+}
 
 /** Another picture: its size bounds the box. */
 function chosen({ width, height }) {
@@ -79,6 +81,7 @@ function drawable(canvas, ask) {
     show();
     redraw();
   });
+  canvas.addEventListener("pointercancel", () => (start = null)); // the page is scrolled instead
   canvas.addEventListener("pointerup", (event) => {
     if (!start) return;
     const drawn = between(start, at(event));
