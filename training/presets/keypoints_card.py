@@ -41,6 +41,6 @@ CARD = Preset(
               advanced=True),
     ),
     expected=(),
-    size="3.2 million weights, 13 MB",
+    size="3.1 million weights, 13 MB",
     reference_time="4 CPU minutes for 500 steps of 16 objects at 128×128",
 )  # fmt: skip
