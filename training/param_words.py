@@ -41,6 +41,10 @@ LABELS: Mapping[str, Any] = {
     "warmup": _("Warm-up"),
     "anneal": _("Decline of the learning rate"),
     "ema": _("Averaging of the model"),
+    "dimensions": _("Numbers of an embedding"),
+    "arc_margin": _("Margin between classes"),
+    "arc_scale": _("Sharpness of the classes"),
+    "gallery": _("Known images in the model"),
     "label_smoothing": _("Label smoothing"),
     "dice": _("Weight of the overlap"),
     "seed": _("Random seed"),
@@ -79,11 +83,11 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         _("How it learns"),
         (
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
-            *("dice", "svm_cost", "seed"),
+            *("dice", "svm_cost", "dimensions", "arc_margin", "arc_scale", "seed"),
         ),
     ),
     (_("Variation of the images"), ("flip", "vertical_flip", "scale_jitter", "turn", "light_jitter", "shift", "erase")),
-    (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta")),
+    (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta", "gallery")),
     (_("Computing"), ("amp", "compile", "show_steps", "keep_ms")),
 )
 

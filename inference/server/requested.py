@@ -17,6 +17,7 @@ class Requested:
     iou_threshold: float | None = None
     max_detections: int | None = None
     top_k: int = 5
+    neighbours: int = 5
     region: tuple[float, float, float, float] | None = None  # the part of the picture to look at: x1 y1 x2 y2
 
     @classmethod
@@ -39,11 +40,13 @@ class Requested:
             BadRequest: a value is not a number or out of range; names it.
         """
         most, top = _number(values, "max_detections", 1, 10_000), _number(values, "top_k", 0, 1000)
+        near = _number(values, "neighbours", 0, 1000)
         return cls(
             score_threshold=_number(values, "score_threshold", 0, 1),
             iou_threshold=_number(values, "iou_threshold", 0, 1),
             max_detections=None if most is None else int(most),
             top_k=5 if top is None else int(top),
+            neighbours=5 if near is None else int(near),
             region=_region(values),
         )
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from inference.task_kinds.classification import CLASSIFICATION
 from inference.task_kinds.detection import DETECTION
+from inference.task_kinds.embedding import EMBEDDING
 from inference.task_kinds.keypoints import KEYPOINTS
 from inference.task_kinds.segmentation import SEGMENTATION
 from inference.task_kinds.served import ServedTask
 
-TASKS: dict[str, ServedTask] = {task.name: task for task in (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS)}
+TASKS: dict[str, ServedTask] = {
+    task.name: task for task in (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS, EMBEDDING)
+}

@@ -37,6 +37,7 @@ REFERENCES = {
     "cells": ("val/miou", "nothing earlier: the ellipses in the boxes of bccd stand for the cells"),
     "keypoints": ("val/nme", "nothing earlier on this set; floor 0.03, aim 0.015, by the root of the box's area"),
     "fashion": ("val/accuracy", "0.937 prototype; HOG+SVM 0.926; floor 0.925, aim 0.94"),
+    "embed-fashion": ("val/recall_1", "nothing earlier; floor 0.88, aim 0.92"),
     "fashion-hog": ("val/accuracy", "HOG+SVM of the data's own table 0.926"),
 }
 RECIPES: dict[str, dict[str, Any]] = {
@@ -48,10 +49,12 @@ RECIPES: dict[str, dict[str, Any]] = {
     "keypoints": {},
     "cells": {"train_splits": "train,val", "eval_split": "test", "vertical_flip": 0.5},
     "fashion": {"train_splits": "train", "eval_split": "test"},
+    "embed-fashion": {"train_splits": "train", "eval_split": "test"},
     "fashion-hog": {"train_splits": "train", "eval_split": "test"},
 }
 MODULES = {
     "fashion": "classify",
+    "embed-fashion": "embed",
     "fashion-hog": "hog_svm",
     "outlines": "segment",
     "nuts": "segment",
@@ -104,7 +107,7 @@ def main() -> None:
 
 
 def _version(which: str, folder: Path, public: Path | None) -> Path:
-    if which in ("bccd", "cells", "nuts", "fashion") and public is None:
+    if which in ("bccd", "cells", "nuts", "fashion", "embed-fashion") and public is None:
         sys.exit(f"{which} is public data that is not here; give its folder with --data.")
     makers: dict[str, Callable[[], Path]] = {
         "bccd": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
@@ -113,6 +116,7 @@ def _version(which: str, folder: Path, public: Path | None) -> Path:
         "outlines": lambda: versions.outlines(folder),
         "keypoints": lambda: versions.figures(folder),
         "fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
+        "embed-fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
         "demo": lambda: versions.digits_demo(folder),
         "symbols": lambda: versions.symbols(folder),
     }

@@ -27,6 +27,7 @@ def model_version(
         "classification": tiny.classifier,
         "segmentation": tiny.segmenter,
         "keypoints": tiny.pointer,
+        "embedding": tiny.embedder,
         "tensor": tiny.identity,
     }[task](folder)
     archive = zipped(folder, tmp_path / f"{name}-{task}.zip")

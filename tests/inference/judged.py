@@ -44,7 +44,7 @@ def dataset_version(
 def evaluation(owner: User, tmp_path: Path, *, task: str = "detection", seed: int = 0) -> Evaluation:
     """Of a tiny model of this task, on a version made for it."""
     model = factory.model_version(owner, tmp_path, name=f"net_{task}", task=task)
-    carried = "classification" if task == "classification" else "detection"
+    carried = "classification" if task in ("classification", "embedding") else "detection"
     root = tmp_path / f"data-{task}"
     made = versions.keypoints(root, seed=seed) if task == "keypoints" else None
     return judged(owner, model, dataset_version(owner, root, task=carried, seed=seed, made=made))

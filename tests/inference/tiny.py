@@ -146,6 +146,36 @@ def pointer(directory: Path, size: int = 64) -> Path:
     return write(directory, helper.make_graph(nodes, "middles", [images], outputs, constants))
 
 
+def embedder(directory: Path, size: int = 8) -> Path:
+    """The direction of the mean colour; four known images of each, the later the further from the pure colour."""
+    known = np.stack(
+        [np.eye(3)[c] * (1 - 0.1 * k) + 0.1 * k * np.eye(3)[(c + 1) % 3] for c in range(3) for k in range(4)]
+    )
+    known = (known / np.linalg.norm(known, axis=1, keepdims=True)).astype(np.float32)
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["images"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["flat"], axis=1),
+        helper.make_node("LpNormalization", ["flat"], ["vectors"], axis=1, p=2),
+        helper.make_node("MatMul", ["vectors", "known"], ["similarity"]),
+    ]
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    outputs = [
+        helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", 3]),
+        helper.make_tensor_value_info("similarity", TensorProto.FLOAT, ["n", 12]),
+    ]
+    paths = [f"{name}/{number}.png" for name in COLOURS for number in range(4)]
+    describe(
+        directory,
+        task="embedding",
+        classes=COLOURS,
+        input=input_of(size, mean=[0, 0, 0], std=[255, 255, 255]),
+        output={"vector": "vectors", "similarity": "similarity"},
+        gallery={"classes": [place // 4 for place in range(12)], "paths": paths},
+    )
+    constants = [numpy_helper.from_array(np.ascontiguousarray(known.T), "known")]
+    return write(directory, helper.make_graph(nodes, "directions", [images], outputs, constants))
+
+
 def input_of(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:
     return {
         "name": "images", "height": size, "width": size, "channels": 3, "dtype": "float32", "layout": "NCHW",

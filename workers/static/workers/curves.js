@@ -104,7 +104,7 @@ export class Curves {
 
   /** Keys of the figures that say how good the model is, the most telling first; without those of single classes. */
   headline() {
-    const told = ["ap50", "ap", "miou", "pck05", "nme", "accuracy", "f1", "loss"];
+    const told = ["ap50", "ap", "miou", "pck05", "nme", "recall_1", "accuracy", "f1", "loss"];
     /** @param {string} key */
     const place = (key) => told.indexOf(key.split("/")[1] ?? "") * 2 + Number(!key.startsWith("val/"));
     return [...this.all.keys()]
@@ -138,7 +138,7 @@ export function betterBy(key) {
   if (key.startsWith("system/")) return 0;
   const figure = key.split("/")[1] ?? key;
   if (/loss|error|^(box|class|fit|nme)$/i.test(figure)) return -1;
-  return /^(m?ap\d*|ar\d*|((pixel|class)_)?accuracy|pck\d+|precision|recall(_\d+)?|f1|m?iou|dice)$/i.test(figure) ? 1 : 0;
+  return /^(m?ap\d*|ar\d*|((pixel|class|knn)_)?accuracy|map_r|pck\d+|precision|recall(_\d+)?|f1|m?iou|dice)$/i.test(figure) ? 1 : 0;
 }
 
 /**

@@ -1,0 +1,106 @@
+"""The embedder's network, its loss, and how well like lies near like."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .net import Net
+
+AT_ONCE = 500  # images whose neighbours are sought at a time
+VOTES = 10  # of the nearest known images, when a class is named
+
+
+class Embedder(nn.Module):
+    """[N, C, H, W] → unit vectors [N, D], and their cosines with the centre of each class [N, classes]."""
+
+    def __init__(self, net: Net, *, dimensions: int, classes: int) -> None:
+        super().__init__()
+        self.net = net
+        self.centres = nn.Parameter(torch.randn(classes, dimensions))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        vectors = F.normalize(self.net(x).float())
+        return vectors, vectors @ F.normalize(self.centres).T
+
+
+class Answering(nn.Module):
+    """The embedder as it is exported: unit vectors [N, D] and their cosines with those of the known images [N, M]."""
+
+    def __init__(self, model: Embedder, known: Tensor) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("known", known)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        vectors = F.normalize(self.model.net(x))
+        return vectors, vectors @ self.get_buffer("known").T
+
+
+def arcface(cosines: Tensor, classes: Tensor, *, margin: float, scale: float) -> Tensor:
+    """ArcFace (Deng et al. 2019): cross-entropy of scaled cosines, the angle to one's own class made larger first.
+
+    Args:
+        margin: radians added to the angle; beyond π the cosine goes on falling as a line.
+    """
+    own = cosines.gather(1, classes[:, None]).clamp(-1 + 1e-6, 1 - 1e-6)
+    turned = torch.cos(own.acos() + margin)
+    turned = torch.where(own > -math.cos(margin), turned, own - margin * math.sin(margin))
+    return F.cross_entropy(scale * cosines.scatter(1, classes[:, None], turned), classes)
+
+
+def figures(vectors: Tensor, classes: Tensor) -> dict[str, float]:
+    """How often an image's nearest others are of its class: Recall@1, Recall@5, MAP@R (Musgrave et al. 2020).
+
+    Images that are alone in their class are sought by nobody and seek nobody.
+
+    Args:
+        vectors, classes: [N, D] unit vectors, and [N].
+    """
+    counts = torch.bincount(classes)[classes] - 1
+    most = int(counts.max())
+    if most < 1:
+        return {"recall_1": 0.0, "recall_5": 0.0, "map_r": 0.0}
+    first, five, precise = [], [], []
+    for start in range(0, len(vectors), AT_ONCE):
+        rows = torch.arange(start, min(start + AT_ONCE, len(vectors)))
+        cosines = vectors[rows] @ vectors.T
+        cosines[torch.arange(len(rows)), rows] = -2.0
+        near = cosines.topk(min(max(most, 5), len(vectors) - 1), 1).indices
+        right = classes[near] == classes[rows, None]
+        own = counts[rows]
+        within = torch.arange(near.shape[1]) < own[:, None]
+        precision = right.cumsum(1) / torch.arange(1, near.shape[1] + 1)
+        first.append(right[own > 0, 0])
+        five.append(right[own > 0, :5].any(1))
+        precise.append(((precision * (right & within)).sum(1) / own.clamp(min=1))[own > 0])
+    means = (torch.cat(part).float().mean() for part in (first, five, precise))
+    return dict(zip(("recall_1", "recall_5", "map_r"), (float(mean) for mean in means), strict=True))
+
+
+def named(cosines: Tensor, classes: Tensor, count: int) -> Tensor:
+    """The class of most weight among the nearest known images [N]; a nearer one weighs more, as by the server.
+
+    Args:
+        cosines: [N, M] with the known images, whose classes are `classes` [M] of `count`.
+    """
+    near = cosines.topk(min(VOTES, cosines.shape[1]), 1)
+    votes = torch.zeros(len(cosines), count).scatter_add(1, classes[near.indices], near.values.clamp(min=0))
+    return votes.argmax(1)
+
+
+def spread(classes: list[int], most: int) -> list[int]:
+    """Places of at most `most` images, as evenly over the classes as there are images of them."""
+    own: dict[int, list[int]] = {}
+    for place, known in enumerate(classes):
+        own.setdefault(known, []).append(place)
+    chosen: list[int] = []
+    left = most
+    for number, places in enumerate(sorted(own.values(), key=len)):
+        share = min(len(places), left // (len(own) - number))
+        chosen += [places[step * len(places) // share] for step in range(share)]
+        left -= share
+    return sorted(chosen)
