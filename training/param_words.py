@@ -57,6 +57,8 @@ LABELS: Mapping[str, Any] = {
     "erase": _("Blanked patches"),
     "iou_threshold": _("Overlap at which one box stays"),
     "score_threshold": _("Lowest score shown"),
+    "good_class": _("Class without defects"),
+    "bank_patches": _("Patches remembered"),
     "cell": _("Side of a cell"),
     "bins": _("Directions of edges"),
     "svm_cost": _("Cost of an error"),
@@ -71,12 +73,15 @@ LABELS: Mapping[str, Any] = {
 #: Groups in the order of the form. What no group names stands in the last.
 GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (_("How long"), ("budget_minutes", "epochs", "steps", "iterations", "checkpoint_minutes", "eval_share")),
-    (_("Data"), ("train_splits", "eval_split", "width", "height", "resize", "boxes", "crop", "margin", "pairs")),
+    (
+        _("Data"),
+        ("train_splits", "eval_split", "width", "height", "resize", "boxes", "crop", "margin", "pairs", "good_class"),
+    ),
     (
         _("Network"),
         (
             *("architecture", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides", "head_width"),
-            *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins"),
+            *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins", "bank_patches"),
         ),
     ),
     (

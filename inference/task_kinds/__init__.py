@@ -6,6 +6,7 @@ A folder holds what the task is (`__init__.py`), how a model's answer is read (`
 
 from __future__ import annotations
 
+from inference.task_kinds.anomaly import ANOMALY
 from inference.task_kinds.classification import CLASSIFICATION
 from inference.task_kinds.detection import DETECTION
 from inference.task_kinds.embedding import EMBEDDING
@@ -13,6 +14,5 @@ from inference.task_kinds.keypoints import KEYPOINTS
 from inference.task_kinds.segmentation import SEGMENTATION
 from inference.task_kinds.served import ServedTask
 
-TASKS: dict[str, ServedTask] = {
-    task.name: task for task in (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS, EMBEDDING)
-}
+_KINDS = (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS, EMBEDDING, ANOMALY)
+TASKS: dict[str, ServedTask] = {task.name: task for task in _KINDS}

@@ -19,7 +19,7 @@ from tests.factories import work
 from tests.inference.running import a_run
 from tests.presets import versions
 from tests.presets.jobs import Job
-from training.presets import export, hog, hog_svm, hog_svm_card
+from training.presets import export, hog, hog_svm, hog_svm_card, pauses
 from training.presets.run import Refused, Run
 from workers.jobs import buttons
 
@@ -33,7 +33,9 @@ def training(version: Path, root: Path, **params: Any) -> hog_svm.Training:
     run = Run.from_environment(
         {"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(root), "AIP_OUTPUT_DIR": str(root)}
     )
-    return hog_svm.Training(run, hog_svm_card.CARD.read(params))
+    made = hog_svm.Training(run, hog_svm_card.CARD.read(params))
+    made.job = pauses.Pausable(run)
+    return made
 
 
 # ---- histograms ------------------------------------------------------------------------------------------------
@@ -135,11 +137,11 @@ def test_hog_preset_is_paused_continued_and_its_model_judged_as_it_says(tmp_path
     with job.start() as process:
         for line in process.stdout:
             log.append(line)
-            if "paused at iteration" in line:
+            if "paused at step" in line:
                 job.request("")
 
     assert process.returncode == 0, log
-    assert any("continued at iteration" in line for line in log)
+    assert any("continued at step" in line for line in log)
     assert job.curve("progress")[-1] == 1
     figures = json.loads((job.outputs / "metrics.json").read_text())
     assert figures["val/accuracy"] == 1.0
@@ -154,7 +156,7 @@ def test_hog_preset_ends_at_sigterm(tmp_path, shades):
 
     with job.start() as process:
         for line in process.stdout:
-            if "paused at iteration" in line:
+            if "paused at step" in line:
                 process.terminate()
 
     assert process.returncode == 143

@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from aiplatform.cli.demo import digits
+from tests.presets import defects as drawn_defects
 from tests.presets import figures as drawn_figures
 from tests.presets import outlines as drawn_outlines
 from tests.presets import symbols as drawn_symbols
@@ -209,3 +210,15 @@ def _drawn(folder: Path, made: list[digits.Drawing], classes: list[str]) -> Path
         images.append(_line(drawing.name, drawing.image.size, drawing.split))
         shapes += [{"image": number, "class": classes.index(box[0]), "bbox": list(box[1:])} for box in drawing.boxes]
     return write(folder, task="detection", classes=classes, images=images, shapes=shapes)
+
+
+def defects(folder: Path, *, train: int = 60, test: int = 60) -> Path:
+    """Cloth without defects to learn from, with and without to be judged (tests/presets/defects.py)."""
+    images = []
+    for one in drawn_defects.draw(train=train, test=test):
+        path = folder / "images" / one.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.jpeg)
+        size = (drawn_defects.SIZE, drawn_defects.SIZE)
+        images.append(_line(one.name, size, one.split, 1 + drawn_defects.CLASSES.index(one.kind)))
+    return write(folder, task="classification", classes=list(drawn_defects.CLASSES), images=images, shapes=[])

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from . import classify_card, detect_card, embed_card, hog_svm_card, keypoints_card, segment_card
+from . import (
+    anomaly_card,
+    classify_card,
+    detect_card,
+    embed_card,
+    hog_svm_card,
+    keypoints_card,
+    segment_card,
+)
 from .preset import Preset
 
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
-        *(detect_card.CARD, classify_card.CARD, segment_card.CARD, keypoints_card.CARD, embed_card.CARD),
+        detect_card.CARD,
+        classify_card.CARD,
+        segment_card.CARD,
+        keypoints_card.CARD,
+        embed_card.CARD,
         hog_svm_card.CARD,
+        anomaly_card.CARD,
     )
 }

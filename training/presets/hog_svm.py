@@ -6,8 +6,6 @@ itself. It can be paused; there is nothing worth a checkpoint.
 
 from __future__ import annotations
 
-import json
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,27 +19,20 @@ from torch import Tensor
 from . import data, export, image_cache, phases
 from .hog import BLOCK, Hog, HogSvm, scale_of, squared_hinge
 from .hog_svm_card import CARD
-from .ranks import Ranks
-from .run import COMPLETED, STARTED, TERMINATED, Refused, Run, refusals_without_traceback, say
+from .pauses import ALONE, Ended, Pausable
+from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
 
 SMALL, LARGE = 64, 96  # images up to this side are taken as they are; what larger ones are brought to
 AT_ONCE = 256  # images whose histograms are computed together
 MOST_BYTES = 4 << 30  # of the histograms of all images
-PAUSE_S, REPORT_S = 0.2, 2.0
 STILL = 1e-5  # relative change of the loss in an iteration at which learning has ended
-ALONE = Ranks(0, 1, torch.device("cpu"))
-
-
-class Ended(Exception):
-    """A signal asked the program to end."""
 
 
 class Training:
     """One run: histograms of all images, the machines, figures, the exported model."""
 
     def __init__(self, run: Run, params: dict[str, Any]) -> None:
-        self.run, self.paused_s, self.reported_at = run, 0.0, 0.0
-        self.phases = phases.Phases(run, self.used_s)
+        self.run = run
         self.version = data.read(run.dataset_dir)
         index = self.version.class_index
         rows = [row for row, image in enumerate(self.version.images) if image.label in index]
@@ -79,16 +70,12 @@ class Training:
     def _image(self, row: int) -> data.Image:
         return self.version.images[row]
 
-    def used_s(self) -> float:
-        """Seconds worked, pauses left out."""
-        return time.monotonic() - STARTED - self.paused_s
-
     # The road ---------------------------------------------------------------------------------------------
 
     def train(self) -> int:
         """Return the exit code."""
         self.run.listen()
-        self.phases.phase = phases.LEARNING
+        self.job = Pausable(self.run)
         try:
             features = self._features(self.learn, done=0.0, share=0.4)
             weights, bias, loss, steps = self._machines(features, self.labels[self.learn])
@@ -97,16 +84,13 @@ class Training:
         self.run.end_on_signal()
         scale = scale_of(features @ weights.T + bias, self.labels[self.learn])
         model = HogSvm(self.hog, weights, bias, scale).eval()
-        with self.phases.during(phases.SCORING, step=steps, left_s=None):
+        with self.job.phases.during(phases.SCORING, step=steps, left_s=None):
             figures = self._figures(model)
         self.run.report(steps, figures)
         say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
-        with self.phases.during(phases.EXPORTING, step=steps, left_s=None):
+        with self.job.phases.during(phases.EXPORTING, step=steps, left_s=None):
             self._export(model, self.run.output_dir / "model", figures)
-        whole = {**figures, "train/loss": loss, "steps": steps, "seconds": round(self.used_s(), 1)}
-        (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
-        self.run.report(steps, {"progress": 1.0, "eta_s": 0})
-        say(f"completed after {steps} iterations in {self.used_s():.0f} s")
+        self.job.completed(steps, {**figures, "train/loss": loss})
         return COMPLETED
 
     def _features(self, rows: list[int], *, done: float, share: float) -> Tensor:
@@ -116,7 +100,7 @@ class Training:
             some = rows[start : start + AT_ONCE]
             with torch.inference_mode():
                 out[start : start + len(some)] = self.hog(self.images(some)).flatten(1)
-            self._between(0, {}, done + share * (start + len(some)) / len(rows))
+            self.job.between(0, {}, done + share * (start + len(some)) / len(rows))
         return out
 
     def _machines(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, float, int]:
@@ -137,7 +121,7 @@ class Training:
         def told(intermediate_result: OptimizeResult) -> None:
             losses.append(float(intermediate_result.fun))
             progress = 0.4 + 0.5 * len(losses) / self.params["iterations"]
-            self._between(len(losses), {"train/loss": losses[-1]}, progress)
+            self.job.between(len(losses), {"train/loss": losses[-1]}, progress)
 
         found = minimize(
             loss_of, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", callback=told,
@@ -145,30 +129,6 @@ class Training:
         )  # fmt: skip
         both = torch.from_numpy(found.x).view(shape).float()
         return both[:, :-1], both[:, -1], float(found.fun), len(losses)
-
-    def _between(self, step: int, figures: dict[str, float], progress: float) -> None:
-        """Report now and then, wait while paused.
-
-        Raises:
-            Ended: a signal came.
-        """
-        if self.run.requested() == "pause":
-            self._rest(step)
-        if self.run.terminated:
-            raise Ended
-        now = time.monotonic()
-        if figures or now - self.reported_at >= REPORT_S:
-            self.reported_at = now
-            used = self.used_s()
-            self.phases.report(step, figures, used * (1 - progress) / max(progress, 0.01))
-
-    def _rest(self, step: int) -> None:
-        say(f"paused at iteration {step}")
-        began = time.monotonic()
-        while self.run.requested() == "pause" and not self.run.terminated:
-            time.sleep(PAUSE_S)
-        self.paused_s += time.monotonic() - began
-        say(f"continued at iteration {step}")
 
     # What comes out -----------------------------------------------------------------------------------------
 

