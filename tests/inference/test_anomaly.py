@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from django.urls import reverse
-from onnx import TensorProto, helper
 from PIL import Image
 from sklearn import metrics
 
@@ -26,31 +25,6 @@ from inference.services import serving
 from inference.task_kinds.anomaly import scoring
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
-
-
-def brightness(folder: Path, size: int = 64, cell: int = 8, resize: str = "stretch") -> Path:
-    """What is bright is unusual: the map is the mean of each cell (0..1), the score its highest."""
-    nodes = [
-        helper.make_node("ReduceMean", ["images"], ["grey"], axes=[1], keepdims=1),
-        helper.make_node("AveragePool", ["grey"], ["pooled"], kernel_shape=[cell] * 2, strides=[cell] * 2),
-        helper.make_node("Squeeze", ["pooled", "one"], ["map"]),
-        helper.make_node("ReduceMax", ["map"], ["score"], axes=[1, 2], keepdims=0),
-    ]
-    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
-    outputs = [
-        helper.make_tensor_value_info("score", TensorProto.FLOAT, ["n"]),
-        helper.make_tensor_value_info("map", TensorProto.FLOAT, ["n", size // cell, size // cell]),
-    ]
-    one = tiny.numpy_helper.from_array(np.array([1], np.int64), "one")
-    tiny.describe(
-        folder,
-        task="anomaly",
-        classes=("red",),
-        input={**tiny.input_of(size, mean=[0, 0, 0], std=[255, 255, 255]), "resize": resize},
-        output={"score": "score", "map": "map"},
-        decode={"score_threshold": 0.5},
-    )
-    return tiny.write(folder, helper.make_graph(nodes, "brightness", [images], outputs, [one]))
 
 
 async def answer_of(folder: Path, picture: bytes, **requested: float) -> dict:
@@ -72,7 +46,7 @@ def spot(width: int, height: int) -> bytes:
 
 @pytest.mark.parametrize("resize", ["stretch", "letterbox"])
 async def test_anomaly_is_answered_with_score_verdict_and_a_map_of_the_picture(tmp_path, resize):
-    answer = await answer_of(brightness(tmp_path, resize=resize), spot(128, 64))
+    answer = await answer_of(tiny.brightness(tmp_path, resize=resize), spot(128, 64))
 
     heat = np.asarray(Image.open(io.BytesIO(base64.b64decode(answer["heat"]))))
     assert (answer["anomalous"], answer["threshold"]) == (True, 0.5)
@@ -83,7 +57,7 @@ async def test_anomaly_is_answered_with_score_verdict_and_a_map_of_the_picture(t
 
 
 async def test_anomaly_verdict_follows_the_threshold_that_is_asked_for(tmp_path):
-    folder = brightness(tmp_path)
+    folder = tiny.brightness(tmp_path)
     grey = pictures.encoded(Image.new("RGB", (64, 64), (102, 102, 102)))
 
     assert not (await answer_of(folder, grey))["anomalous"]
@@ -141,7 +115,7 @@ def test_heat_map_is_clear_where_usual_and_red_at_the_threshold():
 
 @pytest.fixture
 def model(alice, tmp_path):
-    archive = factory.zipped(brightness(tmp_path / "brightness"), tmp_path / "brightness.zip")
+    archive = factory.zipped(tiny.brightness(tmp_path / "brightness"), tmp_path / "brightness.zip")
     return registry.register_upload(user=alice, archive=archive, filename=archive.name, name="cloth")
 
 

@@ -176,6 +176,31 @@ def embedder(directory: Path, size: int = 8) -> Path:
     return write(directory, helper.make_graph(nodes, "directions", [images], outputs, constants))
 
 
+def brightness(folder: Path, size: int = 64, cell: int = 8, resize: str = "stretch") -> Path:
+    """What is bright is unusual: the map is the mean of each cell (0..1), the score its highest."""
+    nodes = [
+        helper.make_node("ReduceMean", ["images"], ["grey"], axes=[1], keepdims=1),
+        helper.make_node("AveragePool", ["grey"], ["pooled"], kernel_shape=[cell] * 2, strides=[cell] * 2),
+        helper.make_node("Squeeze", ["pooled", "one"], ["map"]),
+        helper.make_node("ReduceMax", ["map"], ["score"], axes=[1, 2], keepdims=0),
+    ]
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    outputs = [
+        helper.make_tensor_value_info("score", TensorProto.FLOAT, ["n"]),
+        helper.make_tensor_value_info("map", TensorProto.FLOAT, ["n", size // cell, size // cell]),
+    ]
+    one = numpy_helper.from_array(np.array([1], np.int64), "one")
+    describe(
+        folder,
+        task="anomaly",
+        classes=("red",),
+        input={**input_of(size, mean=[0, 0, 0], std=[255, 255, 255]), "resize": resize},
+        output={"score": "score", "map": "map"},
+        decode={"score_threshold": 0.5},
+    )
+    return write(folder, helper.make_graph(nodes, "brightness", [images], outputs, [one]))
+
+
 def input_of(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:
     return {
         "name": "images", "height": size, "width": size, "channels": 3, "dtype": "float32", "layout": "NCHW",

@@ -31,7 +31,9 @@ function begin(again) {
   say();
 }
 
-const threshold = () => Number(slider.value) / 100;
+function threshold() {
+  return Number(slider.value) / 100;
+}
 
 function say() {
   document.getElementById("score-value").textContent = threshold().toFixed(2);
