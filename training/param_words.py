@@ -55,6 +55,10 @@ LABELS: Mapping[str, Any] = {
     "light_jitter": _("Change of light"),
     "shift": _("Shift"),
     "erase": _("Blanked patches"),
+    "colour_jitter": _("Change of colour"),
+    "mixup": _("Blended images"),
+    "cutmix": _("Patches of other images"),
+    "class_weights": _("Weight of the classes"),
     "iou_threshold": _("Overlap at which one box stays"),
     "score_threshold": _("Lowest score shown"),
     "good_class": _("Class without defects"),
@@ -88,10 +92,16 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         _("How it learns"),
         (
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
-            *("dice", "svm_cost", "dimensions", "arc_margin", "arc_scale", "seed"),
+            *("dice", "svm_cost", "class_weights", "dimensions", "arc_margin", "arc_scale", "seed"),
         ),
     ),
-    (_("Variation of the images"), ("flip", "vertical_flip", "scale_jitter", "turn", "light_jitter", "shift", "erase")),
+    (
+        _("Variation of the images"),
+        (
+            *("flip", "vertical_flip", "scale_jitter", "turn", "light_jitter", "colour_jitter", "shift", "erase"),
+            *("mixup", "cutmix"),
+        ),
+    ),
     (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta", "gallery")),
     (_("Computing"), ("amp", "compile", "show_steps", "keep_ms")),
 )

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+from sklearn import metrics
 
 from tests.presets import versions
 from tests.presets.jobs import Job
-from training.presets import classify, classify_card, export, nets
+from training.presets import classify, classify_card, export, nets, variation
 from training.presets.ranks import Ranks
 from training.presets.run import Refused, Run
 
@@ -85,6 +86,104 @@ def test_nets_frozen_wholly_leave_the_last_layer_to_learn(shades, tmp_path):
     one = task(shades, tmp_path / "cache", architecture="vit", frozen_stages=16)
 
     assert {name for name, p in one.model.named_parameters() if p.requires_grad} == {"fc.weight", "fc.bias"}
+
+
+# ---- variation, weights, figures -------------------------------------------------------------------------------
+
+
+def drawn(count: int, **params: float) -> dict[str, torch.Tensor]:
+    names = ("flip", "vertical_flip", "shift", "erase", "light_jitter", "colour_jitter", "mixup", "cutmix")
+    return variation.draw(dict.fromkeys(names, 0.0) | params, 20, 20, torch.Generator().manual_seed(1), count)
+
+
+def test_variation_of_nothing_leaves_images_and_classes_alone():
+    x, labels = torch.rand(6, 3, 20, 20), torch.tensor([0, 1, 2, 0, 1, 2])
+    draws = drawn(6)
+
+    mixed, targets = variation.blended(x, labels, 3, draws)
+
+    assert torch.equal(mixed, x)
+    assert torch.equal(targets, torch.nn.functional.one_hot(labels, 3).float())
+    assert torch.equal(variation.lit(x, draws), x)
+    assert torch.equal(variation.blanked(x, draws), x)
+
+
+@pytest.mark.parametrize("how", ["mixup", "cutmix"])
+def test_blended_images_are_of_each_class_as_much_as_they_show(how):
+    labels = torch.arange(64) % 2
+    x = labels.float()[:, None, None, None].expand(-1, 3, 20, 20)  # what is there of class 1 can be measured
+
+    mixed, targets = variation.blended(x, labels, 2, drawn(64, **{how: 1.0}))
+
+    assert targets.sum(1) == pytest.approx(torch.ones(64))
+    assert targets[:, 1] == pytest.approx(mixed.mean((1, 2, 3)), abs=1e-5)
+    assert (targets.amax(1) < 0.95).float().mean() > 0.2
+    assert (how == "cutmix") == bool(((mixed == 0) | (mixed == 1)).all())
+
+
+def test_lit_images_change_each_by_itself_and_colours_apart():
+    x = torch.ones(40, 3, 4, 4)
+
+    light, colour = variation.lit(x, drawn(40, light_jitter=0.3)), variation.lit(x, drawn(40, colour_jitter=0.3))
+
+    assert (light - 1).abs().max() <= 0.6
+    assert light[:, 0, 0, 0].std() > 0.1
+    assert light.std((1, 2, 3)) == pytest.approx(torch.zeros(40), abs=1e-6)
+    assert colour.std((1, 2, 3)).min() > 0.001
+
+
+def test_balanced_weights_let_classes_count_alike_and_images_one_on_the_mean():
+    labels = torch.tensor([0] * 90 + [1] * 10)
+
+    weights = variation.balanced(labels, 3)
+
+    assert weights[0] * 90 == pytest.approx(weights[1] * 10)
+    assert weights[2] == 0
+    assert weights[labels].mean() == pytest.approx(1)
+
+
+def test_rates_are_those_of_scikit_learn():
+    draw = torch.Generator().manual_seed(0)
+    truth, said = (torch.randint(0, 4, (50,), generator=draw) for _ in range(2))
+    table = torch.bincount(truth * 5 + said, minlength=25).view(5, 5)  # a class that is nowhere
+
+    found = variation.rates(table)
+
+    assert found["val/accuracy"] == pytest.approx(metrics.accuracy_score(truth, said))
+    assert found["val/balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(truth, said))
+    assert found["val/macro_f1"] == pytest.approx(metrics.f1_score(truth, said, average="macro"))
+
+
+def test_classify_preset_weighs_rare_classes_and_scores_by_their_mean(tmp_path):
+    shades = versions.shades(tmp_path / "shades", train=40, val=8)
+    lines = [json.loads(line) for line in (shades / "manifest.jsonl").read_text().splitlines()]
+    kept = [line for place, line in enumerate(lines) if line["label"] == 1 or place % 8 == 1 or line["split"] == "val"]
+    (shades / "manifest.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
+
+    one = task(shades, tmp_path / "cache", class_weights="balanced")
+    figures = one.evaluate(one.model, ALONE, one.score)
+
+    assert one.metric == "val/balanced_accuracy"
+    assert one.class_weights.tolist() == pytest.approx([25 / 2 / 20, 25 / 2 / 5])
+    assert {"val/accuracy", "val/balanced_accuracy", "val/macro_f1", "val/loss"} == set(figures)
+
+
+def test_classify_preset_learns_from_blended_images(shades, tmp_path):
+    one = task(shades, tmp_path / "cache", mixup=0.5, cutmix=0.5, light_jitter=0.2, erase=0.5, class_weights="balanced")
+
+    loss = loss_of(one, one.load(list(range(8))), one.draw(torch.Generator().manual_seed(0), 8))
+
+    assert 0 < loss.item() < 2
+
+
+def test_classify_preset_starts_from_a_model_that_it_exported(shades, tmp_path):
+    first = task(shades, tmp_path / "cache")
+    first.export(first.model, tmp_path / "model", {})
+
+    second = task(shades, tmp_path / "cache", seed=1, weights=str(tmp_path / "model" / "model.safetensors"))
+
+    ours, theirs = second.model.state_dict(), first.model.state_dict()
+    assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
 
 
 # ---- the preset ------------------------------------------------------------------------------------------------

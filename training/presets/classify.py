@@ -11,14 +11,14 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lite0, nets, phases
+from . import data, export, image_cache, lite0, nets, phases, variation
 from .classify_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
 
 STATISTICS_ROWS = 2000  # pictures that mean and spread are measured on
-ERASED = (0.15, 0.4)  # side of a blanked patch as a share of the picture's
+SCORED_PIXELS = 500 * 64 * 64  # that are looked at together when scoring
 
 
 class Answering(nn.Module):
@@ -36,8 +36,6 @@ class Answering(nn.Module):
 class Classification:
     """The task the trainer works on."""
 
-    metric = "val/accuracy"
-
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.facts: dict[str, Any] = {}
         self.device = ranks.device
@@ -50,8 +48,12 @@ class Classification:
         self.recipe = nets.RECIPES[params["architecture"]]
         self.width, self.height = self._size(params)
         self.params = params = self._settled(params)
+        balanced = params["class_weights"] == "balanced"
+        self.metric = "val/balanced_accuracy" if balanced else "val/accuracy"
         self.rows, self.rows_scored = len(self.learn), len(self.score) * (0.7 if params["flip_tta"] else 0.35)
         self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
+        learned = self.labels[self.learn]
+        self.class_weights = variation.balanced(learned, len(index)) if balanced else torch.ones(len(index))
         self.channels = 3 if params["architecture"] == "lite0" else image_cache.channels_of(self.version)
         with phases.packing(run, params, ranks):
             self.image_cache = image_cache.open_or_make(
@@ -109,6 +111,7 @@ class Classification:
             given = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
         except Exception as error:  # both readers raise whatever they meet in a broken file
             raise Refused(f"{path.name} cannot be read as weights: {error}") from error
+        given = {key.removeprefix("model."): value for key, value in given.items()}  # as our own exports name them
         own = self.model.state_dict()
         fitting = {key: value for key, value in given.items() if key in own and own[key].shape == value.shape}
         if not fitting:
@@ -134,40 +137,25 @@ class Classification:
         return torch.from_numpy(self.image_cache.rows(chosen)), self.labels[chosen]
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
-        """How each image is mirrored and moved, and which patch is blanked."""
-        params = self.params
-        uniform = torch.rand(count, 8, generator=generator)
-        reach = torch.tensor([params["shift"] * self.height, params["shift"] * self.width]).round()
-        low, high = ERASED
-        return {
-            "flip": torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1),
-            "move": ((2 * uniform[:, 2:4] - 1) * (reach + 0.499)).round().long(),
-            "erase": uniform[:, 4] < params["erase"],
-            "patch": torch.stack([uniform[:, 5], uniform[:, 6], low + (high - low) * uniform[:, 7]], 1),
-        }
+        """How each image is mirrored, moved, lit, blanked and blended."""
+        return variation.draw(self.params, self.width, self.height, generator, count)
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """Cross-entropy with smoothed labels."""
+        """Cross-entropy with smoothed labels, each class as much as its weight says."""
+        params = self.params
         pixels, labels = (part.to(self.device, non_blocking=True) for part in batch)
-        logits = model(self._vary(pixels, draws)).float()
-        return {"class": F.cross_entropy(logits, labels, label_smoothing=self.params["label_smoothing"])}
-
-    def _vary(self, pixels: Tensor, draws: dict[str, Tensor]) -> Tensor:
-        """Mirror, move (the edge is repeated) and blank, by looking each pixel up where it comes from."""
-        count, height, width, _ = pixels.shape
-        lines = torch.arange(height, device=pixels.device).expand(count, -1)
-        columns = torch.arange(width, device=pixels.device).expand(count, -1)
-        lines = torch.where(draws["flip"][:, 1:], lines.flip(1), lines) + draws["move"][:, :1]
-        columns = torch.where(draws["flip"][:, :1], columns.flip(1), columns) + draws["move"][:, 1:]
-        images = torch.arange(count, device=pixels.device)[:, None, None]
-        moved = pixels[images, lines.clamp(0, height - 1)[:, :, None], columns.clamp(0, width - 1)[:, None]]
-        out = self._normal(moved)
-        if self.params["erase"]:
-            y, x, side = draws["patch"].T[:, :, None]
-            tall = ((lines / height - y).abs() < side / 2)[:, None, :, None]
-            wide = ((columns / width - x).abs() < side / 2)[:, None, None, :]
-            out = out.masked_fill(tall & wide & draws["erase"][:, None, None, None], 0.0)
-        return out.contiguous(memory_format=torch.channels_last)
+        x = self._normal(variation.moved(pixels, draws))
+        if params["light_jitter"] or params["colour_jitter"]:
+            x = variation.lit(x, draws)
+        if params["erase"]:
+            x = variation.blanked(x, draws)
+        if params["mixup"] or params["cutmix"]:
+            x, targets = variation.blended(x, labels, len(self.class_weights), draws)
+        else:
+            targets = F.one_hot(labels, len(self.class_weights)).float()
+        logits = model(x.contiguous(memory_format=torch.channels_last)).float()
+        weights = self.class_weights.to(self.device)
+        return {"class": F.cross_entropy(logits, targets, weights, label_smoothing=params["label_smoothing"])}
 
     def _normal(self, pixels: Tensor) -> Tensor:
         """uint8 [n, H, W, C] → normalised [n, C, H, W]."""
@@ -183,18 +171,19 @@ class Classification:
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
-        """Share of images whose likeliest class is right, and the mean cross-entropy."""
-        answering = self._answering(model)
+        """Share of images whose likeliest class is right, in all and as a mean over the classes; the mean loss."""
+        answering, classes = self._answering(model), len(self.class_weights)
         mine = rows[ranks.rank :: ranks.world]
-        scored: list[tuple[int, int, float]] = []
-        for start in range(0, len(mine), 500):
-            some = mine[start : start + 500]
+        at_once = max(1, min(500, SCORED_PIXELS // (self.width * self.height)))
+        table, wrong = torch.zeros(classes * classes, dtype=torch.int64), 0.0
+        for start in range(0, len(mine), at_once):
+            some = mine[start : start + at_once]
             labels = self.labels[some].to(self.device)
             logits = answering(self.images(some)).float()
-            right = int((logits.argmax(1) == labels).sum())
-            scored.append((len(some), right, float(F.cross_entropy(logits, labels, reduction="sum"))))
-        counts, rights, losses = zip(*ranks.gather(scored), strict=True)
-        return {"val/accuracy": sum(rights) / sum(counts), "val/loss": sum(losses) / sum(counts)}
+            table += torch.bincount(labels * classes + logits.argmax(1), minlength=len(table)).cpu()
+            wrong += float(F.cross_entropy(logits, labels, reduction="sum"))
+        tables, losses = zip(*ranks.gather([(table, wrong)]), strict=True)
+        return {**variation.rates(sum(tables).view(classes, classes)), "val/loss": sum(losses) / len(rows)}
 
     # Giving back --------------------------------------------------------------------------------------------
 

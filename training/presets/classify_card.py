@@ -43,6 +43,15 @@ CARD = Preset(
               advanced=True),
         Param("erase", "float", 0.0, "Share of the training images with one random patch blanked.", "", 0, 1,
               advanced=True),
+        Param("light_jitter", "float", 0.0, "Brightness and contrast change by up to this share.", "", 0, 0.9),
+        Param("colour_jitter", "float", 0.0, "Each colour becomes stronger or weaker by up to this share.", "", 0, 0.9,
+              advanced=True),
+        Param("mixup", "float", 0.0, "Share of the training images that are blended with another one, and their "
+              "classes with them (MixUp).", "", 0, 1, advanced=True),
+        Param("cutmix", "float", 0.0, "Share of the training images that get a patch of another one, and its class by "
+              "as much (CutMix).", "", 0, 1, advanced=True),
+        Param("class_weights", "str", "none", "balanced: rare classes count as much as frequent ones, and the best "
+              "checkpoint is that of the best mean over the classes.", "", choices=("none", "balanced")),
         Param("flip_tta", "bool", True, "Score the mean over an image and its mirror image, in the evaluation and "
               "in the exported model.", advanced=True),
         Param("weights", "str", "", "A .pth or .safetensors file with weights to start from; layers of another "
