@@ -1,8 +1,14 @@
+from typing import Any
+
+from django import forms
 from django.contrib import admin
+from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
 from aiplatform.lib.admin import LookOnly
-from training.models import CodeSnapshot, ParameterSet, TrainingJob
+from aiplatform.lib.errors import DomainError
+from training.models import CodeSnapshot, ParameterSet, TrainingDefaults, TrainingJob
+from training.services import drafts
 
 
 @admin.register(TrainingJob)
@@ -39,3 +45,32 @@ class ParameterSetAdmin(ModelAdmin):
 class CodeSnapshotAdmin(LookOnly):
     list_display = ["origin", "owner", "source", "files", "size_bytes", "created_at"]
     search_fields = ["origin", "owner__username"]
+
+
+class DefaultsForm(forms.ModelForm):
+    """Refuses what a training would refuse."""
+
+    class Meta:
+        model = TrainingDefaults
+        fields = ("extra",)
+
+    def clean_extra(self) -> str:
+        line: str = self.cleaned_data["extra"].strip()
+        try:
+            drafts.check_standing(line)
+        except DomainError as exc:
+            raise forms.ValidationError(exc.message) from None
+        return line
+
+
+@admin.register(TrainingDefaults)
+class TrainingDefaultsAdmin(ModelAdmin):
+    """One row, never two."""
+
+    form = DefaultsForm
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return super().has_add_permission(request) and not TrainingDefaults.objects.exists()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -10,7 +10,7 @@ class TrainingConfig(AppConfig):
     def ready(self) -> None:
         from accounts import ownership, sharing
         from accounts.permissions import Action
-        from aiplatform.lib import messages
+        from aiplatform.lib import messages, sweeps
         from datasets import usage as dataset_usage
         from datasets import ways
         from training import request_schemas, usage
@@ -23,6 +23,7 @@ class TrainingConfig(AppConfig):
         from workers import kinds
 
         kinds.register(TrainingKind())
+        sweeps.register("training.begin_planned")
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)
         ways.register(

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from aiplatform.lib import ids
 from aiplatform.lib.titles import TITLE
-from datasets.models import DatasetVersion
+from datasets.models import DatasetVersion, Upload
 from training.code_fields import CodeFields
 from training.input_fields import InputFields
 from training.models import ParameterSet, ParameterSetVersion
@@ -39,6 +39,9 @@ OWN_FIELDS = (
 
 #: Fields that the page shows for own code alone.
 SHOWN_FOR_OWN = (*OWN_FIELDS, "pairs", "datasets", "code_archive", "home_path", "snapshot")
+
+#: Fields that the page shows for presets alone.
+SHOWN_FOR_PRESETS = ("upload_id", "set_version")
 
 
 class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, ResourceForm):
@@ -116,6 +119,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         empty_label=gettext_lazy("Choose a dataset"),
         help_text=gettext_lazy("Presets need an annotated one. Own code may take any, or none."),
     )
+    upload_id = forms.CharField(max_length=32, required=False, widget=forms.HiddenInput)  # data that comes with it
     eval_version = VersionChoice(
         DatasetVersion.objects.none(),
         label=gettext_lazy("Second dataset"),
@@ -154,7 +158,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
     def __init__(self, *args: Any, user: User, given: dict[str, dict[str, Any]] | None = None, **kwargs: Any) -> None:
         """`given` maps a preset's name to the values its fields begin with."""
         super().__init__(*args, user=user, **kwargs)
-        self.called = {**self.called, "code_upload": "code_archive"}
+        self.called = {**self.called, "code_upload": "code_archive", "upload": "upload_id"}
         choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
         usable = DatasetVersion.objects.usable_by(user).select_related("dataset").order_by("dataset__name", "-number")
@@ -184,6 +188,8 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             if not data.get("start_file") and not data.get("command") and not self.errors.get("command"):
                 self.add_error("start_file", _("Say which file of the code is run, or give a command line."))
         elif data.get("preset") in PRESETS:
+            if data.get("upload_id"):  # it is what the person did last, see upload.js
+                data["version"] = None
             self.check_params(PRESETS[data["preset"]])
         return data
 
@@ -192,7 +198,8 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         chosen = data.get("preset")
         others = [preset for preset in PRESETS.values() if preset.name != chosen]
         hidden = [f"{preset.name}__{param.name}" for preset in others for param in preset.parameters]
-        for name in (*hidden, *(SHOWN_FOR_OWN if chosen != OWN else ())) if chosen else ():
+        of_others = SHOWN_FOR_PRESETS if chosen == OWN else SHOWN_FOR_OWN
+        for name in (*hidden, *of_others) if chosen else ():
             self.errors.pop(name, None)
             data.pop(name, None)
 
@@ -221,6 +228,12 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         number = ids.number(str(self["set_version"].value() or ""))
         rows = self.fields["set_version"].queryset.select_related("parameter_set")  # type: ignore[attr-defined]  # a choice among rows, declared above
         found: ParameterSetVersion | None = rows.filter(pk=number).first() if number else None
+        return found
+
+    def kept_upload(self, user: User) -> Upload | None:
+        """The file that a refused form brought and that is still here."""
+        given = str(self["upload_id"].value() or "")
+        found: Upload | None = Upload.objects.visible_to(user).filter(pk=given).first() if given else None
         return found
 
     @property

@@ -15,6 +15,8 @@ TRAINING = {
     "version_not_annotated": Wording(
         _("%(version)s is not annotated yet. Annotate its images, or choose an annotated version.")
     ),
+    "import_failed": Wording(_("The data could not be imported: %(why)s")),
+    "import_gone": Wording(_("Its dataset was removed, or the import was cancelled.")),
     "no_command": Wording(_("A command is a list of words.")),
 }
 

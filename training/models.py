@@ -11,8 +11,9 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.querysets import OwnedQuerySet
+from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
-from datasets.models import DatasetVersion
+from datasets.models import Dataset, DatasetVersion, Import
 from training.querysets import ParameterSetQuerySet, TrainingJobQuerySet
 from workers.models import Job
 
@@ -168,3 +169,50 @@ class ParameterSetUse(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class PlannedTraining(models.Model):
+    """A training that is submitted by itself once its data is imported."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waits for its data")
+        STARTED = "started", _("Started")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="planned_trainings")
+    dataset = models.ForeignKey(Dataset, models.SET_NULL, null=True, related_name="+")
+    data_import = models.ForeignKey(Import, models.SET_NULL, null=True, related_name="+")
+    dataset_name = models.CharField(max_length=60)  # also after the dataset is gone
+    request = models.JSONField(default=dict)  # see services.planned.kept
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    message = MessageField()  # why it failed
+    training = models.OneToOneField(TrainingJob, models.SET_NULL, null=True, blank=True, related_name="plan")
+    created_at = models.DateTimeField(default=now)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["id"], condition=Q(state="waiting"), name="planned_training_waiting")]
+
+    def __str__(self) -> str:
+        return str(self.request.get("name") or self.dataset_name)
+
+
+class TrainingDefaults(models.Model):
+    """What trainings take where their request says nothing; one row, written in the admin site."""
+
+    extra = models.CharField(
+        _("additional parameters"),
+        max_length=1000,
+        blank=True,
+        help_text=_("Of every training that gives none of its own, for instance -keep:20 -CloseDelay:5."),
+    )
+
+    class Meta:
+        verbose_name = _("defaults of trainings")
+        verbose_name_plural = _("defaults of trainings")
+
+    def __str__(self) -> str:
+        return self.extra

@@ -71,6 +71,7 @@ LABELS: Mapping[str, Any] = {
     "amp": _("Half precision"),
     "compile": _("Compilation"),
     "show_steps": _("Every step in the log"),
+    "no_steps": _("No steps in the log"),
     "keep_ms": _("Pause after each step"),
 }
 
@@ -103,7 +104,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         ),
     ),
     (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta", "gallery")),
-    (_("Computing"), ("amp", "compile", "show_steps", "keep_ms")),
+    (_("Computing"), ("amp", "compile", "show_steps", "no_steps", "keep_ms")),
 )
 
 

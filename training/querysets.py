@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
 from workers.states import FINAL, GROUPS
+
+#: What programs call their loss and their learning rate: the presets, and own code by its habits.
+LOSS = ("train/loss", "loss", "train_loss")
+RATE = ("train/lr", "lr", "learning_rate")
 
 
 class TrainingJobQuerySet(OwnedQuerySet):
     owner_path = "job__owner"
 
     def for_list(self) -> Self:
-        return self.select_related(
-            "job__owner", "job__cluster", "job__image_use", "version__dataset", "set_use__version"
-        ).prefetch_related("inputs")
+        rows = self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset")
+        return rows.select_related("set_use__version").prefetch_related("inputs").with_newest_figures()
+
+    def with_newest_figures(self) -> Self:
+        """With `loss` and `lr`, the newest the program reported in its newest attempt; None where it reported none."""
+        points = self.model._meta.apps.get_model("workers", "MetricPoint")._default_manager
+        of_job = points.filter(attempt__job=OuterRef("job_id"), attempt__number=OuterRef("job__attempt_number"))
+
+        def newest(keys: tuple[str, ...]) -> Coalesce:
+            rows = (of_job.filter(key=key).order_by("-step", "-id") for key in keys)
+            return Coalesce(*(Subquery(one.values("value")[:1]) for one in rows))
+
+        return self.annotate(loss=newest(LOSS), lr=newest(RATE))
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)

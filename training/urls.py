@@ -1,6 +1,6 @@
 from django.urls import URLPattern, path, re_path
 
-from training.views import catalog, jobs, submit
+from training.views import catalog, jobs, planned, submit
 
 app_name = "training"
 urlpatterns: list[URLPattern] = [
@@ -13,6 +13,8 @@ urlpatterns: list[URLPattern] = [
     path("params/<int:pk>/", catalog.params_detail, name="params-detail"),
     path("params/<int:pk>/edit/", catalog.params_edit, name="params-edit"),
     path("params/<int:pk>/delete/", catalog.params_delete, name="params-delete"),
+    path("planned/<int:pk>/", planned.detail, name="planned"),
+    path("planned/<int:pk>/<slug:verb>/", planned.act, name="planned-act"),
     path("<int:pk>/", jobs.job_detail, name="job-detail"),
     path("<int:pk>/acts/", jobs.job_acts, name="job-acts"),
     path("<int:pk>/log/", jobs.job_log, name="job-log"),

@@ -149,6 +149,7 @@ def make(tmp_path: Path) -> World:
         (r"^api/v1/uploads/", {"pk": _upload(owner)}),
         (r"training/presets/|training/\^presets", {"pk": "detect"}),
         (r"training/\^?params/", {"pk": params.pk}),
+        (r"training/\^?planned/", {"pk": _planned(owner, version, brought), "verb": "retry"}),
         (r"training/", {"pk": trained.pk, "attempt": 1, "verb": "stop"}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
         (r"models/", {"pk": model.model_id}),
@@ -225,6 +226,16 @@ def _params(owner: User, trained: Any) -> Any:
     from training.services import parameter_sets
 
     return parameter_sets.save(user=owner, name="mine", preset="detect", params=trained.params)
+
+
+def _planned(owner: User, version: Any, brought: Any) -> int:
+    from training.models import PlannedTraining
+    from training.services import planned
+    from training.services.drafts import TrainingRequest
+
+    request = planned.kept(TrainingRequest(preset="detect"))
+    about = {"dataset": version.dataset, "data_import": brought, "dataset_name": "private", "request": request}
+    return int(PlannedTraining.objects.create(owner=owner, state="failed", **about).pk)
 
 
 def _image(owner: User) -> int:

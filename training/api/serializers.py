@@ -120,6 +120,8 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
     progress = serializers.FloatField()
     eta_s = serializers.FloatField(source="job.eta_s")
     phase = serializers.CharField(source="job.phase")
+    loss = serializers.FloatField(default=None, allow_null=True, help_text="The newest it reported.")
+    lr = serializers.FloatField(default=None, allow_null=True, help_text="The newest learning rate it reported.")
     attempt = serializers.IntegerField(source="job.attempt_number")
     cluster = serializers.IntegerField(source="job.cluster_id")
     cluster_name = serializers.CharField(source="job.cluster.name")
@@ -155,8 +157,8 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
         model = TrainingJob
         fields = [
             "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
-            "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "attempt", "preset", "params", "extra",
-            "code", "start_file", "arguments", "command", "worker_command", "launcher", "image", "variables",
+            "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "loss", "lr", "attempt", "preset", "params",
+            "extra", "code", "start_file", "arguments", "command", "worker_command", "launcher", "image", "variables",
             "secrets", "output_path", "parameter_set", "version", "dataset", "eval_version", "datasets", "cluster",
             "cluster_name", "nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority",
             "preemptible", "root_inside", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at",

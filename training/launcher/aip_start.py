@@ -1,4 +1,4 @@
-"""Start a program for the switches `-hint` and `-CloseDelay`: print a line first, wait after its end.
+"""Start a program for the switches `-hint` and `-CloseDelay`: show a line for five seconds first, wait after its end.
 
 Copied into a run that uses one of them. Standard library only; the program runs in this very
 process, so signals and exit codes are its own.
@@ -17,6 +17,8 @@ def main() -> None:
     if first and hint:
         sys.stdout.write(f"{hint}\n")
         sys.stdout.flush()
+    if hint:
+        time.sleep(float(os.environ.get("AIP_HINT_S", "5")))
     target = sys.argv[1]
     try:
         if target == "-m":

@@ -150,6 +150,8 @@ def common(
         Param("amp", "bool", True, "Compute in bfloat16 on GPUs.", advanced=True),
         Param("compile", "bool", False, "Compile the model first: pays on long runs on a GPU.", advanced=True),
         Param("show_steps", "bool", False, "Print every step to the log, not one line each 30 s.", advanced=True),
+        Param("no_steps", "bool", False, "Print no steps to the log at all; scores and phases still are.",
+              advanced=True),
         Param("keep_ms", "int", 0, "Wait after each step, to leave the device to others.", "ms", 0, 60_000,
               advanced=True),
     )  # fmt: skip

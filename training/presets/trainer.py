@@ -268,7 +268,8 @@ class Trainer:
             "epoch": round(at.epoch + at.batch / self.per_epoch, 3),
         }
         self.phases.report(at.step, figures, left)
-        if self.params["show_steps"] or now - self.lined_at >= LINE_S:
+        due = self.params["show_steps"] or now - self.lined_at >= LINE_S
+        if due and not self.params["no_steps"]:
             self.lined_at = now
             words = f"  {left / 60:.1f} min left" if left is not None else ""
             say(

@@ -38,7 +38,7 @@ def known() -> list[Switch]:
     """The table people see beside the field."""
     return [
         Switch("-gpu:0,1,2", _("so many cards; the scheduler chooses which ones are free")),
-        Switch("-hint:text", _("a line in the log before the run")),
+        Switch("-hint:text", _("a line in the log, five seconds before the run")),
         Switch("-CloseDelay:5", _("seconds to wait at the end of the run")),
         Switch("-keep:500", _("milliseconds to wait after each step, to leave the card to others")),
         Switch("-ShowStep", _("print every step")),

@@ -16,7 +16,7 @@ from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from training.models import CodeSnapshot, ParameterSetVersion, TrainingJob
+from training.models import CodeSnapshot, ParameterSetVersion, TrainingDefaults, TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.services import additional, data_checks, own_code, parameters
@@ -45,6 +45,7 @@ class TrainingRequest:
     Args:
         name: "" takes one of data and preset, or of what own code runs.
         version: what it learns from; own code may do without, and take data that is not annotated.
+        data_comes: the data is on its way, see `planned`; what depends on it is not looked at.
         cluster: None takes the person's current one.
         preset: "" with no code takes the preset made for the data's labels.
         params: overrides of the preset's defaults, or all parameters of own code.
@@ -73,6 +74,7 @@ class TrainingRequest:
 
     name: str = ""
     version: DatasetVersion | None = None
+    data_comes: bool = False
     cluster: VirtualCluster | None = None
     description: str = ""
     preset: str = ""
@@ -143,7 +145,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
     with found:
         check_priority(user, request.priority)
     with found:
-        switches = parse_switches(request.extra)
+        switches = parse_switches(request.extra or standing_extra())
     with found:
         _check_processes(request.processes)
     training = TrainingJob(
@@ -232,15 +234,28 @@ def parse_switches(line: str) -> dict[str, Any]:
     return additional.parse(line, card_ids=card_ids() if "-gpu" in line.lower() else None)
 
 
+def standing_extra() -> str:
+    """The additional parameters of trainings that give none, as an administrator wrote them."""
+    row = TrainingDefaults.objects.first()
+    return row.extra if row else ""
+
+
+def check_standing(line: str) -> None:
+    """Refuse a line of additional parameters that cannot stand for every training."""
+    if "gpu" in additional.parse(line):
+        raise additional.BadSwitch(_("Every training requests its own cards. Leave -gpu out."))
+
+
 def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> None:
     """Refuse data that a preset cannot learn from; `own_code` looks at that of own code."""
     if request.is_own_code:
         return
     found = Refusals()
     with found:
-        if request.version is None:
+        if request.version is not None:
+            data_checks.check_annotated(user, request.version)
+        elif not request.data_comes:
             raise Invalid(_("Choose a dataset to learn from."), field="version")
-        data_checks.check_annotated(user, request.version)
     with found:
         if preset and request.version is not None:
             _check_task(preset, request.version)
@@ -275,6 +290,8 @@ def _preset(request: TrainingRequest) -> Preset | None:
         return None
     if request.version is not None and (suggested := preset_for(request.version)):
         return PRESETS[suggested]
+    if request.data_comes:
+        return None
     raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
 
 

@@ -8,12 +8,15 @@ from accounts.models import User
 from aiplatform.lib.numbers import finite
 from training.figure_words import word
 from training.models import TrainingJob
+from training.task_kinds import TASKS
 
 LOOKED_AT = 200  # of the newest trainings
 SHOWN = 3  # data sets of each preset
 
-#: Figures by which a preset is judged, the most telling first.
-FIGURES = ("val/ap50", "test/ap50", "val/accuracy", "test/accuracy")
+#: Figures by which presets are judged: of each task the one that lists show, measured on either split.
+FIGURES = tuple(
+    key for task in TASKS if task.figure[0] for key in (task.figure[0], task.figure[0].replace("val/", "test/", 1))
+)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,17 @@ from training.models import ParameterSet, TrainingJob
 from training.orders import ORDERING
 from training.presets.catalog import PRESETS
 from training.programs import layout, program
-from training.services import additional, checkpoints, jobs, parameter_sets, parameters, results, snippets, steering
+from training.services import (
+    additional,
+    checkpoints,
+    jobs,
+    parameter_sets,
+    parameters,
+    planned,
+    results,
+    snippets,
+    steering,
+)
 from workers.jobs import job_page, job_tabs
 from workers.kinds import Fact
 from workers.output import files as output_files
@@ -84,7 +94,7 @@ def job_list(request: SignedInRequest) -> HttpResponse:
     for training in page:
         training.figure = results.headline(training)
     alive = any(not training.job.is_final for training in page)
-    context = {"page": page, "states": STATES, "refresh": alive}
+    context = {"page": page, "states": STATES, "refresh": alive, "planned": planned.shown(request.user)}
     return render(request, "training/_job_table.html" if request.htmx else "training/job_list.html", context)
 
 

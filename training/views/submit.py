@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform import env
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from datasets.models import DatasetVersion
@@ -20,7 +21,7 @@ from training.input_fields import written_variables
 from training.models import ParameterSet, TrainingJob
 from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
-from training.services import additional, drafts, jobs, parameter_sets
+from training.services import additional, drafts, jobs, parameter_sets, planned
 from training.task_kinds import preset_for
 from workers.images import forms as image_forms
 from workers.jobs.forms import following
@@ -39,7 +40,13 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
             form.take_code()
         if form.is_valid():
             with refusals_shown_on(form):
-                training = jobs.submit(user=request.user, request=drafts.TrainingRequest(**form.request_fields()))
+                asked = drafts.TrainingRequest(**form.request_fields())
+                if upload := form.cleaned_data.get("upload_id"):
+                    request.user.require(Action.DATASETS_CREATE)
+                    return redirect(
+                        "training:planned", planned.plan(user=request.user, request=asked, upload_id=upload).pk
+                    )
+                training = jobs.submit(user=request.user, request=asked)
                 return redirect("training:job-detail", training.pk)
         else:
             look_further(form, drafts.check_parts)
@@ -49,8 +56,11 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "groups": form.groups(),
         "pattern": pattern,
         "switches": additional.known(),
+        "standing_extra": drafts.standing_extra(),
         "chosen": form["preset"].value(),
         "own": OWN,
+        "kept": form.kept_upload(request.user),
+        "max_upload": env.MAX_UPLOAD_BYTES,
         "sets": ParameterSet.objects.usable_by(request.user).filter(preset__in=PRESETS).select_related("owner")[:200],
         "begun_from": begun_from,
         "differences": begun_from

@@ -28,7 +28,7 @@ let upload = null;
 // --- which source
 
 const sources = [.../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[name=source]"))];
-const chosenSource = () => (sources.find((radio) => radio.checked) || sources[0]).value;
+const chosenSource = () => (sources.find((radio) => radio.checked) || sources[0])?.value ?? "upload"; // other forms take files alone
 
 function showSource() {
   for (const section of form.querySelectorAll("[data-source]")) section.hidden = section.dataset.source !== chosenSource();

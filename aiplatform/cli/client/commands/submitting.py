@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, tus, waiting
-from aiplatform.cli.client.commands import following, lookup, resources, variables
+from aiplatform.cli.client.commands import following, lookup, resources, uploading, variables
 from aiplatform.cli.client.commands.verbs import done, pairs
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 
@@ -22,7 +22,8 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("name", nargs="?", default="", help="made of data and preset when left out")
     verb.add_argument(
         "--data", action="append", metavar="NAME[:VERSION]",
-        help="what it learns from: an id, NAME, or NAME:VERSION; own code may do without, or repeat it for more",
+        help="what it learns from: an id, NAME, NAME:VERSION, or ./PATH of an archive or folder to upload; "
+        "own code may do without, or repeat it for more",
     )  # fmt: skip
     verb.add_argument("--eval-data", help="dataset version to evaluate on")
     verb.add_argument("--preset", help="a name from `aip train presets`")
@@ -105,6 +106,10 @@ def submit(args: argparse.Namespace) -> int | None:
         "description": args.description,
     }
     fields |= {name: value for name, value in optional.items() if value not in (None, "")}
+    coming = [Path(given) for given in args.data or () if uploading.is_place(given)]
+    if coming:
+        begun = uploading.train(args, fields, coming, own=bool(own))
+        return queued(args, begun) if begun else None
     find = lookup.any_version if own else lookup.version
     versions = [find(args.client, given) for given in args.data or ()]
     if versions:
@@ -117,7 +122,11 @@ def submit(args: argparse.Namespace) -> int | None:
         return None
     if args.code:
         fields["code_upload"] = send_code(args, args.code)
-    made = args.client.post("training/jobs/", fields, once=True)
+    return queued(args, args.client.post("training/jobs/", fields, once=True))
+
+
+def queued(args: argparse.Namespace, made: Any) -> int | None:
+    """Say what was queued; follow it and wait where that was requested."""
     if not args.json:
         print(made["id"])
         output.say(f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}")

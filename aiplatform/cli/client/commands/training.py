@@ -21,6 +21,8 @@ COLUMNS: list[Column] = [
     ("preset", lambda row: row.get("preset") or "own code"),
     ("dataset", "dataset"),
     ("progress", lambda row: _percent(row.get("progress"))),
+    ("loss", lambda row: _figure(row.get("loss"))),
+    ("rate", lambda row: _figure(row.get("lr"))),
     ("cluster", "cluster_name"),
     ("made", lambda row: output.ago(row.get("created_at"))),
 ]
@@ -81,6 +83,10 @@ def add(nouns: Nouns, parent: Parent) -> None:
 
 def _percent(value: object) -> str:
     return f"{100 * value:.0f} %" if isinstance(value, int | float) else ""
+
+
+def _figure(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, int | float) else ""
 
 
 def _of_training(act: Callable[[argparse.Namespace], Any]) -> Callable[[argparse.Namespace], Any]:

@@ -1,0 +1,58 @@
+"""`aip train submit --data photos.zip`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.platform_double import Uploads
+
+pytestmark = pytest.mark.sockets("a platform's double")
+ROUTE = "/api/v1/training/planned/"
+ROW = {"id": 4, "state": "waiting", "dataset": "photos", "training": None, "sentence": ""}
+
+
+@pytest.fixture
+def photos(tmp_path, platform):
+    Uploads(platform)
+    file = tmp_path / "photos.zip"
+    file.write_bytes(b"PK" + bytes(100))
+    return file
+
+
+def test_submit_uploads_an_archive_and_plans_the_training(aip, platform, photos, capfd):
+    platform.answers(f"POST {ROUTE}", ROW, status=201)
+
+    code = aip("train", "submit", "cells", "--preset", "detect", "-p", "epochs=2", "--data", photos)
+
+    sent = platform.asked(f"POST {ROUTE}")[0].json()
+    assert code == 0
+    assert (sent["preset"], sent["params"], bool(sent["upload"])) == ("detect", {"epochs": 2}, True)
+    assert "once photos is imported" in capfd.readouterr().err
+
+
+def test_submit_waits_for_the_data_and_then_for_the_training(aip, platform, photos):
+    platform.answers(f"POST {ROUTE}", ROW, status=201)
+    platform.answers(f"GET {ROUTE}4/", ROW | {"state": "started", "training": 9})
+    platform.answers("GET /api/v1/training/jobs/9/", {"id": 9, "state": "succeeded"})
+
+    assert aip("train", "submit", "--preset", "detect", "--data", photos, "--wait") == 0
+
+
+def test_submit_says_why_the_training_could_not_begin(aip, platform, photos, capfd):
+    platform.answers(f"POST {ROUTE}", ROW, status=201)
+    platform.answers(f"GET {ROUTE}4/", ROW | {"state": "failed", "sentence": "No pictures in it."})
+
+    assert aip("train", "submit", "--preset", "detect", "--data", photos, "--wait") == 6
+    assert "No pictures in it." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--preset", "detect", "--data", "./nowhere"], 5),
+        (["--command", "true", "--data", "./x.zip"], 2),
+        (["--preset", "detect", "--data", "./x.zip", "--data", "cells"], 2),
+    ],
+)
+def test_submit_refuses_data_it_cannot_send(aip, words, code):
+    assert aip("train", "submit", *words) == code
