@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
-from aiplatform.lib.wording import Wording
+from aiplatform.lib.wording import Wording, nested
 
 TRAINING = {
     "version_gone": Wording(_("%(version)s is no longer there.")),
@@ -15,7 +15,7 @@ TRAINING = {
     "version_not_annotated": Wording(
         _("%(version)s is not annotated yet. Annotate its images, or choose an annotated version.")
     ),
-    "import_failed": Wording(_("The data could not be imported: %(why)s")),
+    "import_failed": Wording(_("The data could not be imported: %(why)s"), why=nested("why")),
     "import_gone": Wording(_("Its dataset was removed, or the import was cancelled.")),
     "no_command": Wording(_("A command is a list of words.")),
 }
