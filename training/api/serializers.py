@@ -159,10 +159,10 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
             "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
             "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "loss", "lr", "attempt", "preset",
             "params", "extra", "code", "start_file", "arguments", "command", "worker_command", "launcher", "image",
-            "variables", "secrets", "output_path", "parameter_set", "version", "dataset", "eval_version", "datasets", "cluster",
-            "cluster_name", "nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority",
-            "preemptible", "root_inside", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at",
-            "url",
+            "variables", "secrets", "output_path", "parameter_set", "version", "dataset", "eval_version",
+            "datasets", "cluster", "cluster_name", "nodes", "gpus_per_node", "processes", "share", "cpus",
+            "memory_mib", "priority", "preemptible", "root_inside", "max_runtime_s", "parent", "metrics",
+            "created_at", "started_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 
