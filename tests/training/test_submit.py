@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -386,8 +387,11 @@ def test_training_admin_site_shows_trainings_and_changes_none(as_olga, alice, ma
     assert as_olga.post(f"/admin/training/trainingjob/{training.pk}/delete/").status_code == 403
 
 
-def test_training_submit_refuses_a_switch_the_preset_would_ignore(alice, machine, cells, code):
+def test_training_submit_refuses_a_switch_the_preset_would_ignore(alice, machine, cells, code, monkeypatch):
     from training.services.additional import BadSwitch
+
+    known = tuple(param for param in PRESETS["detect"].parameters if param.name != "no_steps")
+    monkeypatch.setitem(PRESETS, "detect", replace(PRESETS["detect"], parameters=known))
 
     with pytest.raises(BadSwitch, match="detect does not know -NoStep"):
         jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells, extra="-NoStep"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import runpy
 import sys
 import time
@@ -17,6 +18,7 @@ from tests.presets.jobs import Job as Run
 from training import launcher
 from training.admin import DefaultsForm
 from training.models import TrainingDefaults
+from training.presets.catalog import PRESETS
 from training.services import additional
 from training.services.drafts import TrainingRequest
 from workers.models import MetricPoint
@@ -97,6 +99,16 @@ def test_training_without_additional_parameters_takes_those_of_the_administrator
     )  # fmt: skip
     assert (own.extra, own.params["keep_ms"]) == ({"show_step": True}, 0)
     assert b"-keep:20 -NoStep" in as_alice.get(reverse("training:job-submit")).content
+
+
+def test_standing_parameters_leave_out_what_a_preset_does_not_know(alice, machine, cells, monkeypatch):
+    plain = dataclasses.replace(PRESETS["detect"], parameters=PRESETS["detect"].parameters[:2])
+    monkeypatch.setitem(PRESETS, "detect", plain)
+    TrainingDefaults.objects.create(extra="-keep:20 -CloseDelay:1")
+
+    training = factory.training(alice, data=cells)
+
+    assert (training.extra, set(training.params)) == ({"close_delay_s": 1}, {"architecture", "budget_minutes"})
 
 
 @pytest.mark.parametrize(("line", "right"), [("-keep:20", True), ("", True), ("-gpu:0", False), ("-debug", False)])

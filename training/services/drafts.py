@@ -31,6 +31,8 @@ from workers.models import Device, Node, VirtualCluster
 
 DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
 MAX_NAME = 100
+SWITCHES = {"keep_ms": "keep_ms", "show_step": "show_steps", "no_step": "no_steps"}
+"""Additional parameters that are parameters of a preset, where it has them."""
 MAX_PROCESSES = 64
 PARTS = (
     "name", "extra", "arguments", "output_path", "processes", "command", "worker_command", "variables", "secrets",
@@ -145,7 +147,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
     with found:
         check_priority(user, request.priority)
     with found:
-        switches = parse_switches(request.extra or standing_extra())
+        switches = parse_switches(request.extra) if request.extra else _standing(preset)
     with found:
         _check_processes(request.processes)
     training = TrainingJob(
@@ -240,6 +242,15 @@ def standing_extra() -> str:
     return row.extra if row else ""
 
 
+def _standing(preset: Preset | None) -> dict[str, Any]:
+    """The standing additional parameters, without those that the preset does not know."""
+    switches = parse_switches(standing_extra())
+    if preset is None:
+        return switches
+    names = {param.name for param in preset.parameters}
+    return {key: value for key, value in switches.items() if SWITCHES.get(key, "") in names or key not in SWITCHES}
+
+
 def check_standing(line: str) -> None:
     """Refuse a line of additional parameters that cannot stand for every training."""
     if "gpu" in additional.parse(line):
@@ -306,7 +317,7 @@ def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[s
     """The preset's parameters, with the switches that are parameters of it as well."""
     merged = dict(given)
     names = {param.name for param in preset.parameters}
-    for switch, name in (("keep_ms", "keep_ms"), ("show_step", "show_steps"), ("no_step", "no_steps")):
+    for switch, name in SWITCHES.items():
         if switch not in switches:
             continue
         if name not in names:  # better refused than taken and not heeded
