@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 
 from tests.cli.platform_double import Uploads
@@ -56,3 +59,16 @@ def test_submit_says_why_the_training_could_not_begin(aip, platform, photos, cap
 )
 def test_submit_refuses_data_it_cannot_send(aip, words, code):
     assert aip("train", "submit", *words) == code
+
+
+def test_download_option_waits_and_brings_the_result_here(aip, platform, tmp_path, capfd):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("model/model.onnx", b"weights")
+    platform.answers("GET /api/v1/training/jobs/9/", {"id": 9, "job": 12, "state": "succeeded", "published": True})
+    platform.answers("GET /api/v1/jobs/12/files/", [{"path": "model/model.onnx", "size_bytes": 7}])
+    platform.answers("GET /api/v1/jobs/12/files/zip/", packed.getvalue())
+
+    assert aip("train", "wait", "9", "--download", tmp_path / "out") == 0
+    assert (tmp_path / "out" / "model" / "model.onnx").read_bytes() == b"weights"
+    assert "1 file in" in capfd.readouterr().err

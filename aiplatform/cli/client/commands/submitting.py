@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, tus, waiting
-from aiplatform.cli.client.commands import following, lookup, resources, uploading, variables
+from aiplatform.cli.client.commands import following, lookup, outputs, resources, uploading, variables
 from aiplatform.cli.client.commands.verbs import done, pairs
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 
@@ -57,10 +57,20 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
     verb.add_argument("-f", "--follow", action="store_true", help="print the log until it ends")
     wait_option(verb)
+    result_option(verb)
 
 
 def wait_option(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
+
+
+def result_option(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--download",
+        type=Path,
+        metavar="FOLDER",
+        help="wait, then fetch all it left into this folder; a cut one goes on",
+    )
 
 
 def seconds(text: str) -> int:
@@ -132,7 +142,7 @@ def queued(args: argparse.Namespace, made: Any) -> int | None:
         output.say(f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}")
     if args.follow:
         waiting.follow_log(args.client, f"training/jobs/{made['id']}/log/", follow=True, apart=True)
-    if args.wait or args.follow:
+    if args.wait or args.follow or args.download:
         return end(args, made["id"])
     if args.json:
         output.as_json(made)
@@ -167,4 +177,6 @@ def end(args: argparse.Namespace, training: object) -> int:
         output.as_json(row)
     elif waiting.exit_code(row):
         output.say(output.clean(row.get("sentence") or f"It ended as {row.get('state')}."))
+    if getattr(args, "download", None):
+        output.say(outputs.bring_back(args.client, row["job"], args.download, quiet=args.json))
     return waiting.exit_code(row)

@@ -51,6 +51,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     logs(train.verb("logs", train_logs, "Print the log."))
     verb = train.verb("wait", wait, "Wait for the end; leaves with 0 when it went well and 6 when not.")
     verb.add_argument("id")
+    submitting.result_option(verb)
     for name, sentence in (
         ("pause", "Pause it: memory is kept, computing stops."),
         ("continue", "Let a paused training go on."),

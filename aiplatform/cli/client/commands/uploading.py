@@ -40,7 +40,7 @@ def train(args: argparse.Namespace, fields: Mapping[str, Any], data: list[Path],
     source = packed([place]) if place.is_dir() else place
     upload = tus.upload(args.client, source, quiet=args.json)
     made = args.client.post("training/planned/", {**fields, "upload": upload}, once=True)
-    if not (args.wait or args.follow):
+    if not (args.wait or args.follow or args.download):
         if args.json:
             output.as_json(made)
         else:
