@@ -16,6 +16,7 @@ from PIL import Image
 
 from aiplatform.lib.wording import WORDINGS
 from datasets import report_words
+from datasets.formats import writer
 from datasets.models import Import, Upload
 from datasets.services import imports
 from tests import public_data
@@ -23,6 +24,7 @@ from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_f
 from tests.datasets.pictures import coco, picture, put, voc_xml
 from tests.factories import datasets as make
 from training.presets import data as training_data
+from training.task_kinds import TASKS
 
 pytestmark = pytest.mark.django_db
 
@@ -83,6 +85,16 @@ def test_dataset_version_gives_back_what_the_coco_file_said_beyond_boxes(cells):
     assert (kept["annotations"][0]["keypoints"], kept["annotations"][0]["num_keypoints"]) == ([1, 2, 2], 1)
     assert kept["categories"][0] == {"keypoints": ["nose"], "skeleton": []} | version.classes[0]
     assert version.classes[0] == {"id": 7, "name": "cell", "supercategory": "blood"}
+    assert writer.written_classes(version.path) == kept["categories"]
+    assert TASKS.get("keypoints").can_learn(version)
+
+
+def test_dataset_version_without_keypoints_says_nothing_of_them(cells, tmp_path):
+    version = imported(cells, zipped({"a.json": json.dumps(coco()), "0.png": shade(1), "1.png": shade(2)})).version
+
+    assert [entry["name"] for entry in writer.written_classes(version.path)] == [c["name"] for c in version.classes]
+    assert not TASKS.get("keypoints").can_learn(version)
+    assert writer.written_classes(tmp_path) == []  # classes of whole images have no such file
 
 
 def test_dataset_report_has_one_line_for_many_duplicates_and_names_leaks(cells):

@@ -40,8 +40,10 @@ function threshold() {
 function chosen({ width, height }) {
   box = null;
   show();
-  document.getElementById("region").disabled = false;
-  edges.forEach((edge, place) => (edge.max = String(place % 2 ? height : width)));
+  /** @type {HTMLFieldSetElement} */ (document.getElementById("region")).disabled = false;
+  edges.forEach((edge, place) => {
+    edge.max = String(place % 2 ? height : width);
+  });
 }
 
 function take(next, ask) {
@@ -51,7 +53,9 @@ function take(next, ask) {
 }
 
 function show() {
-  edges.forEach((edge, place) => (edge.value = box ? String(box[place]) : ""));
+  edges.forEach((edge, place) => {
+    edge.value = box ? String(box[place]) : "";
+  });
 }
 
 function typed(ask) {
@@ -65,6 +69,7 @@ function typed(ask) {
 
 /** Let the reader draw the box on the canvas. */
 function drawable(canvas, ask) {
+  /** @type {number[] | null} */
   let start = null;
   const at = (event) => {
     const unit = canvas.width / canvas.clientWidth / shown;
