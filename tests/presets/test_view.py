@@ -63,7 +63,7 @@ def test_view_of_usual_things_grows_with_the_time_up_to_the_images_own_size():
         for minutes in (2, 10, 600)
     ]
 
-    assert [(one.width, one.height) for one in seen] == [(320, 240), (544, 400), (640, 480)]
+    assert [(one.width, one.height) for one in seen] == [(320, 240), (432, 320), (640, 480)]
     assert not any(one.windowed for one in seen)
 
 
@@ -76,7 +76,7 @@ def test_view_of_few_images_stays_small_in_a_short_time():
 def test_view_grows_later_where_learning_from_a_pixel_takes_longer():
     images, usual, params = [(640, 480)] * 290, [boxes(5, 80)] * 290, {**AUTO, "budget_minutes": 10}
 
-    fast, slow = (view.choose(images, usual, params, cores=2, px_per_core_s=px) for px in (590_000, 200_000))
+    fast, slow = (view.choose(images, usual, params, cores=2, px_per_core_s=px) for px in (1_600_000, 200_000))
 
     assert (fast.width, slow.width) == (544, 320)
 

@@ -20,7 +20,6 @@ from .trainer import Trainer
 COUNTED = 500  # images whose pixels are counted for the weights of classes
 MOST_WEIGHT = 10.0  # of a pixel of a rare class, to one of the most frequent
 PX_PER_CORE_S = 480_000  # learned from in a second of one CPU core; only the order of magnitude matters
-LOOKS = 3  # as often as the detector an image is looked at before whole images become larger: outlines take longer
 FORWARD = 0.4  # of learning from an image is looking at it
 
 
@@ -43,7 +42,7 @@ class Segmentation:
         truth = [data.corners(shapes[row]) for row in range(len(self.version.images))]
         self.view = view.of_training(
             run, self.version, self.learn, [truth[row] for row in self.learn], {**params, "strides": "auto"},
-            cores=ranks.cores(), px_per_core_s=PX_PER_CORE_S / LOOKS,
+            cores=ranks.cores(), px_per_core_s=PX_PER_CORE_S,
         )  # fmt: skip
         self.facts = {"view": dataclasses.asdict(self.view)}
         self.width, self.height = self.view.width, self.view.height

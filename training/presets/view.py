@@ -24,9 +24,9 @@ LOST_OBJECT = 8.0  # what is smaller than a cell of the finest map is hardly fou
 SQUEEZED = 1.15  # shapes that differ by less are stretched to one
 WINDOW_PAYS = 0.6  # a window is no use if it is more than this share of the image
 LARGE_OBJECT = 96.0  # where a quarter of the objects is larger, a coarser map helps
-EPOCHS = 11  # more than so many pay less than larger images do
+EPOCHS = 30  # more than so many pay less than larger images do
 FEW_IMAGES = 180  # fewer count as so many: a model needs steps, however few images they are made of
-PX_PER_CORE_S = 590_000  # the detector learns from in a second of one CPU core; only the order of magnitude matters
+PX_PER_CORE_S = 1_000_000  # the detector learns from in a second of one CPU core; only the order of magnitude matters
 
 
 @dataclass(frozen=True)
