@@ -39,6 +39,7 @@ REFERENCES = {
     "fashion": ("val/accuracy", "0.937 prototype; HOG+SVM 0.926; floor 0.925, aim 0.94"),
     "embed-fashion": ("val/recall_1", "nothing earlier; floor 0.88, aim 0.92"),
     "anomaly": ("val/auroc", "nothing earlier on this set; floor 0.95"),
+    "crops": ("val/balanced_accuracy", "nothing earlier: the boxes of bccd cut out, one class each"),
     "fashion-hog": ("val/accuracy", "HOG+SVM of the data's own table 0.926"),
 }
 RECIPES: dict[str, dict[str, Any]] = {
@@ -52,10 +53,15 @@ RECIPES: dict[str, dict[str, Any]] = {
     "fashion": {"train_splits": "train", "eval_split": "test"},
     "embed-fashion": {"train_splits": "train", "eval_split": "test"},
     "anomaly": {"eval_split": "test"},
+    "crops": {
+        **{"train_splits": "train,val", "eval_split": "test", "architecture": "lite0", "class_weights": "balanced"},
+        **{"width": 96, "height": 96, "vertical_flip": 0.5},
+    },
     "fashion-hog": {"train_splits": "train", "eval_split": "test"},
 }
 MODULES = {
     "anomaly": "anomaly",
+    "crops": "classify",
     "fashion": "classify",
     "embed-fashion": "embed",
     "fashion-hog": "hog_svm",
@@ -118,10 +124,11 @@ def main() -> None:
 
 
 def _version(which: str, folder: Path, public: Path | None) -> Path:
-    if which in ("bccd", "cells", "nuts", "fashion", "embed-fashion") and public is None:
+    if which in ("bccd", "crops", "cells", "nuts", "fashion", "embed-fashion") and public is None:
         sys.exit(f"{which} is public data that is not here; give its folder with --data.")
     makers: dict[str, Callable[[], Path]] = {
         "bccd": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
+        "crops": lambda: versions.crops(Path(str(public)) / "bccd" / "BCCD", folder),
         "cells": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
         "nuts": lambda: versions.nuts(Path(str(public)) / "nuts" / "coco", folder),
         "outlines": lambda: versions.outlines(folder),

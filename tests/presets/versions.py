@@ -222,3 +222,22 @@ def defects(folder: Path, *, train: int = 60, test: int = 60) -> Path:
         size = (drawn_defects.SIZE, drawn_defects.SIZE)
         images.append(_line(one.name, size, one.split, 1 + drawn_defects.CLASSES.index(one.kind)))
     return write(folder, task="classification", classes=list(drawn_defects.CLASSES), images=images, shapes=[])
+
+
+def crops(source: Path, folder: Path) -> Path:
+    """Each box of BCCD cut out, with a tenth around it: the kind of a cell is the class of its image."""
+    boxed = bccd(source, folder.with_name(f"{folder.name}-boxed"))
+    coco = json.loads((boxed / "annotations.json").read_text())
+    lines = [json.loads(line) for line in (boxed / "manifest.jsonl").read_text().splitlines()]
+    (folder / "images").mkdir(parents=True)
+    images = []
+    for one in coco["annotations"]:
+        line, (x, y, w, h) = lines[one["image_id"] - 1], one["bbox"]
+        corners = (x - w / 10, y - h / 10, x + 1.1 * w, y + 1.1 * h)
+        name = f"{one['id']:05d}.png"
+        with Image.open(boxed / "images" / line["path"]) as whole:
+            cut = whole.crop(tuple(round(corner) for corner in corners))
+        cut.save(folder / "images" / name)
+        images.append(_line(name, cut.size, line["split"], one["category_id"]))
+    names = [str(entry["name"]) for entry in coco["categories"]]
+    return write(folder, task="classification", classes=names, images=images, shapes=[])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Param, Preset, common
+from .preset import Expected, Param, Preset, common
 
 _SHARED = ("train_splits", "eval_split", "width", "height", "resize", "seed")
 _COMMON = common(batch=1, rate=0.1, decay=0, ema=0, warmup=0, anneal="linear")
@@ -21,9 +21,11 @@ CARD = Preset(
               "take longer.", "", 50, 20_000),
         *(param for param in _COMMON if param.name in _SHARED),
     ),
-    expected=(),
+    expected=(
+        Expected("Drawn cloth", "AUROC", 1.0, "scratches, blobs and missing parts; learned from 60 good images"),
+    ),
     size="0.8 million weights, and 152 numbers for each patch remembered",
-    reference_time="About a minute for 100 images",
+    reference_time="9 CPU seconds for 60 good images of 160×160 and 60 to score on",
     suspend=False,
     finish=False,
     restore=False,

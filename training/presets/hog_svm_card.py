@@ -25,7 +25,7 @@ CARD = Preset(
     ),
     expected=(),
     size="Some 1,300 weights for each class at 28×28",
-    reference_time="About a minute for 60,000 images of 28×28",
+    reference_time="Seconds for some hundred images, minutes for tens of thousands",
     suspend=False,
     finish=False,
     restore=False,
