@@ -23,7 +23,7 @@ from training import publishers, run_inputs, variables, workdir
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.programs import layout, program, script
-from training.services import data_use, results, snippets
+from training.services import data_use, looking, results, snippets
 from training.starting import CannotRun, meeting_place
 from workers.images.services import launching, uses
 from workers.jobs import resource_request
@@ -83,6 +83,7 @@ class TrainingKind(JobKind):
         processes = _processes(training)
         if processes > 1:  # each process its part of the cores, else they stand in each other's way
             env = dict.fromkeys(THREADS, str(max(1, int(job.cpus) // processes))) | env
+        env |= looking.handed_over(training, run)
         if "hint" in training.extra:
             env["AIP_HINT"] = training.extra["hint"]
         if "close_delay_s" in training.extra:
@@ -109,6 +110,8 @@ class TrainingKind(JobKind):
     def capabilities(self, job: Job) -> Capabilities:
         training = job.training
         preset = PRESETS.get(training.preset)
+        if looking.mode_of(training):  # over within a minute or two
+            return Capabilities(pause=False, suspend=False, finish=False, restore=False)
         if preset:
             return Capabilities(preset.pause, preset.suspend, preset.finish, preset.restore)
         # a script that saves may still be deaf to the control file: it is paused and ended by signals
@@ -124,7 +127,8 @@ class TrainingKind(JobKind):
         training.metrics = results.figures(training, attempt.number)
         training.published_attempt = attempt.number
         training.save(update_fields=["metrics"])
-        publishers.publish(training)
+        if not looking.mode_of(training):  # a look leaves no model
+            publishers.publish(training)
         training.save(update_fields=["published_attempt"])
 
     def check_restore(self, job: Job) -> None:

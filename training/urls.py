@@ -1,12 +1,13 @@
 from django.urls import URLPattern, path, re_path
 
-from training.views import catalog, jobs, planned, submit
+from training.views import catalog, jobs, pictures, planned, submit
 
 app_name = "training"
 urlpatterns: list[URLPattern] = [
     path("", jobs.job_list, name="job-list"),
     path("new/", submit.job_submit, name="job-submit"),
     path("fit/", submit.job_fit, name="job-fit"),
+    path("preview/", pictures.preview_new, name="preview-new"),
     path("presets/", catalog.presets, name="presets"),
     path("params/", catalog.params, name="params"),
     path("params/new/", catalog.params_new, name="params-new"),
@@ -19,6 +20,8 @@ urlpatterns: list[URLPattern] = [
     path("<int:pk>/acts/", jobs.job_acts, name="job-acts"),
     path("<int:pk>/log/", jobs.job_log, name="job-log"),
     path("<int:pk>/metrics/", jobs.job_metrics, name="job-metrics"),
+    path("<int:pk>/images/", pictures.job_images, name="job-images"),
+    path("<int:pk>/layers/", pictures.job_layers, name="job-layers"),
     path("<int:pk>/ports/", jobs.job_ports, name="job-ports"),
     path("<int:pk>/files/", jobs.job_files, name="job-files"),
     path("<int:pk>/files/<int:attempt>/content/", jobs.job_file, name="job-file"),

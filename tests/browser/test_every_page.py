@@ -50,7 +50,9 @@ def things(site, olga, cluster, tmp_path) -> list[str]:
     training = trainings.training(olga, state="running")
     version = training.version
     model = judgement.model_version.model_id
-    tabs = [f"/training/{training.pk}/{tab}" for tab in ("", "log/", "metrics/", "files/", "events/", "spec/")]
+    tabs = [
+        f"/training/{training.pk}/{tab}" for tab in ("", "log/", "metrics/", "images/", "files/", "events/", "spec/")
+    ]
     data = [f"/datasets/{version.dataset_id}/", f"/datasets/{version.dataset_id}/edit/"]
     return [*tabs, *data, f"/models/{model}/", f"/evaluations/{judgement.pk}/", f"/cluster/nodes/{node.pk}/"]
 

@@ -17,7 +17,7 @@ from training.models import ParameterSet, TrainingJob
 from training.services import checkpoints, data_use, jobs, snippets
 from workers.models import Job
 
-TABS = ["", "log/", "metrics/", "files/", "events/", "spec/", "restore/"]
+TABS = ["", "log/", "metrics/", "images/", "files/", "events/", "spec/", "restore/"]
 
 
 @pytest.fixture

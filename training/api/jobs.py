@@ -21,6 +21,7 @@ from aiplatform.lib.zips import send_zip
 from training.api.inputs import PLACES, with_code
 from training.api.serializers import (
     CheckpointOut,
+    LayersIn,
     PreviewIn,
     RestoreIn,
     TrainingDetailOut,
@@ -29,7 +30,7 @@ from training.api.serializers import (
 )
 from training.models import TrainingJob
 from training.orders import ORDERING
-from training.services import checkpoints, drafts, jobs, results, steering
+from training.services import checkpoints, drafts, jobs, looking, results, steering
 from workers.output import files as output_files
 from workers.output import logs, metrics
 from workers.output.api import asked
@@ -50,6 +51,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "finish": Action.TRAINING_CONTROL,
         "stop": Action.TRAINING_CONTROL,
         "restore": Action.TRAINING_CONTROL,
+        "layers": Action.TRAINING_SUBMIT,
         "checkpoints": Action.TRAINING_VIEW,
         "files": Action.TRAINING_VIEW,
         "file_content": Action.TRAINING_VIEW,
@@ -137,6 +139,15 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         serializer = RestoreIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         return self.answer(jobs.restore(self.get_object(), by=request.user, **serializer.validated_data), 202)
+
+    @extend_schema(request=LayersIn, responses={201: TrainingDetailOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def layers(self, request: ApiRequest, pk: str) -> Response:
+        """Look into its layers by a short job, which leaves layers/layers.json and pictures among its files."""
+        serializer = LayersIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return self.answer(looking.layers(self.get_object(), by=request.user, **serializer.validated_data), 201)
 
     @extend_schema(responses=CheckpointOut(many=True))
     @action(detail=True)

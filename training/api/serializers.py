@@ -105,6 +105,15 @@ class RestoreIn(StrictSerializer):
     nodes = serializers.IntegerField(min_value=1, max_value=64, required=False, allow_null=True, default=None)
 
 
+class LayersIn(StrictSerializer):
+    checkpoint = serializers.CharField(
+        max_length=60, default="", allow_blank=True, help_text="A name from its checkpoints; empty: the newest."
+    )
+    image = serializers.FileField(
+        required=False, allow_null=True, default=None, help_text="Left out: some of the images it is scored on."
+    )
+
+
 class TrainingOut(OutMixin, serializers.ModelSerializer):
     name = serializers.CharField(source="job.name")
     job = serializers.IntegerField(source="job_id")

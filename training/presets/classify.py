@@ -11,8 +11,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lite0, nets, phases, variation
+from . import data, export, image_cache, lite0, nets, phases, shown, variation
 from .classify_card import CARD
+from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
@@ -33,7 +34,7 @@ class Answering(nn.Module):
         return (logits + self.model(x.flip(-1))) / 2 if self.mirror else logits
 
 
-class Classification:
+class Classification(shown.Shown):
     """The task the trainer works on."""
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
@@ -184,6 +185,27 @@ class Classification:
             wrong += float(F.cross_entropy(logits, labels, reduction="sum"))
         tables, losses = zip(*ranks.gather([(table, wrong)]), strict=True)
         return {**variation.rates(sum(tables).view(classes, classes)), "val/loss": sum(losses) / len(rows)}
+
+    # For people to see --------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[str, dict[str, int]]:
+        counts = torch.bincount(self.labels[self.learn], minlength=len(self._names)).tolist()
+        return "images", dict(zip(self._names, counts, strict=True))
+
+    def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
+        return [Marks(word=self._names[label]) for label in batch[1].tolist()]
+
+    def truths(self, rows: list[int]) -> list[Marks]:
+        return [Marks(word=self._names[label]) for label in self.labels[rows].tolist()]
+
+    def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
+        sure, likeliest = self._answering(model)(images).float().softmax(1).max(1)
+        each = zip(likeliest.tolist(), sure.tolist(), strict=True)
+        return [Marks(word=f"{self._names[label]} {score:.2f}") for label, score in each]
+
+    @property
+    def _names(self) -> list[str]:
+        return [str(entry["name"]) for entry in self.version.classes]
 
     # Giving back --------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import io
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import checkpoints, data, export, image_cache, lanes, lite0, phases, view, warp
+from . import checkpoints, data, export, image_cache, lanes, lite0, phases, shown, view, warp
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
+from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
@@ -33,7 +35,7 @@ NAMING = 0.5  # weight of telling classes apart where there is an object
 MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
 
 
-class Detection:
+class Detection(shown.Shown):
     """The task the trainer works on."""
 
     metric = "val/ap"
@@ -206,20 +208,27 @@ class Detection:
         per_batch = lanes.for_scoring().map(found, starts) if on_cpu else [found(start) for start in starts]
         return self._figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
 
-    def _detections(self, row: int, places: np.ndarray, scores: np.ndarray) -> list[dict[str, Any]]:
-        """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1."""
-        detections = []
+    def _kept(
+        self, places: np.ndarray, scores: np.ndarray, lowest: float
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """The boxes of one image after suppression, class by class: index, boxes in input pixels, scores."""
         for index in range(scores.shape[1]):
-            likely = np.flatnonzero(scores[:, index] > LOWEST_SCORE)
+            likely = np.flatnonzero(scores[:, index] > lowest)
             likely = likely[np.argsort(-scores[likely, index], kind="stable")][:CANDIDATES]
             kept = likely[geometry.keep(places[likely], scores[likely, index], iou=self.params["iou_threshold"])]
-            for (x0, y0, x1, y1), score in zip(self._to_image(row, places[kept]), scores[kept, index], strict=True):
+            yield index, places[kept], scores[kept, index]
+
+    def _detections(self, row: int, places: np.ndarray, scores: np.ndarray) -> list[dict[str, Any]]:
+        """One image's boxes as COCO wants them; category ids are class indices + 1."""
+        detections = []
+        for index, kept, likely in self._kept(places, scores, LOWEST_SCORE):
+            for (x0, y0, x1, y1), score in zip(self._to_image(row, kept), likely, strict=True):
                 box = [float(x0), float(y0), float(x1 - x0), float(y1 - y0)]
                 detections.append({"image_id": row + 1, "category_id": index + 1, "bbox": box, "score": float(score)})
         return detections
 
     def _figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
-        names = [str(entry["name"]) for entry in self.version.classes]
+        names = self._names
         figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
         if not detections:
             return figures
@@ -248,6 +257,43 @@ class Detection:
                 shapes.append({**shape, "bbox": box, "area": box[2] * box[3]})
         categories = [{"id": index + 1, "name": name} for index, name in enumerate(names)]
         return {"info": {}, "images": images, "annotations": shapes, "categories": categories}
+
+    # For people to see --------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[str, dict[str, int]]:
+        classes = np.concatenate([self.truth[row][1] for row in self.learn])
+        counts = np.bincount(classes, minlength=len(self.version.classes))
+        return "objects", dict(zip(self._names, (int(count) for count in counts), strict=True))
+
+    def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
+        _, boxes, classes, valid = (part.to(self.device) for part in batch)
+        boxes, valid = warp.Warp.of(draws, self.view, boxes, valid).boxes(boxes, valid)
+        each = zip(boxes.cpu().numpy(), classes.cpu().numpy(), valid.cpu().numpy(), strict=True)
+        return [self._marks(own[real], kinds[real]) for own, kinds, real in each]
+
+    def truths(self, rows: list[int]) -> list[Marks]:
+        return [self._marks(self.fitted[row], self.truth[row][1]) for row in rows]
+
+    def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
+        boxes, scores = (answer.float().cpu().numpy() for answer in self._answering(model)(images))
+        marks = []
+        for places, of_classes in zip(boxes, scores, strict=True):
+            found = list(self._kept(places, of_classes, self.params["score_threshold"]))
+            kinds = np.concatenate([np.full(len(kept), index) for index, kept, _ in found])
+            marks.append(
+                self._marks(np.concatenate([k for _, k, _ in found]), kinds, np.concatenate([s for _, _, s in found]))
+            )
+        return marks
+
+    def _marks(self, boxes: np.ndarray, classes: np.ndarray, scores: np.ndarray | None = None) -> Marks:
+        words = [self._names[kind] for kind in classes]
+        if scores is not None:
+            words = [f"{word} {score:.2f}" for word, score in zip(words, scores, strict=True)]
+        return Marks(boxes=boxes, classes=[int(kind) for kind in classes], words=words)
+
+    @property
+    def _names(self) -> list[str]:
+        return [str(entry["name"]) for entry in self.version.classes]
 
     # Giving back --------------------------------------------------------------------------------------------
 

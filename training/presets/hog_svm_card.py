@@ -29,5 +29,6 @@ CARD = Preset(
     suspend=False,
     finish=False,
     restore=False,
+    looks=False,
     device_kinds=("cpu",),
 )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import crops, data, export, lanes, lite0, phases, pose, segmenter, skeletons
+from . import crops, data, export, lanes, lite0, phases, pose, segmenter, shown, skeletons
 from .keypoints_card import CARD
 from .ranks import Ranks, join
 from .run import Run, refusals_without_traceback, say
@@ -26,7 +26,7 @@ FILLS = 0.25  # of its picture: a lone object that is so large needs no box
 PRESENCE, NAMING = 0.2, 0.2  # weights of parts of the loss
 
 
-class Keypoints:
+class Keypoints(shown.Shown):
     """The task the trainer works on. Its rows are objects."""
 
     metric = "val/pck05"
@@ -145,6 +145,9 @@ class Keypoints:
     def optimizer(self) -> torch.optim.Optimizer:
         """AdamW; pretrained layers learn slower than the fresh ones."""
         return lite0.optimizer(self.model, self.params, pretrained=self.pretrained)
+
+    def image_of(self, row: int) -> int:
+        return self.objects[row].row
 
     def load(self, rows: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Patches [n, H, W, 3] uint8, points [n, K, 2], which are known [n, K], classes [n]."""

@@ -93,6 +93,7 @@ class Preset:
     suspend: bool = True
     finish: bool = True
     restore: bool = True
+    looks: bool = True  # its program heeds AIP_SHOW, see preview.py and layers.py
     device_kinds: tuple[str, ...] = ("gpu", "cpu")  # what it can compute on
 
     @property

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lanes, lite0, masks, phases, points, segmenter, view, warp
+from . import data, export, image_cache, lanes, lite0, masks, phases, points, segmenter, shown, view, warp
+from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .segment_card import CARD
@@ -23,7 +24,7 @@ PX_PER_CORE_S = 480_000  # learned from in a second of one CPU core; only the or
 FORWARD = 0.4  # of learning from an image is looking at it
 
 
-class Segmentation:
+class Segmentation(shown.Shown):
     """The task the trainer works on."""
 
     metric = "val/miou"
@@ -39,6 +40,8 @@ class Segmentation:
         self.learn, self.score, scored = data.split(
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
+        of_class = [self.version.class_index[one["category_id"]] for row in self.learn for one in shapes[row]]
+        self.objects = np.bincount(of_class, minlength=len(self.names)).tolist()
         truth = [data.corners(shapes[row]) for row in range(len(self.version.images))]
         self.view = view.of_training(
             run, self.version, self.learn, [truth[row] for row in self.learn], {**params, "strides": "auto"},
@@ -158,6 +161,23 @@ class Segmentation:
         starts = range(0, len(mine), at_once)
         counts = lanes.for_scoring().map(counted, starts) if on_cpu else [counted(start) for start in starts]
         return figures(sum(ranks.gather(counts), np.zeros((classes, classes), np.int64)), self.names)
+
+    # For people to see --------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[str, dict[str, int]]:
+        return "objects", dict(zip(self.names, self.objects, strict=True))
+
+    def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
+        _, truth, boxes, valid = (part.to(self.device) for part in batch)
+        drawn = warp.Warp.of(draws, self.view, boxes, valid).masks(truth)
+        return [Marks(mask=mask) for mask in drawn.cpu().numpy().astype(np.uint8)]
+
+    def truths(self, rows: list[int]) -> list[Marks]:
+        return [Marks(mask=mask) for mask in self.masks.rows(rows)[..., 0]]
+
+    def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
+        logits = model(images)
+        return [Marks(mask=mask) for mask in logits.argmax(1).cpu().numpy().astype(np.uint8)]
 
     # Giving back --------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import checkpoints, cores, lanes, phases, points, rng
+from . import cores, keeping, lanes, layers, phases, points, preview, samples
 from .average import Average
 from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
@@ -56,7 +56,7 @@ class Trainer:
         self.paused_s = self.saved_at = 0.0
         self.phases = phases.Phases(run, self.used_s, tells=ranks.leads)
         self.waiting, self.slowdown, self.step_s = cores.Waiting(), 1.0, 0.0
-        self._restore()
+        keeping.restore(self)
         self.model = self._wrapped(task.model)
         self.lanes = None if params["compile"] else lanes.for_learning(task.model, ranks, self.batch_size)
         self.parts: dict[str, Tensor] = {}
@@ -68,6 +68,10 @@ class Trainer:
 
     def train(self) -> int:
         """Return the exit code: 0 completed, 75 suspended, 143 ended by a signal."""
+        if self.run.show == "batch":
+            return preview.write(self)
+        if self.run.show == "layers":
+            return layers.write(self)
         self.run.listen()
         ahead: tuple[tuple[int, int], Future[Any]] | None = None
         if self.at.began_s is None:
@@ -81,17 +85,17 @@ class Trainer:
                 self._rest()
                 continue
             if command in ("suspend", "terminate"):
-                self._save()
-                self._say(f"{'suspended' if command == 'suspend' else 'ended by a signal'} at step {self.at.step}")
+                keeping.save(self)
+                self.say(f"{'suspended' if command == 'suspend' else 'ended by a signal'} at step {self.at.step}")
                 return SUSPENDED if command == "suspend" else TERMINATED
             if command == "finish" or progress >= 1:
                 break
             place = (self.at.epoch, self.at.batch)
-            now = ahead[1] if ahead and ahead[0] == place else self._read(place)
+            now = ahead[1] if ahead and ahead[0] == place else self.read(place)
             following = (place[0], place[1] + 1) if place[1] + 1 < self.per_epoch else (place[0] + 1, 0)
-            batch, ahead = now.result(), (following, self._read(following))
+            batch, ahead = now.result(), (following, self.read(following))
             began = time.monotonic()
-            self._learn(batch, progress)
+            self.learn(batch, progress)
             took = time.monotonic() - began
             self.step_s = took if not self.step_s else self.step_s + 0.1 * (took - self.step_s)
             if reporting or self.params["show_steps"]:
@@ -99,22 +103,20 @@ class Trainer:
             self._end_of_step()
         return self._finish()
 
-    def _read(self, place: tuple[int, int]) -> Future[Any]:
+    def read(self, place: tuple[int, int]) -> Future[Any]:
         """Fetch the batch at (epoch, batch); the order of an epoch follows from the seed and its number alone."""
         epoch, batch = place
         order = torch.randperm(self.task.rows, generator=self._generator(1, epoch))
         rows = order[batch * self.batch_size : (batch + 1) * self.batch_size].tolist()
         return self.reader.submit(self.task.load, rows[self._mine()])
 
-    def _learn(self, batch: Any, progress: float) -> None:
+    def learn(self, batch: Any, progress: float) -> None:
         """Do one optimizer step."""
         share = learning_rate(progress, warmup=self.params["warmup"], anneal=self.params["anneal"])
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * share
-        draws = self.task.draw(self._generator(2, self.at.step), self.batch_size)
-        draws = {name: values[self._mine()].to(self.ranks.device) for name, values in draws.items()}
         self.model.train()
-        parts = self._gradients(batch, draws)
+        parts = self._gradients(batch, self.draws(self.at.step))
         if self.ranks.device.type == "cpu":  # on a GPU looking would mean waiting; there every report looks
             self._demand_finite(parts)
         nn.utils.clip_grad_norm_(parameters_of(self.task.model), 5.0)
@@ -129,6 +131,11 @@ class Trainer:
             at.epoch, at.batch = at.epoch + 1, 0
         if self.params["keep_ms"]:
             time.sleep(self.params["keep_ms"] / 1000)
+
+    def draws(self, step: int) -> dict[str, Tensor]:
+        """This rank's random choices for the batch of a step."""
+        draws = self.task.draw(self._generator(2, step), self.batch_size)
+        return {name: values[self._mine()].to(self.ranks.device) for name, values in draws.items()}
 
     def _gradients(self, batch: tuple[Tensor, ...], draws: dict[str, Tensor]) -> dict[str, Tensor]:
         """Compute the loss of a batch, in its parts, and leave its gradients on the model."""
@@ -156,7 +163,7 @@ class Trainer:
             best = at.best is None or figures[self.task.metric] > at.best
             at.best = figures[self.task.metric] if best else at.best
         if saving or (best and self.ranks.highest(*self._if_leading(cheap))[0]):
-            self._save(best=best)
+            keeping.save(self, best=best)
 
     def _point_due(self, used_s: float) -> bool:
         """Whether this step is followed by a point of the curve."""
@@ -174,7 +181,7 @@ class Trainer:
 
     def _finish(self) -> int:
         """Score the averaged model, write it out, say how it went."""
-        self._save()
+        keeping.save(self)
         self.run.end_on_signal()
         figures = self._score()
         if self.ranks.leads:
@@ -237,16 +244,16 @@ class Trainer:
 
     def _rest(self) -> None:
         """Wait at this step while paused. All ranks loop together, so that none times out."""
-        self._say(f"paused at step {self.at.step}")
+        self.say(f"paused at step {self.at.step}")
         began = time.monotonic()
         while self._agree()[0] == "pause":
             time.sleep(PAUSE_S)
         self.paused_s += time.monotonic() - began
-        self._say(f"continued at step {self.at.step}")
+        self.say(f"continued at step {self.at.step}")
 
     # Telling ------------------------------------------------------------------------------------------------
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
         if self.ranks.leads:
             say(line)
 
@@ -304,70 +311,22 @@ class Trainer:
             self.phases.report(at.step, figures, self._left_s())
             on = f"  on {len(rows)} of {len(self.task.score)} images" if len(rows) < len(self.task.score) else ""
             say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {at.step}{on}")
+            self._keep_samples(figures)
         return figures
+
+    def _keep_samples(self, figures: dict[str, float]) -> None:
+        """Let people see what the model answers now."""
+        began = time.monotonic()
+        samples.keep(self.run.output_dir, self.task, self.average.model, self.at.step, figures)
+        took_s = time.monotonic() - began
+        self.at.eval_s += took_s
+        self.reported_at += took_s
 
     def _demand_finite(self, parts: dict[str, Tensor]) -> None:
         values = {name: float(value.detach()) for name, value in parts.items()}
         if not all(math.isfinite(value) for value in values.values()):
             named = ", ".join(f"{name} {value:g}" for name, value in values.items())
             raise Refused(f"The loss is no longer a number at step {self.at.step}: {named}. Try a lower lr.")
-
-    # Keeping ------------------------------------------------------------------------------------------------
-
-    def _save(self, *, best: bool = False) -> None:
-        """Write a checkpoint (first rank) and wait until it is on disk (all ranks)."""
-        began = time.monotonic()
-        if self.ranks.leads:
-            position = {**vars(self.at), "used_s": self.used_s()}
-            state = {
-                "model": self.task.model.state_dict(),
-                "average": self.average.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "position": position,
-                "rows": self.task.rows,
-                "batch_size": self.batch_size,
-                "seed": self.params["seed"],
-                "rng": rng.state(),
-            }
-            figure = self.at.history[-1][self.task.metric] if best else None
-            extra = {"epoch": self.at.epoch, "world_size": self.ranks.world, **self.task.facts}
-            checkpoints.write(
-                self.run.checkpoint_dir,
-                step=self.at.step,
-                fill=lambda folder: torch.save(state, folder / "state.pt"),
-                metric=figure,
-                best=best,
-                extra=extra,
-            )
-        self.ranks.wait()
-        self.saved_at = time.monotonic()
-        self.at.last_checkpoint_s = self.saved_at - began
-        self.at.checkpoint_s += self.at.last_checkpoint_s
-        self.reported_at += self.at.last_checkpoint_s
-
-    def _restore(self) -> None:
-        """Go on from the newest whole checkpoint that the run names or its own folder holds."""
-        checkpoint = checkpoints.newest(self.run.resume_from, self.run.checkpoint_dir)
-        if checkpoint is None:
-            if self.run.resume_from is not None:
-                raise Refused(f"There is no whole checkpoint at {self.run.resume_from} to go on from.")
-            return
-        state = torch.load(checkpoint / "state.pt", map_location=self.ranks.device, weights_only=True)
-        try:
-            self.task.model.load_state_dict(state["model"])
-            self.average.load_state_dict(state["average"])
-            self.optimizer.load_state_dict(state["optimizer"])
-        except (RuntimeError, ValueError, KeyError) as error:
-            raise Refused(f"{checkpoint.name} belongs to another architecture or dataset: {error}") from error
-        self.at = Position(**state["position"])
-        if (state["rows"], state["batch_size"], state["seed"]) != (
-            self.task.rows,
-            self.batch_size,
-            self.params["seed"],
-        ):
-            self.at.batch = 0  # other data or batches: this epoch begins again
-        rng.restore(state["rng"])
-        self._say(f"restored from {checkpoint.name}, {self.at.used_s:.0f} s of work")
 
     # Small things -------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Additional parameters as one line: `-gpu:0,1,2 -hint:text -CloseDelay:s -keep:ms -ShowStep -NoStep`.
+"""Additional parameters as one line: `-gpu:0,1,2 -hint:text -CloseDelay:s -keep:ms -ShowStep -NoStep -ShowBatch`.
 
 Pure: text in, typed fields out. Other switches are refused with the list, so that nobody reaches
 what was not meant for them.
@@ -18,6 +18,7 @@ from aiplatform.lib.errors import DomainError
 MAX_CLOSE_DELAY_S = 600
 MAX_KEEP_MS = 60_000
 MAX_HINT = 200
+SHOW_BATCH = "-ShowBatch"
 
 
 class BadSwitch(DomainError):
@@ -43,11 +44,12 @@ def known() -> list[Switch]:
         Switch("-keep:500", _("milliseconds to wait after each step, to leave the card to others")),
         Switch("-ShowStep", _("print every step")),
         Switch("-NoStep", _("print no steps")),
+        Switch(SHOW_BATCH, _("do not train: show what a preset's model would see, and how long a pass takes")),
     ]
 
 
 def parse(line: str, *, card_ids: Sequence[int] | None = None) -> dict[str, Any]:
-    """Read the line into {"gpu", "hint", "close_delay_s", "keep_ms", "show_step", "no_step"}.
+    """Read the line into {"gpu", "hint", "close_delay_s", "keep_ms", "show_step", "no_step", "show_batch"}.
 
     Args:
         card_ids: ids of the cards that exist on a machine; None leaves them unchecked.
@@ -81,7 +83,8 @@ def written(extra: dict[str, Any]) -> str:
         parts.append(f"-CloseDelay:{extra['close_delay_s']}")
     if "keep_ms" in extra:
         parts.append(f"-keep:{extra['keep_ms']}")
-    parts += [word for key, word in (("show_step", "-ShowStep"), ("no_step", "-NoStep")) if extra.get(key)]
+    flags = (("show_step", "-ShowStep"), ("no_step", "-NoStep"), ("show_batch", SHOW_BATCH))
+    parts += [word for key, word in flags if extra.get(key)]
     return " ".join(parts)
 
 
@@ -146,4 +149,5 @@ READERS: dict[str, Callable[[str | None, Sequence[int] | None], tuple[str, Any]]
     "keep": lambda raw, _ids: ("keep_ms", _number("keep", raw, MAX_KEEP_MS)),
     "showstep": _flag("show_step", "ShowStep"),
     "nostep": _flag("no_step", "NoStep"),
+    "showbatch": _flag("show_batch", "ShowBatch"),
 }

@@ -161,15 +161,20 @@ def check(user: User, request: TrainingRequest) -> Draft:
         parent=request.parent,
     )
     with found:
+        if preset and switches.get("show_batch") and not preset.looks:
+            raise additional.BadSwitch(_("%(preset)s cannot be previewed.") % {"preset": _(preset.title)})
         if preset:
             training.params = _preset_params(preset, request.params, switches)
         elif request.is_own_code:
+            if switches.get("show_batch"):
+                raise additional.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))
             own_code.fill(training, user, request)
     with found:
         gpus = _cards(request, switches)
     found.end()
     resources = _resources(request, cluster, gpus)
-    name = request.name or _name_for(user, request, preset.name if preset else "")
+    look = "preview" if switches.get("show_batch") else ""
+    name = request.name or _name_for(user, request, preset.name if preset else "", look)
     return Draft(name, training, resources)
 
 
@@ -285,12 +290,12 @@ def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> 
     found.end()
 
 
-def _name_for(user: User, request: TrainingRequest, preset: str) -> str:
+def _name_for(user: User, request: TrainingRequest, preset: str, look: str) -> str:
     """A name such as cells_detect, or cells_detect_2 where the person has one of that name."""
     taken = set(TrainingJob.objects.filter(job__owner=user).values_list("job__name", flat=True))
     if request.version is None:
         return titles.derived(own_code.name_stem(request), taken=taken, room=MAX_NAME)
-    return titles.derived(request.version.dataset.name, preset, taken=taken, room=MAX_NAME)
+    return titles.derived(request.version.dataset.name, preset, look, taken=taken, room=MAX_NAME)
 
 
 def _preset(request: TrainingRequest) -> Preset | None:

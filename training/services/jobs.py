@@ -91,7 +91,7 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "image": uses.image_of(job),
         "arguments": training.arguments,
         "writes_checkpoints": training.writes_checkpoints,
-        "extra": additional.written(training.extra),
+        "extra": additional.written({name: value for name, value in training.extra.items() if name != "show_batch"}),
         "output_path": training.output_path,
         "version": training.version,
         "eval_version": training.eval_version,

@@ -82,7 +82,12 @@ def seconds(text: str) -> int:
     return days * 86400 + hours * 3600 + minutes * 60 + rest
 
 
-def submit(args: argparse.Namespace) -> int | None:
+def requested(args: argparse.Namespace) -> dict[str, Any]:
+    """What the options ask for, as the API takes it; own code that is a folder here is not sent yet.
+
+    Raises:
+        ClientError: options that exclude each other, or something is missing.
+    """
     command = args.script.read() if args.script else args.command
     own = args.code or args.home_code or args.snapshot or command
     if args.preset and own:
@@ -126,6 +131,11 @@ def submit(args: argparse.Namespace) -> int | None:
         fields |= {"version": versions[0]} | ({"datasets": versions[1:]} if versions[1:] else {})
     if args.eval_data:
         fields["eval_version"] = find(args.client, args.eval_data)
+    return fields
+
+
+def submit(args: argparse.Namespace) -> int | None:
+    fields = requested(args)
     if args.dry_run:
         verdict = args.client.post("training/jobs/preview/", fields)
         done(args, verdict, output.clean(verdict.get("sentence", "")))

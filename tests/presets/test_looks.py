@@ -1,0 +1,153 @@
+"""Looking at a training: the batch before it, answers along its way, layers after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.presets import versions
+from tests.presets.jobs import Job
+from training.presets import layers, marks, samples
+
+TINY = {
+    "classify": {"net_width": 4, "flip_tta": False},
+    "detect": {"architecture": "lite0-scratch", "head_width": 16},
+    "segment": {"architecture": "unet", "net_width": 8},
+}
+STEPS = {"budget_minutes": 0, "batch_size": 4}
+
+
+def version_for(preset: str, folder: Path) -> Path:
+    if preset == "classify":
+        return versions.shades(folder, train=8, val=4)
+    if preset == "detect":
+        return versions.squares(folder, train=8, val=4)
+    return versions.outlines(folder, train=8, val=4, size=(96, 64))
+
+
+def colours(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("RGB")).reshape(-1, 3).astype(int)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("preset", ["classify", "detect", "segment"])
+def test_preset_shows_its_batch_and_its_times_and_trains_nothing(tmp_path, preset):
+    job = Job(
+        tmp_path / "job", version_for(preset, tmp_path / "version"), preset, {**STEPS, **TINY[preset], "steps": 9}
+    )
+    job.env["AIP_SHOW"] = "batch"
+
+    code, log = job.run()
+
+    assert code == 0, log
+    about = json.loads((job.outputs / "preview" / "preview.json").read_text())
+    assert about["images"] == {"learn": 8, "score": 4}
+    assert (about["batch_size"], about["steps_per_epoch"], about["steps_timed"]) == (4, 2, 20)
+    assert about["epoch_s"] == pytest.approx(2 * about["step_ms"] / 1000, abs=0.02)
+    counts = {one["name"]: one["count"] for one in about["classes"]}
+    expected = {"classify": {"above": 4, "below": 4}, "detect": {"bright": 8, "dark": 8}}
+    assert counts == expected.get(preset, counts)
+    assert sum(counts.values()) == about.get("objects", 8)
+    names = {path.name for path in (job.outputs / "preview").iterdir()}
+    assert {"batch-1.jpg", "batch-4.jpg", "score-4.jpg"} <= names
+    assert not (job.outputs / "model").exists()
+    assert not list(job.checkpoints.glob("step-*"))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("preset", ["classify", "detect"])
+def test_preset_keeps_answers_along_the_way_and_after_a_restart_and_shows_its_layers(tmp_path, preset):
+    params = {**STEPS, **TINY[preset], "steps": 5, "eval_share": 0.01, "show_steps": True}
+    job = Job(tmp_path / "job", version_for(preset, tmp_path / "version"), preset, params)
+    with job.start() as process:
+        for line in process.stdout:
+            if line.startswith("step 3 "):
+                job.request("suspend")
+    kept = sorted(path.name for path in (job.outputs / "samples").iterdir())
+    assert "truth" in kept
+    job.request("")
+
+    assert job.run()[0] == 0
+
+    after = sorted(path.name for path in (job.outputs / "samples").iterdir())
+    assert set(kept) <= set(after)
+    assert "step-000005" in after
+    about = json.loads((job.outputs / "samples" / "step-000005" / "about.json").read_text())
+    figures = json.loads((job.outputs / "metrics.json").read_text())
+    assert about["value"] == figures[about["metric"]]
+    assert len(list((job.outputs / "samples" / "step-000005").glob("*.jpg"))) == 4
+
+    job.env["AIP_SHOW"] = "layers"
+    code, log = job.run()
+
+    assert code == 0, log
+    shown = json.loads((job.outputs / "layers" / "layers.json").read_text())
+    assert shown["step"] == 5
+    assert all((job.outputs / "layers" / f"{layer['number']:02d}-1.jpg").exists()
+               for layer in shown["layers"] if len(layer["shape"]) == 3)  # fmt: skip
+    assert bool(shown["cams"]) == (preset == "classify")
+
+
+@pytest.mark.proof
+def test_layers_take_an_image_that_somebody_gave_and_refuse_without_a_checkpoint(tmp_path):
+    version = version_for("classify", tmp_path / "version")
+    job = Job(tmp_path / "job", version, "classify", {**STEPS, **TINY["classify"], "steps": 2, "eval_share": 0})
+    job.env["AIP_SHOW"] = "layers"
+
+    code, log = job.run()
+
+    assert code == 1
+    assert "There is no checkpoint to look into." in log
+    del job.env["AIP_SHOW"]
+    assert job.run()[0] == 0
+    Image.new("RGB", (50, 30), (200, 0, 0)).save(tmp_path / "given.png")
+    job.env |= {"AIP_SHOW": "layers", "AIP_SHOW_IMAGE": str(tmp_path / "given.png")}
+    assert job.run()[0] == 0
+    shown = json.loads((job.outputs / "layers" / "layers.json").read_text())
+    assert [len(shown["images"]), shown["cams"][0]["image"]] == [1, 1]
+
+
+def test_marks_are_drawn_where_they_are():
+    grey = np.full((20, 40, 3), 100, np.uint8)
+    mask = np.zeros((20, 40), np.uint8)
+    mask[:, 30:] = 2
+
+    image = np.asarray(marks.drawn(grey, marks.Marks(boxes=[(5, 5, 15, 15)], classes=[0], mask=mask), side=40))
+
+    assert tuple(image[10, 5]) == marks.colour(0)
+    assert tuple(image[10, 10]) == (100, 100, 100)
+    wanted = (1 - marks.VEIL) * 100 + marks.VEIL * np.array(marks.colour(1))
+    assert image[10, 36] == pytest.approx(wanted, abs=1)
+
+
+def test_marks_bring_back_the_pixels_a_model_was_given():
+    pixels = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)
+    given = ((torch.from_numpy(pixels).float() - 127) / 128).permute(0, 3, 1, 2)
+
+    assert (marks.from_model(given, 127.0, 128.0) == pixels).all()
+
+
+def test_grad_cam_weighs_maps_by_the_mean_gradient_and_leaves_out_what_speaks_against():
+    maps = torch.tensor([[[[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0], [0.0, 0.0]]]])
+    slopes = torch.stack([torch.full((2, 2), 1.0), torch.full((2, 2), -1.0)])[None]
+
+    heat = layers.grad_cam(maps, slopes)
+
+    assert heat.tolist() == [[[0.0, 0.0], [0.0, 1.0]]]  # 1 - 3 < 0, and 2
+
+
+def test_samples_beyond_the_most_lose_every_second_but_never_the_newest(tmp_path):
+    for step in range(samples.MOST_STEPS + 1):
+        (tmp_path / f"step-{step:06d}").mkdir()
+
+    samples._thin(tmp_path)
+
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert len(left) == samples.MOST_STEPS // 2 + 1
+    assert left[-1] == f"step-{samples.MOST_STEPS:06d}"
+    assert left[0] == "step-000000"

@@ -1,0 +1,71 @@
+"""Checkpoints of a training: all that is needed to go on bit for bit, written and read."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import torch
+
+from . import checkpoints, rng
+from .run import Refused
+from .task import Position
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
+
+def save(trainer: Trainer, *, best: bool = False) -> None:
+    """Write a checkpoint (first rank) and wait until it is on disk (all ranks)."""
+    began, at = time.monotonic(), trainer.at
+    if trainer.ranks.leads:
+        state = {
+            "model": trainer.task.model.state_dict(),
+            "average": trainer.average.state_dict(),
+            "optimizer": trainer.optimizer.state_dict(),
+            "position": {**vars(at), "used_s": trainer.used_s()},
+            "rows": trainer.task.rows,
+            "batch_size": trainer.batch_size,
+            "seed": trainer.params["seed"],
+            "rng": rng.state(),
+        }
+        checkpoints.write(
+            trainer.run.checkpoint_dir,
+            step=at.step,
+            fill=lambda folder: torch.save(state, folder / "state.pt"),
+            metric=at.history[-1][trainer.task.metric] if best else None,
+            best=best,
+            extra={"epoch": at.epoch, "world_size": trainer.ranks.world, **trainer.task.facts},
+        )
+    trainer.ranks.wait()
+    trainer.saved_at = time.monotonic()
+    at.last_checkpoint_s = trainer.saved_at - began
+    at.checkpoint_s += at.last_checkpoint_s
+    trainer.reported_at += at.last_checkpoint_s
+
+
+def restore(trainer: Trainer) -> None:
+    """Go on from the newest whole checkpoint that the run names or its own folder holds.
+
+    Raises:
+        Refused: the named one is not whole, or it belongs to another architecture or dataset.
+    """
+    run = trainer.run
+    checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
+    if checkpoint is None:
+        if run.resume_from is not None:
+            raise Refused(f"There is no whole checkpoint at {run.resume_from} to go on from.")
+        return
+    state = torch.load(checkpoint / "state.pt", map_location=trainer.ranks.device, weights_only=True)
+    try:
+        trainer.task.model.load_state_dict(state["model"])
+        trainer.average.load_state_dict(state["average"])
+        trainer.optimizer.load_state_dict(state["optimizer"])
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise Refused(f"{checkpoint.name} belongs to another architecture or dataset: {error}") from error
+    trainer.at = Position(**state["position"])
+    own = (trainer.task.rows, trainer.batch_size, trainer.params["seed"])
+    if (state["rows"], state["batch_size"], state["seed"]) != own:
+        trainer.at.batch = 0  # other data or batches: this epoch begins again
+    rng.restore(state["rng"])
+    trainer.say(f"restored from {checkpoint.name}, {trainer.at.used_s:.0f} s of work")

@@ -1,0 +1,108 @@
+"""What there is to see on an image (a class, boxes, a mask, points), and drawing it for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+SIDE = 320  # of a drawn image, in pixels
+COLOURS = (
+    (230, 57, 70), (42, 157, 143), (244, 162, 97), (69, 123, 222), (181, 23, 158), (255, 209, 60), (0, 180, 216),
+    (128, 185, 24), (157, 78, 221), (255, 112, 166),
+)  # fmt: skip
+VEIL = 0.45  # how much of the colour of a mask covers its image
+GROUND, IGNORED = 0, 255  # of a mask
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What one image shows, in pixels of the image it is drawn on; what a task does not know stays empty.
+
+    Args:
+        word: of the whole image, its class for instance.
+        boxes: x0, y0, x1, y1 of each object.
+        classes: of each box, from 0; they choose its colour.
+        words: beside each box, its class and how sure the model is.
+        mask: [H, W] uint8, 0 the ground, 255 what is left out, classes from 1.
+        points: x, y of each.
+    """
+
+    word: str = ""
+    boxes: Sequence[Sequence[float]] | np.ndarray = ()
+    classes: Sequence[int] = ()
+    words: Sequence[str] = ()
+    mask: np.ndarray | None = None
+    points: Sequence[Sequence[float]] | np.ndarray = ()
+
+
+def colour(number: int) -> tuple[int, int, int]:
+    """Colour of a class, from 0."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def drawn(pixels: np.ndarray, marks: Marks, *, side: int = SIDE) -> Image.Image:
+    """An image [H, W, C] uint8 with its marks, its long side brought to `side`; tiny images keep their pixels sharp."""
+    height, width = pixels.shape[:2]
+    image = Image.fromarray(pixels.squeeze(-1) if pixels.shape[-1] == 1 else pixels).convert("RGB")
+    if marks.mask is not None:
+        image = _veiled(image, marks.mask)
+    scale = side / max(width, height)
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    image = image.resize(size, Image.Resampling.BILINEAR if scale < 2 else Image.Resampling.NEAREST)
+    draw = ImageDraw.Draw(image)
+    kinds = list(marks.classes) or [0] * len(marks.boxes)
+    words = list(marks.words) or [""] * len(marks.boxes)
+    for box, kind, word in zip(marks.boxes, kinds, words, strict=True):
+        x0, y0, x1, y1 = (float(value) * scale for value in box)
+        draw.rectangle((x0, y0, max(x1, x0), max(y1, y0)), outline=colour(kind), width=2)
+        _tag(draw, (x0, max(y0 - 13, 0)), word, colour(kind))
+    for number, point in enumerate(marks.points):
+        x, y = (float(value) * scale for value in point[:2])
+        draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour(number), outline=(255, 255, 255))
+    _tag(draw, (0, 0), marks.word, (40, 40, 40))
+    return image
+
+
+def write(image: Image.Image, path: Path) -> None:
+    """Write a JPEG that appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path.with_suffix(".tmp"), "JPEG", quality=82)
+    path.with_suffix(".tmp").replace(path)
+
+
+def from_model(images: Any, mean: Any, std: Any) -> np.ndarray:
+    """Normalised images, a tensor [N, C, H, W], as pixels [N, H, W, C] uint8; no more than three channels."""
+    across = images.detach().float().cpu().permute(0, 2, 3, 1)
+    mean, std = (value.cpu() if hasattr(value, "cpu") else value for value in (mean, std))
+    pixels = (across * std + mean).clamp(0, 255).round().numpy().astype(np.uint8)
+    return np.asarray(pixels[..., :3] if pixels.shape[-1] > 2 else pixels[..., :1])
+
+
+def _veiled(image: Image.Image, mask: np.ndarray) -> Image.Image:
+    """The image below the colours of a mask of any size."""
+    table = np.zeros((256, 3), np.uint8)
+    for number in range(1, IGNORED):
+        table[number] = colour(number - 1)
+    table[IGNORED] = (128, 128, 128)
+    fitted = Image.fromarray(mask.astype(np.uint8)).resize(image.size, Image.Resampling.NEAREST)
+    covered = np.asarray(fitted)
+    edge = np.zeros(covered.shape, bool)
+    edge[:, 1:] |= covered[:, 1:] != covered[:, :-1]
+    edge[1:] |= covered[1:] != covered[:-1]
+    share = np.where(edge, 1.0, np.where(covered == GROUND, 0.0, VEIL))[..., None]
+    return Image.fromarray((np.asarray(image) * (1 - share) + table[covered] * share).round().astype(np.uint8))
+
+
+def _tag(draw: ImageDraw.ImageDraw, place: tuple[float, float], word: str, fill: tuple[int, int, int]) -> None:
+    if not word:
+        return
+    font = ImageFont.load_default(11)
+    left, top, right, bottom = draw.textbbox(place, word, font=font)
+    draw.rectangle((left - 1, top - 1, right + 2, bottom + 1), fill=fill)
+    light = sum(fill) > 420
+    draw.text(place, word, font=font, fill=(0, 0, 0) if light else (255, 255, 255))

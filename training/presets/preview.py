@@ -1,0 +1,170 @@
+"""What a model would see, without training it: one batch as it is learned from, counts, sizes, and the time it takes.
+
+Writes `preview/batch-1.jpg` … and `preview/preview.json`, first without the time, then with it.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from . import marks, samples, shown
+from .run import COMPLETED, TERMINATED, say
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
+FOLDER = "preview"
+PICTURES = 12  # of a batch that are drawn
+WARMING, STEPS = 2, 20  # optimizer steps that are not timed, and those that are
+LONGEST_S = 60.0  # that timing them may take
+SIZES = (8, 16, 32, 96)  # px: bounds of the classes of object sizes
+
+
+def write(trainer: Trainer) -> int:
+    """Fill the folder; the exit code."""
+    trainer.run.listen()
+    folder = trainer.run.output_dir / FOLDER
+    about = described(trainer) | {"prepared_s": round(trainer.used_s(), 1)}
+    batch = trainer.read((0, 0)).result()
+    if trainer.ranks.leads:
+        folder.mkdir(parents=True, exist_ok=True)
+    about["pictures"] = _draw(trainer, batch, folder)
+    _keep(trainer, folder, about)
+    about |= timed(trainer)
+    if trainer.run.terminated:
+        return TERMINATED
+    _keep(trainer, folder, about)
+    if trainer.ranks.leads:
+        trainer.run.report(0, {"progress": 1.0, "eta_s": 0})
+        say(f"{about['step_ms']:.0f} ms a step, {about['epoch_s']:.1f} s for a pass over the data")
+    trainer.ranks.wait()
+    return COMPLETED
+
+
+def described(trainer: Trainer) -> dict[str, Any]:
+    """Counts and sizes, as JSON; sizes are pixels."""
+    task: Any = trainer.task
+    counted, classes = shown.of(task).counts()
+    about = {
+        "images": {"learn": task.rows, "score": len(task.score)},
+        "counted": counted,
+        "classes": [{"name": name, "count": count} for name, count in classes.items()],
+        "input": [task.width, task.height] if hasattr(task, "width") else None,
+        "batch_size": trainer.batch_size,
+        "steps_per_epoch": trainer.per_epoch,
+    }
+    if version := getattr(task, "version", None):
+        learn = [version.images[shown.of(task).image_of(row)] for row in task.learn]
+        areas = sorted((image.width * image.height, image.width, image.height) for image in learn)
+        about["originals"] = {"smallest": areas[0][1:], "usual": areas[len(areas) // 2][1:], "largest": areas[-1][1:]}
+    if view := getattr(task, "view", None):
+        about |= {
+            "window": list(view.window) if view.windowed else None,
+            "resize": view.resize,
+            "objects": view.objects,
+            "lost": view.lost,
+            "sizes": _sizes(task),
+        }
+    return about
+
+
+def timed(trainer: Trainer) -> dict[str, Any]:
+    """Take real steps; what one takes, and with it a pass over the data. Fewer steps where they are slow."""
+    began = stepped = time.monotonic()
+    done, place = 0, (0, 0)
+    ahead = trainer.read(place)
+    while done < WARMING + STEPS and not trainer.run.terminated:
+        batch = ahead.result()
+        place = (0, (place[1] + 1) % trainer.per_epoch)
+        ahead = trainer.read(place)
+        trainer.learn(batch, 0.0)
+        _settle(trainer)
+        done += 1
+        if done == WARMING:
+            stepped = time.monotonic()
+        (late,) = trainer.ranks.highest(float(time.monotonic() - began > LONGEST_S))
+        if late and done > WARMING:
+            break
+    step_s = (time.monotonic() - stepped) / max(done - WARMING, 1)
+    return {
+        "steps_timed": max(done - WARMING, 0),
+        "step_ms": round(1000 * step_s, 2),
+        "epoch_s": round(step_s * trainer.per_epoch, 2),
+        "memory_mib": _memory_mib(trainer),
+        "slowdown": round(trainer.waiting.slowdown(), 2),
+    }
+
+
+def _settle(trainer: Trainer) -> None:
+    if trainer.ranks.device.type == "cuda":
+        torch.cuda.synchronize(trainer.ranks.device)
+
+
+def _memory_mib(trainer: Trainer) -> int:
+    """The most memory that learning took: of the card, or of the process."""
+    if trainer.ranks.device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(trainer.ranks.device) >> 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def _draw(trainer: Trainer, batch: Any, folder: Path) -> int:
+    """Draw the batch as the model is given it; how many pictures there are."""
+    task, able = trainer.task, shown.of(trainer.task)
+    draws = trainer.draws(0)
+    given = _given(trainer, batch, draws)
+    if given is None or not trainer.ranks.leads:
+        return 0
+    pixels = marks.from_model(given[:PICTURES], able.mean, able.std)
+    with torch.inference_mode():
+        targets = able.targets(batch, draws)[:PICTURES]
+    for number, (image, own) in enumerate(zip(pixels, targets, strict=False), start=1):
+        marks.write(marks.drawn(image, own), folder / f"batch-{number}.jpg")
+    _labels(task, folder)
+    return len(pixels)
+
+
+def _labels(task: Any, folder: Path) -> None:
+    """The images that are scored on, with what is there: they are not varied."""
+    rows = samples.rows_of(task)
+    for number, image in enumerate(samples.drawn(task, rows, shown.of(task).truths(rows)), start=1):
+        marks.write(image, folder / f"score-{number}.jpg")
+
+
+def _given(trainer: Trainer, batch: Any, draws: Any) -> Any:
+    """What the loss gives to the model: images [N, C, H, W], whatever the task does to make them; None without any."""
+    seen: list[Any] = []
+
+    def look(_model: nn.Module, given: tuple[Any, ...]) -> None:
+        seen.extend(one for one in given[:1] if isinstance(one, torch.Tensor) and one.ndim == 4)
+
+    handle = trainer.task.model.register_forward_pre_hook(look)
+    try:
+        trainer.task.model.train()
+        with torch.no_grad():
+            trainer.task.loss(trainer.task.model, batch, draws, trainer.ranks)
+    finally:
+        handle.remove()
+    return seen[0] if seen else None
+
+
+def _sizes(task: Any) -> list[dict[str, Any]]:
+    """How many objects there are of each size at the model's input: the side of a square of the same area."""
+    boxes = np.concatenate([task.fitted[row] for row in task.learn]) if len(task.learn) else np.zeros((0, 4))
+    sides = np.sqrt(np.maximum((boxes[:, 2:4] - boxes[:, :2]).prod(1), 0))
+    counts = np.bincount(np.searchsorted(SIZES, sides, side="right"), minlength=len(SIZES) + 1)
+    bounds = [*SIZES, None]
+    return [{"below": bound, "count": int(count)} for bound, count in zip(bounds, counts, strict=True)]
+
+
+def _keep(trainer: Trainer, folder: Path, about: dict[str, Any]) -> None:
+    if trainer.ranks.leads:
+        (folder / "preview.tmp").write_text(json.dumps(about, indent=1))
+        (folder / "preview.tmp").replace(folder / "preview.json")

@@ -1,0 +1,117 @@
+"""Looks at a training by jobs of the same program: what it would see before, and into the layers of what it learned.
+
+A look is a training job of its own with a mark in `extra`; it leaves pictures and facts in its outputs, and no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.base import File
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import files
+from aiplatform.lib.errors import Invalid
+from training.models import TrainingJob
+from training.presets.catalog import PRESETS
+from training.services import additional, checkpoints, jobs
+from training.services.drafts import MAX_NAME, TrainingRequest
+from workers.models import Job
+from workers.runs import RunDir
+
+BATCH, LAYERS = "show_batch", "show_layers"  # in TrainingJob.extra
+MODES: Mapping[str, str] = {BATCH: "batch", LAYERS: "layers"}  # and in AIP_SHOW
+IMAGE = "look"  # name of an image somebody gave, beside the attempts of its job
+MOST_IMAGE_BYTES = 20 << 20
+
+
+def mode_of(training: TrainingJob) -> str:
+    """What is shown instead of trained: "batch", "layers"; "" for a training."""
+    return next((word for key, word in MODES.items() if training.extra.get(key)), "")
+
+
+def image_of(job: Job) -> Path:
+    """Where the image lies that somebody gave for a look into layers."""
+    return settings.DATA_ROOT / "jobs" / str(job.pk) / IMAGE
+
+
+def preview(*, user: User, request: TrainingRequest) -> TrainingJob:
+    """Queue a look at what the requested training would see; refuses what `jobs.submit` refuses."""
+    name = f"{request.name[: MAX_NAME - 8]}_preview" if request.name else ""
+    switches = f"{request.extra} {additional.SHOW_BATCH}".strip()
+    return jobs.submit(user=user, request=replace(request, name=name, extra=switches))
+
+
+def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File[Any] | None = None) -> TrainingJob:
+    """Queue a look into the layers of a training, on processor cores.
+
+    Args:
+        checkpoint: a name from `checkpoints.valid`; "" takes the newest.
+        image: what the model is given; None takes some of the images it is scored on.
+
+    Raises:
+        Invalid: own code, whose layers nobody knows, or an image that is too large.
+        NoCheckpoint: there is nothing to look into.
+        DomainError: the data is gone, or the queue refuses.
+    """
+    preset = PRESETS.get(training.preset)
+    if preset is None or not preset.looks or mode_of(training):
+        raise Invalid(
+            _("Layers can be shown of trainings of presets with a network. This is none."), field="checkpoint"
+        )
+    if image is not None and image.size > MOST_IMAGE_BYTES:
+        limit = MOST_IMAGE_BYTES >> 20
+        raise Invalid(
+            _("The image has more than %(limit)s MiB. Choose a smaller one.") % {"limit": limit}, field="image"
+        )
+    folder = checkpoints.folder_of(training, checkpoint)
+    request = TrainingRequest(
+        name=f"{training.job.name[: MAX_NAME - 7]}_layers",
+        preset=training.preset,
+        params=training.params,
+        version=training.version,
+        gpus_per_node=0,
+        parent=training,
+    )
+    with transaction.atomic():
+        look = jobs.submit(user=by, request=request)
+        look.extra = {LAYERS: True}
+        look.save(update_fields=["extra"])
+        Job.objects.filter(pk=look.job_id).update(resume_from=str(folder))
+        if image is not None:
+            _keep(image, image_of(look.job))
+    look.job.refresh_from_db()
+    return look
+
+
+def latest_layers(training: TrainingJob, user: User) -> TrainingJob | None:
+    """The newest look into the layers of a training that this person may see."""
+    looks: QuerySet[TrainingJob] = TrainingJob.objects.visible_to(user).filter(parent=training)
+    return next((one for one in looks.select_related("job").order_by("-pk")[:50] if mode_of(one) == "layers"), None)
+
+
+def handed_over(training: TrainingJob, run: RunDir) -> dict[str, str]:
+    """Variables that tell the program what to show; a given image is put among its inputs."""
+    mode = mode_of(training)
+    if not mode:
+        return {}
+    given = image_of(training.job)
+    if not given.is_file():
+        return {"AIP_SHOW": mode}
+    run.inputs.mkdir(parents=True, exist_ok=True)
+    files.link_or_copy(given, run.inputs / IMAGE)
+    return {"AIP_SHOW": mode, "AIP_SHOW_IMAGE": str(run.inputs / IMAGE)}
+
+
+def _keep(image: File[Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with files.written_whole(path) as target:
+        for chunk in image.chunks():
+            target.write(chunk)
