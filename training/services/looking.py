@@ -63,9 +63,8 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
     """
     preset = PRESETS.get(training.preset)
     if preset is None or not preset.looks or mode_of(training):
-        raise Invalid(
-            _("Layers can be shown of trainings of presets with a network. This is none."), field="checkpoint"
-        )
+        said = _("Layers can be shown of trainings of presets with a network. This is none.")
+        raise Invalid(said, field="checkpoint")
     if image is not None and image.size > MOST_IMAGE_BYTES:
         limit = MOST_IMAGE_BYTES >> 20
         raise Invalid(
