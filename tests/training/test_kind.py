@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.factories import training as factory
+from tests.training.preparing import prepared
 from training import publishers
 from training.kind import CannotRun, TrainingKind
 from training.models import TrainingJob
@@ -16,17 +17,6 @@ from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
 
 kind = TrainingKind()
-
-
-def prepared(training, number=1):
-    """The launch and the run directory of an attempt, as launching would ask for them."""
-    Job.objects.filter(pk=training.job_id).update(attempt_number=number)
-    job = Job.objects.get(pk=training.job_id)
-    Attempt.objects.filter(job=job).exclude(number=number).update(ended_at=job.created_at)
-    attempt, _made = Attempt.objects.get_or_create(job=job, number=number)
-    run = RunDir.of(job.pk, number)
-    run.path.mkdir(parents=True, exist_ok=True)
-    return kind.prepare(job, attempt, run), run
 
 
 def test_training_prepare_copies_a_preset_and_starts_it_from_the_run(alice, machine, cells):

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
 from tests.factories import training as factory
-from tests.training.test_kind import prepared
+from tests.training.preparing import prepared
 from training import publishers
 from training.kind import TrainingKind
 from training.models import TrainingJob
