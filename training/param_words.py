@@ -40,6 +40,8 @@ LABELS: Mapping[str, Any] = {
     "weight_decay": _("Weight decay"),
     "warmup": _("Warm-up"),
     "anneal": _("Decline of the learning rate"),
+    "patience": _("Patience"),
+    "accumulate": _("Parts of a batch"),
     "ema": _("Averaging of the model"),
     "dimensions": _("Numbers of an embedding"),
     "arc_margin": _("Margin between classes"),
@@ -77,7 +79,10 @@ LABELS: Mapping[str, Any] = {
 
 #: Groups in the order of the form. What no group names stands in the last.
 GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (_("How long"), ("budget_minutes", "epochs", "steps", "iterations", "checkpoint_minutes", "eval_share")),
+    (
+        _("How long"),
+        ("budget_minutes", "epochs", "steps", "patience", "iterations", "checkpoint_minutes", "eval_share"),
+    ),
     (
         _("Data"),
         ("train_splits", "eval_split", "width", "height", "resize", "boxes", "crop", "margin", "pairs", "good_class"),
@@ -92,6 +97,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (
         _("How it learns"),
         (
+            "accumulate",
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
             *("dice", "svm_cost", "class_weights", "dimensions", "arc_margin", "arc_scale", "seed"),
         ),

@@ -128,8 +128,13 @@ def common(
         Param("weight_decay", "float", decay, "Pull of the weights towards zero.", "", 0, 1, advanced=True),
         Param("warmup", "float", warmup, "Share of the training in which the learning rate rises.", "", 0, 0.9,
               advanced=True),
-        Param("anneal", "str", anneal, "How the learning rate falls.", "", choices=("cosine", "linear"),
-              advanced=True),
+        Param("anneal", "str", anneal, "How the learning rate falls: with the time, or (plateau) to a tenth, twice, "
+              "each time nothing got better for some points, and then the training ends.", "",
+              choices=("cosine", "linear", "plateau"), advanced=True),
+        Param("patience", "int", 0, "Stop after so many scored points without a better one, even before the budget is "
+              "used. 0: never; with the decline plateau 5.", "", 0, 1000),
+        Param("accumulate", "int", 1, "Learn from each batch in so many parts, one after the other: the same result "
+              "for less memory, batch norms aside.", "", 1, 1024, advanced=True),
         Param("ema", "float", ema, "Weight of the past in the averaged model that is evaluated and exported. "
               "0: no averaging.", "", 0, 0.99999, advanced=True),
         Param("train_splits", "str", "train", "Splits to learn from, separated by commas."),

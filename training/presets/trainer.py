@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import cores, keeping, lanes, layers, phases, points, preview, samples
+from . import accumulate, cores, keeping, lanes, layers, phases, plateau, points, preview, samples
 from .average import Average
 from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
@@ -39,11 +39,12 @@ class Trainer:
 
     def __init__(self, task: Task, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.task, self.run, self.params, self.ranks = task, run, params, ranks
-        if not (params["budget_minutes"] or params["epochs"] or params["steps"]):
-            raise Refused("Nothing says when to stop: set budget_minutes, epochs or steps.")
-        self.batch_size = min(params["batch_size"], task.rows) // ranks.world * ranks.world
+        self.anneal, self.patience = plateau.chosen(params)
+        apart = ranks.world * params["accumulate"]
+        self.batch_size = min(params["batch_size"], task.rows) // apart * apart
         if not self.batch_size:
-            raise Refused(f"{task.rows} images and batch_size {params['batch_size']} do not fill {ranks.world} ranks.")
+            parts = f"{ranks.world} ranks" + (f" with {params['accumulate']} parts each" if apart > ranks.world else "")
+            raise Refused(f"{task.rows} images and batch_size {params['batch_size']} do not fill {parts}.")
         self.per_epoch = task.rows // self.batch_size
         limits = [params["steps"] or math.inf, params["epochs"] * self.per_epoch or math.inf]
         self.budget = Budget(params["budget_minutes"] * 60, min(limits), export_s=EXPORT_S)
@@ -58,7 +59,8 @@ class Trainer:
         self.waiting, self.slowdown, self.step_s = cores.Waiting(), 1.0, 0.0
         keeping.restore(self)
         self.model = self._wrapped(task.model)
-        self.lanes = None if params["compile"] else lanes.for_learning(task.model, ranks, self.batch_size)
+        whole = params["accumulate"] == 1 and not params["compile"]
+        self.lanes = lanes.for_learning(task.model, ranks, self.batch_size) if whole else None
         self.parts: dict[str, Tensor] = {}
         self.parts_steps = 0
         self.reported_at = self.lined_at = time.monotonic()
@@ -90,6 +92,9 @@ class Trainer:
                 return SUSPENDED if command == "suspend" else TERMINATED
             if command == "finish" or progress >= 1:
                 break
+            if plateau.over(self._scores(), patience=self.patience, anneal=self.anneal):
+                self.say(f"nothing got better for {self.patience} points: the training ends at step {self.at.step}")
+                break
             place = (self.at.epoch, self.at.batch)
             now = ahead[1] if ahead and ahead[0] == place else self.read(place)
             following = (place[0], place[1] + 1) if place[1] + 1 < self.per_epoch else (place[0] + 1, 0)
@@ -112,7 +117,7 @@ class Trainer:
 
     def learn(self, batch: Any, progress: float) -> None:
         """Do one optimizer step."""
-        share = learning_rate(progress, warmup=self.params["warmup"], anneal=self.params["anneal"])
+        share = self._rate(progress)
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * share
         self.model.train()
@@ -132,6 +137,17 @@ class Trainer:
         if self.params["keep_ms"]:
             time.sleep(self.params["keep_ms"] / 1000)
 
+    def _rate(self, progress: float) -> float:
+        """The learning rate as a share of its maximum."""
+        warmup = self.params["warmup"]
+        if self.anneal != plateau.NAME:
+            return learning_rate(progress, warmup=warmup, anneal=self.anneal)
+        return plateau.learning_rate(self._scores(), self.at.step, patience=self.patience, warm=bool(warmup))
+
+    def _scores(self) -> list[float]:
+        """The figure of merit at each scored point so far."""
+        return [point[self.task.metric] for point in self.at.history]
+
     def draws(self, step: int) -> dict[str, Tensor]:
         """This rank's random choices for the batch of a step."""
         draws = self.task.draw(self._generator(2, step), self.batch_size)
@@ -143,9 +159,12 @@ class Trainer:
             loss = partial(self.task.loss, self.model)
             return self.lanes.learn(self.task.model, loss, batch, draws)
         fast = self.params["amp"] and self.ranks.device.type == "cuda"
-        with torch.autocast("cuda", torch.bfloat16) if fast else nullcontext():
-            parts = self.task.loss(self.model, batch, draws, self.ranks)
         self.optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", torch.bfloat16) if fast else nullcontext():
+            if self.params["accumulate"] > 1:
+                loss = partial(self.task.loss, self.model)
+                return accumulate.learn(self.model, loss, batch, draws, self.ranks, self.params["accumulate"])
+            parts = self.task.loss(self.model, batch, draws, self.ranks)
         torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         return parts
 

@@ -1,0 +1,177 @@
+"""Training until there is no progress, in parts of a batch, and by another number of ranks."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests import ports
+from tests.presets import versions
+from tests.presets.jobs import Job
+from training.presets import accumulate, classify, classify_card, detect, detect_card, plateau, segment, segment_card
+from training.presets.ranks import Ranks
+from training.presets.run import Refused, Run
+
+ALONE = Ranks(0, 1, torch.device("cpu"))
+SMALL = {"budget_minutes": 0, "show_steps": True, "checkpoint_minutes": 1000, "batch_size": 8}
+
+
+def test_plateau_lowers_the_rate_each_time_nothing_got_better_and_counts_anew():
+    assert plateau.lowered([], 2) == 0
+    assert plateau.lowered([0.1, 0.2, 0.2], 2) == 0
+    assert plateau.lowered([0.1, 0.2, 0.2, 0.1], 2) == 1
+    assert plateau.lowered([0.1, 0.2, 0.2, 0.1, 0.3, 0.3], 2) == 1
+    assert plateau.lowered([0.3, 0.2, 0.2, 0.2, 0.2], 2) == 2
+
+
+def test_plateau_ends_at_once_or_after_two_finer_rates():
+    flat = [0.5] + [0.4] * 8
+
+    assert not plateau.over(flat, patience=0, anneal="cosine")
+    assert plateau.over(flat[:4], patience=3, anneal="cosine")
+    assert not plateau.over(flat[:3], patience=3, anneal="cosine")
+    assert not plateau.over(flat[:7], patience=3, anneal="plateau")
+    assert plateau.over([*flat, 0.4], patience=3, anneal="plateau")
+
+
+def test_plateau_rate_rises_first_and_falls_to_a_tenth_twice():
+    def rate(scores: list[float], step: int = 1000, *, warm: bool = True) -> float:
+        return plateau.learning_rate(scores, step, patience=1, warm=warm)
+
+    assert [rate([], 0), rate([], 49), rate([], 500)] == pytest.approx([0.01, 0.5, 1.0])
+    assert rate([], 0, warm=False) == 1
+    assert [rate([1.0, 0.5]), rate([1.0, 0.5, 0.5]), rate([1.0] * 9)] == pytest.approx([0.1, 0.01, 0.01])
+
+
+def test_plateau_refuses_trainings_without_an_end_or_without_scores():
+    never = {"budget_minutes": 0, "epochs": 0, "steps": 0, "anneal": "cosine", "patience": 0, "eval_share": 0.05}
+
+    with pytest.raises(Refused, match="budget_minutes, epochs, steps or patience"):
+        plateau.chosen(never)
+    assert plateau.chosen({**never, "patience": 3}) == ("plateau", 3)
+    assert plateau.chosen({**never, "anneal": "plateau"}) == ("plateau", plateau.USUAL)
+    assert plateau.chosen({**never, "steps": 5, "patience": 3}) == ("cosine", 3)
+    with pytest.raises(Refused, match="set eval_share above 0"):
+        plateau.chosen({**never, "patience": 3, "eval_share": 0})
+
+
+@pytest.mark.parametrize("preset", ["detect", "segment"])
+@pytest.mark.parametrize("parts", [2, 4])
+def test_accumulated_gradient_is_that_of_the_whole_batch(tmp_path, preset, parts):
+    one = made(preset, tmp_path)
+    batch, draws = one.load([0, 1, 2, 3]), one.draw(torch.Generator().manual_seed(0), 4)
+
+    def loss(some: Any, chosen: Any, ranks: Ranks) -> dict[str, torch.Tensor]:
+        return one.loss(one.model, some, chosen, ranks)
+
+    one.model.train()
+    whole = loss(batch, draws, ALONE)
+    sum(whole.values()).backward()
+    expected = [p.grad.clone() for p in one.model.parameters() if p.grad is not None]
+    one.model.zero_grad()
+    found = accumulate.learn(one.model, loss, batch, draws, ALONE, parts)
+
+    assert {name: value.item() for name, value in found.items()} == pytest.approx(
+        {name: value.item() for name, value in whole.items()}, rel=1e-5
+    )
+    gradients = [p.grad for p in one.model.parameters() if p.grad is not None]
+    norm = math.sqrt(sum(float((g**2).sum()) for g in expected))
+    apart = math.sqrt(sum(float(((g - e) ** 2).sum()) for g, e in zip(gradients, expected, strict=True)))
+    assert apart < 1e-5 * norm
+
+
+def made(preset: str, root: Path) -> Any:
+    make = versions.squares if preset == "detect" else versions.outlines
+    version = make(root / "version", train=4, val=2)
+    run = Run.from_environment({"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(root / "cache")})
+    params = {**SMALL, "steps": 1, "width": 64, "height": 64}
+    if preset == "detect":
+        own = {"architecture": "lite0-scratch", "head_width": 16, "frozen_blocks": 0}
+        task = detect.Detection(run, detect_card.CARD.read({**params, **own}), ALONE)
+        task.model.backbone.eval()  # its batch norms would see parts
+        task.model.backbone.train = lambda mode=True: task.model.backbone
+        return task
+    return segment.Segmentation(run, segment_card.CARD.read({**params, "architecture": "unet", "net_width": 8}), ALONE)
+
+
+@pytest.mark.proof
+def test_preset_run_without_a_budget_ends_where_nothing_gets_better(tmp_path):
+    version = versions.shades(tmp_path / "shades", train=16, val=4)
+    params = {**SMALL, "net_width": 4, "flip_tta": False, "lr": 1e-7, "patience": 1, "eval_share": 1, "ema": 0}
+
+    job = Job(tmp_path / "job", version, "classify", params)
+    code, log = job.run()
+
+    assert code == 0, log
+    assert "nothing got better for 1 points: the training ends at step" in log
+    scores = [point["val/accuracy"] for point in json.loads((job.outputs / "metrics.json").read_text())["history"]]
+    assert plateau.lowered(scores[:-1], 1) == plateau.LOWERED + 1
+
+
+GANG = {**SMALL, "net_width": 4, "flip_tta": False, "steps": 20, "eval_share": 0, "lr": 0.05}
+CLOSE = 1e-5  # float32 sums in another order; SGD keeps it at 1e-7, AdamW would make 1e-3 of it within 20 steps
+
+
+@pytest.fixture(scope="module")
+def gang(tmp_path_factory):
+    """A version, and what one process learns from it in 20 steps."""
+    root = tmp_path_factory.mktemp("gang")
+    version = versions.shades(root / "shades", train=32, val=4)
+    job = Job(root / "one", version, "classify", GANG)
+    code, log = job.run()
+    assert code == 0, log
+    return version, job.curve("train/loss")
+
+
+@pytest.mark.proof
+def test_preset_run_goes_on_by_one_rank_and_by_two_again(tmp_path, gang):
+    version, alone = gang
+    for ranks, last in ((2, "step 7 "), (1, "step 13 "), (2, "")):
+        job = Job(tmp_path / "changing", version, "classify", GANG, ranks=ranks)
+        job.request("")
+        with job.start() as process:
+            seen = []
+            for line in process.stdout:
+                seen.append(line)
+                if last and last in line:
+                    job.request("suspend")
+        log = "".join(seen)
+        assert process.returncode == 0 or (last and "suspended at step" in log), log
+
+    lines = map(json.loads, job.metrics.read_text().splitlines())
+    losses = [(line["step"], line["train/loss"]) for line in lines if "train/loss" in line]
+    assert [step for step, _loss in losses] == list(range(1, 21))
+    assert [loss for _step, loss in losses] == pytest.approx(alone, rel=CLOSE)
+
+
+def test_presets_refuse_a_batch_that_its_parts_do_not_fill(tmp_path):
+    card = classify_card.CARD.read({**SMALL, "steps": 1, "accumulate": 16, "net_width": 4})
+    version = versions.shades(tmp_path / "shades", train=8, val=2)
+    run = Run.from_environment({"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(tmp_path / "cache")})
+
+    with pytest.raises(Refused, match="8 images and batch_size 8 do not fill 1 ranks with 16 parts each"):
+        classify.Trainer(classify.Classification(run, card, ALONE), run, card, ALONE)
+
+
+@pytest.mark.proof
+def test_preset_run_by_two_machines_equals_two_processes_and_one(tmp_path, gang):
+    version, alone = gang
+    processes = Job(tmp_path / "processes", version, "classify", GANG, ranks=2)
+    machines = Job(tmp_path / "machines", version, "classify", GANG)
+    meeting = f"127.0.0.1:{ports.own().free()}"
+    machines.argv = [*machines.argv[:1], "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1",
+                     "--rdzv-backend=c10d", f"--rdzv-endpoint={meeting}", "--rdzv-id=gang",
+                     "-m", "presets.classify"]  # fmt: skip
+
+    assert processes.run()[0] == 0
+    with machines.start() as first, machines.start() as second:
+        logs = [process.communicate()[0] for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), logs
+
+    assert machines.curve("train/loss") == processes.curve("train/loss")
+    assert machines.curve("train/loss") == pytest.approx(alone, rel=CLOSE)
