@@ -164,7 +164,7 @@ def test_preset_defaults_are_all_within_their_own_bounds():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"learning_rate": 1}, "detect has no parameter learning_rate. It has: amp, anneal, architecture"),
+        ({"learning_rate": 1}, "detect has no parameter learning_rate. It has: accumulate, amp, anneal"),
         ({"lr": "fast"}, "lr is of type float"),
         ({"lr": 99}, "lr is at most 10"),
         ({"strides": "4"}, "strides is one of auto, 8"),
