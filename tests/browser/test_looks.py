@@ -1,0 +1,111 @@
+"""Looking at a training in the browser: the preview before it, the strip along its way, the layers after it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from tests.factories import training as factory
+from tests.factories import work
+from training.models import TrainingJob
+from training.services import looking
+
+PREVIEW = {
+    "images": {"learn": 1200, "score": 6}, "counted": "objects",
+    "classes": [{"name": "bright", "count": 700}, {"name": "dark", "count": 90}],
+    "input": [320, 240], "window": None, "resize": "stretch", "objects": 790, "lost": 2, "batch_size": 16,
+    "sizes": [{"below": 8, "count": 2}, {"below": 16, "count": 300}, {"below": None, "count": 488}],
+    "steps_per_epoch": 75, "pictures": 8, "prepared_s": 3.0,
+    "originals": {"smallest": [640, 480], "usual": [640, 480], "largest": [800, 600]},
+    "steps_timed": 20, "step_ms": 100.0, "epoch_s": 7.5, "memory_mib": 512,
+}  # fmt: skip
+WEIGHTS = {"shape": [4, 3, 3, 3], "bins": [1, 3, 9, 4, 1], "from": -1.0, "to": 1.0, "mean": 0.0, "std": 0.5}
+LAYER = {"number": 1, "name": "stem.0", "kind": "Conv2d", "shape": [4, 8, 8], "weights": {**WEIGHTS, "picture": True}}
+
+
+@pytest.fixture
+def machine(transactional_db):
+    return work.node("node1", cores=4)
+
+
+def picture(path, shade):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (240, 160), (shade, 90, 160)).save(path)
+
+
+def previewed(look):
+    """What a preview leaves."""
+    run = factory.move(look, "running")
+    for number in range(1, 9):
+        picture(run.outputs / "preview" / f"batch-{number}.jpg", 20 * number)
+        picture(run.outputs / "preview" / f"score-{number}.jpg", 255 - 20 * number)
+    (run.outputs / "preview" / "preview.json").write_text(json.dumps(PREVIEW))
+    factory.move(look, "succeeded")
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
+)
+def test_preview_is_started_from_the_form_and_shown_beside_it(
+    open_as, alice, machine, accessible, fits, shot, width, dark, language
+):
+    factory.version(alice, "cells")
+    page = open_as(alice, width=width, height=844, dark=dark, language=language)
+    page.goto("/training/new/")
+    page.locator("#id_version").select_option(index=1)
+
+    page.locator("button[hx-post='/training/preview/']").click()
+    expect(page.locator("#preview .training-look")).to_be_visible()
+    look = TrainingJob.objects.get()
+    assert looking.mode_of(look) == "batch"
+    previewed(look)
+
+    expect(page.locator("#preview img")).to_have_count(8 + 6)
+    expect(page.locator("#preview")).to_contain_text("bright")
+    accessible(page)
+    fits(page)
+    shot(page, f"training-preview-{width}")
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
+)
+def test_strip_moves_through_time_and_layers_are_shown(
+    open_as, alice, machine, accessible, fits, shot, width, dark, language
+):
+    training = factory.training(alice, name="blood_cells")
+    run = factory.move(training, "succeeded")
+    factory.checkpoint(run, 30, metric=0.5)
+    for step in (10, 20, 30):
+        folder = run.outputs / "samples" / f"step-{step:06d}"
+        for number in range(1, 7):
+            picture(folder / f"{number}.jpg", 8 * step)
+            picture(run.outputs / "samples" / "truth" / f"{number}.jpg", 250)
+        (folder / "about.json").write_text(json.dumps({"metric": "val/ap50", "value": step / 100, "step": step}))
+    look = looking.layers(training, by=alice)
+    done = factory.move(look, "succeeded")
+    for name in ("image-1", "cam-1", "01-1", "01-weights"):
+        picture(done.outputs / "layers" / f"{name}.jpg", 128)
+    cams = [{"image": 1, "class": "bright", "score": 0.75, "layer": "stem.0"}]
+    about = {"images": [{"name": "a.png"}], "layers": [LAYER], "of_layers": 1, "cams": cams, "step": 30}
+    (done.outputs / "layers" / "layers.json").write_text(json.dumps(about))
+    page = open_as(alice, width=width, height=844, dark=dark, language=language)
+
+    page.goto(f"/training/{training.pk}/images/")
+
+    first = page.locator("[data-strip-image='1']")
+    expect(page.locator("[data-strip-step]")).to_have_text("30")
+    page.locator("[data-strip-slider]").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-strip-step]")).to_have_text("20")
+    expect(first).to_have_attribute(
+        "src", f"/training/{training.pk}/files/1/content/?inline&path=samples%2Fstep-000020%2F1.jpg"
+    )
+    expect(first).to_have_js_property("naturalWidth", 240)
+    expect(page.locator("#layers")).to_contain_text("stem.0")
+    accessible(page)
+    fits(page)
+    shot(page, f"training-images-{width}")
