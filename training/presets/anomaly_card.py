@@ -30,4 +30,5 @@ CARD = Preset(
     finish=False,
     restore=False,
     device_kinds=("cpu",),
+    looks=False,
 )  # fmt: skip
