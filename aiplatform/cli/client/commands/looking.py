@@ -31,7 +31,8 @@ def preview(args: argparse.Namespace) -> int:
     if args.code or args.home_code or args.snapshot or args.command or args.script:
         raise ClientError("Own code has no preview: give --preset and --data.", USAGE)
     args.extra = f"{args.extra} -ShowBatch".strip()
-    look = args.client.post("training/jobs/", submitting.requested(args), once=True)
+    fields = submitting.requested(args) | submitting.data_fields(args, own=False)
+    look = args.client.post("training/jobs/", fields, once=True)
     return _brought(args, look, "preview/preview.json", _say_preview)
 
 

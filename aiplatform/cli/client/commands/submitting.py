@@ -83,13 +83,13 @@ def seconds(text: str) -> int:
 
 
 def requested(args: argparse.Namespace) -> dict[str, Any]:
-    """What the options ask for, as the API takes it; own code that is a folder here is not sent yet.
+    """What the options ask for, data left out, as the API takes it; own code that is a folder here is not sent yet.
 
     Raises:
         ClientError: options that exclude each other, or something is missing.
     """
     command = args.script.read() if args.script else args.command
-    own = args.code or args.home_code or args.snapshot or command
+    own = _is_own(args, command)
     if args.preset and own:
         raise ClientError("Give either --preset or your own code, not both.", USAGE)
     if not args.preset and not own and not args.params:
@@ -121,21 +121,30 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
         "description": args.description,
     }
     fields |= {name: value for name, value in optional.items() if value not in (None, "")}
-    coming = [Path(given) for given in args.data or () if uploading.is_place(given)]
-    if coming:
-        begun = uploading.train(args, fields, coming, own=bool(own))
-        return queued(args, begun) if begun else None
+    return fields
+
+
+def data_fields(args: argparse.Namespace, *, own: bool) -> dict[str, Any]:
+    """The dataset versions that `--data` and `--eval-data` name."""
     find = lookup.any_version if own else lookup.version
     versions = [find(args.client, given) for given in args.data or ()]
-    if versions:
-        fields |= {"version": versions[0]} | ({"datasets": versions[1:]} if versions[1:] else {})
-    if args.eval_data:
-        fields["eval_version"] = find(args.client, args.eval_data)
-    return fields
+    fields: dict[str, Any] = {"version": versions[0]} if versions else {}
+    fields |= {"datasets": versions[1:]} if versions[1:] else {}
+    return fields | ({"eval_version": find(args.client, args.eval_data)} if args.eval_data else {})
+
+
+def _is_own(args: argparse.Namespace, command: str) -> bool:
+    return bool(args.code or args.home_code or args.snapshot or command)
 
 
 def submit(args: argparse.Namespace) -> int | None:
     fields = requested(args)
+    own = _is_own(args, fields.get("command", ""))
+    coming = [Path(given) for given in args.data or () if uploading.is_place(given)]
+    if coming:
+        begun = uploading.train(args, fields, coming, own=own)
+        return queued(args, begun) if begun else None
+    fields |= data_fields(args, own=own)
     if args.dry_run:
         verdict = args.client.post("training/jobs/preview/", fields)
         done(args, verdict, output.clean(verdict.get("sentence", "")))
