@@ -10,8 +10,8 @@ function show(strip, place) {
   for (const image of /** @type {NodeListOf<HTMLImageElement>} */ (strip.querySelectorAll("[data-strip-image]"))) {
     image.src = `${point.dataset.url}%2F${image.dataset.stripImage}.jpg`;
   }
-  strip.querySelector("[data-strip-step]").textContent = point.dataset.step;
-  strip.querySelector("[data-strip-figure]").textContent = point.dataset.figure;
+  strip.querySelector("[data-strip-step]").textContent = point.dataset.step ?? "";
+  strip.querySelector("[data-strip-figure]").textContent = point.dataset.figure ?? "";
 }
 
 document.addEventListener("input", (event) => {

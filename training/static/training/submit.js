@@ -8,7 +8,7 @@ let chosenByHand = new URLSearchParams(location.search).has("preset");
 
 function show() {
   const chosen = presets.find((radio) => radio.checked)?.value;
-  for (const part of form.querySelectorAll("[data-of]")) part.hidden = !part.dataset.of.split(" ").includes(chosen);
+  for (const part of form.querySelectorAll("[data-of]")) part.hidden = !(part.dataset.of ?? "").split(" ").includes(chosen ?? "");
   for (const part of form.querySelectorAll("[data-of-preset]")) part.hidden = chosen === "own";
 }
 
