@@ -49,6 +49,8 @@ LABELS: Mapping[str, Any] = {
     "gallery": _("Known images in the model"),
     "label_smoothing": _("Label smoothing"),
     "dice": _("Weight of the overlap"),
+    "prototypes": _("Prototypes of masks"),
+    "mask_weight": _("Weight of the masks"),
     "seed": _("Random seed"),
     "flip": _("Mirroring left to right"),
     "vertical_flip": _("Mirroring top to bottom"),
@@ -91,7 +93,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         _("Network"),
         (
             *("architecture", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides", "head_width"),
-            *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins", "bank_patches"),
+            *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins", "bank_patches", "prototypes"),
         ),
     ),
     (
@@ -99,7 +101,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (
             "accumulate",
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
-            *("dice", "svm_cost", "class_weights", "dimensions", "arc_margin", "arc_scale", "seed"),
+            *("dice", "mask_weight", "svm_cost", "class_weights", "dimensions", "arc_margin", "arc_scale", "seed"),
         ),
     ),
     (

@@ -59,11 +59,15 @@ class Placement:
 
 @dataclass(frozen=True)
 class Detections:
-    """Boxes of one image in its own pixels, best first: boxes [n, 4], scores [n], classes [n] (index)."""
+    """Boxes of one image in its own pixels, best first: boxes [n, 4], scores [n], classes [n] (index).
+
+    `places` [n] are the rows of the model's output that they were read from.
+    """
 
     boxes: Floats
     scores: Floats
     classes: NDArray[np.int64]
+    places: NDArray[np.int64]
 
 
 def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Image:
@@ -183,11 +187,12 @@ def detections(
         kept_classes.append(np.full(len(kept), index))
     if not kept_places:
         nothing = np.zeros(0, np.float32)
-        return Detections(np.zeros((0, 4), np.float32), nothing, np.zeros(0, np.int64))
+        return Detections(np.zeros((0, 4), np.float32), nothing, np.zeros(0, np.int64), np.zeros(0, np.int64))
     places, classes = np.concatenate(kept_places), np.concatenate(kept_classes)
     confidences = scores[places, classes]
     best = np.argsort(-confidences, kind="stable")[:max_detections]
-    return Detections(placement.to_picture(boxes[places[best]]), confidences[best], classes[best])
+    kept = places[best]
+    return Detections(placement.to_picture(boxes[kept]), confidences[best], classes[best], kept)
 
 
 def suppress(boxes: Floats, iou_threshold: float, *, most: int) -> NDArray[np.int64]:

@@ -10,9 +10,10 @@ from inference.task_kinds.anomaly import ANOMALY
 from inference.task_kinds.classification import CLASSIFICATION
 from inference.task_kinds.detection import DETECTION
 from inference.task_kinds.embedding import EMBEDDING
+from inference.task_kinds.instances import INSTANCES
 from inference.task_kinds.keypoints import KEYPOINTS
 from inference.task_kinds.segmentation import SEGMENTATION
 from inference.task_kinds.served import ServedTask
 
-_KINDS = (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS, EMBEDDING, ANOMALY)
+_KINDS = (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS, EMBEDDING, ANOMALY, INSTANCES)
 TASKS: dict[str, ServedTask] = {task.name: task for task in _KINDS}

@@ -72,5 +72,28 @@ def answer_boxes(image: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+@register.filter
+def truth_outlines(image: dict[str, Any]) -> list[dict[str, Any]]:
+    """Outlines someone drew: class_id, path of an SVG, found."""
+    return [
+        {"class_id": box[0], "path": _path(rings), "found": box[5]}
+        for box, rings in zip(image["truth"], image["truth_outlines"], strict=True)
+    ]
+
+
+@register.filter
+def answer_outlines(image: dict[str, Any]) -> list[dict[str, Any]]:
+    """Outlines the model answered: class_id, score, path of an SVG."""
+    return [
+        {"class_id": box[0], "score": f"{box[1]:.3f}", "path": _path(rings)}
+        for box, rings in zip(image["answers"], image["outlines"], strict=True)
+    ]
+
+
+def _path(rings: list[list[float]]) -> str:
+    """Rings of x and y in turn as the path of an SVG."""
+    return "".join(f"M{' '.join(f'{value:.1f}' for value in ring)}Z" for ring in rings)
+
+
 def _corners(x1: float, y1: float, x2: float, y2: float) -> dict[str, str]:
     return {"x": f"{x1:.2f}", "y": f"{y1:.2f}", "w": f"{x2 - x1:.2f}", "h": f"{y2 - y1:.2f}"}

@@ -225,10 +225,10 @@ ALSO = {
     "inference/task_kinds/served.py": "the same words where the datasets are not: inside a run",
 }
 #: Fields of COCO's annotations are called like tasks; these read and write such files and know no task.
-COCO_FIELDS = {"segmentation", "keypoints"}
+COCO_FIELDS = {"segmentation", "keypoints", "instances"}
 COCO_ROOMS = (
     *("datasets/", "annotation/", "aiplatform/cli/demo/"),
-    *(f"training/presets/{name}.py" for name in ("masks", "skeletons", "keypoints")),
+    *(f"training/presets/{name}.py" for name in ("masks", "skeletons", "keypoints", "instances")),
 )
 #: Where the tasks are listed: a new one is a line in each, and its texts one entry in the translations.
 LISTED = {"training/task_kinds/__init__.py", "training/presets/catalog.py", "inference/task_kinds/__init__.py"}

@@ -28,6 +28,7 @@ def model_version(
         "segmentation": tiny.segmenter,
         "keypoints": tiny.pointer,
         "embedding": tiny.embedder,
+        "instances": tiny.instancer,
         "tensor": tiny.identity,
     }[task](folder)
     archive = zipped(folder, tmp_path / f"{name}-{task}.zip")

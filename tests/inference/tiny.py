@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import TensorProto, helper, load, numpy_helper, save
 
 COLOURS = ("red", "green", "blue")
 
@@ -199,6 +199,34 @@ def brightness(folder: Path, size: int = 64, cell: int = 8, resize: str = "stret
         decode={"score_threshold": 0.5},
     )
     return write(folder, helper.make_graph(nodes, "brightness", [images], outputs, [one]))
+
+
+def instancer(directory: Path, size: int = 64, cell: int = 8) -> Path:
+    """The detector's boxes; each object's mask is where the picture is of any colour, in cells of two pixels."""
+    detector(directory, size, cell)
+    known = load(str(directory / "model.onnx")).graph
+    places = (size // cell) ** 2
+    nodes = [
+        helper.make_node("AveragePool", ["images"], ["halves"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Conv", ["halves", "weights", "bias"], ["prototypes"]),
+        helper.make_node("Tile", ["equal", "times"], ["coefficients"]),
+    ]
+    out = [
+        helper.make_tensor_value_info("coefficients", TensorProto.FLOAT, ["n", places, 3]),
+        helper.make_tensor_value_info("prototypes", TensorProto.FLOAT, ["n", 3, size // 2, size // 2]),
+    ]
+    constants = [
+        numpy_helper.from_array(10 * np.eye(3, dtype=np.float32)[..., None, None], "weights"),
+        numpy_helper.from_array(np.full(3, -0.5, np.float32), "bias"),
+        numpy_helper.from_array(np.ones((1, places, 3), np.float32), "equal"),
+    ]
+    roles = ("boxes", "scores", "coefficients", "prototypes")
+    given = input_of(size, mean=[0, 0, 0], std=[255, 255, 255])
+    describe(directory, task="instances", classes=COLOURS, input=given, output={role: role for role in roles})
+    graph = helper.make_graph(
+        [*known.node, *nodes], "objects", known.input, [*known.output, *out], [*known.initializer, *constants]
+    )
+    return write(directory, graph)
 
 
 def input_of(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:

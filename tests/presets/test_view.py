@@ -135,6 +135,6 @@ def test_detection_scores_and_answers_in_pixels_of_letterboxed_images(symbols):
         assert np.allclose(
             symbols._to_image(row, symbols.view.to_input(symbols.version.images[row], own)), own, atol=0.1
         )
-    answering = symbols._answering(symbols.model)
+    answering = symbols.answering(symbols.model)
     places, _scores = answering(symbols.images(symbols.score[:1]))
     assert places.shape[1] == len(symbols.places)

@@ -8,6 +8,7 @@ from . import (
     detect_card,
     embed_card,
     hog_svm_card,
+    instances_card,
     keypoints_card,
     segment_card,
 )
@@ -23,5 +24,6 @@ PRESETS: dict[str, Preset] = {
         embed_card.CARD,
         hog_svm_card.CARD,
         anomaly_card.CARD,
+        instances_card.CARD,
     )
 }

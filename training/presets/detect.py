@@ -38,15 +38,16 @@ MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
 class Detection(shown.Shown):
     """The task the trainer works on."""
 
+    card = CARD
     metric = "val/ap"
+    outputs: tuple[str, ...] = ("boxes", "scores")
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.params, self.device = params, ranks.device
         self.version = data.read(run.dataset_dir)
         rows = data.annotated_rows(self.version)
-        self.truth = data.boxes(self.version)
-        if not any(len(self.truth[row][0]) for row in rows):
-            raise Refused(f"{self.version.name or 'The dataset'} has no boxes yet. Annotate some images, then train.")
+        self.names = [str(entry["name"]) for entry in self.version.classes]
+        self.truth = self.read_truth(rows)
         self.learn, self.score, scored = data.split(
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
@@ -82,6 +83,13 @@ class Detection(shown.Shown):
             return bool(self.params["frozen_filters"])
         return bool((checkpoints.meta(checkpoint) or {}).get("frozen_filters"))
 
+    def read_truth(self, rows: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Boxes and classes of each image's objects; refuse a version where the usable `rows` have none."""
+        truth = data.boxes(self.version)
+        if not any(len(truth[row][0]) for row in rows):
+            raise Refused(f"{self.version.name or 'The dataset'} has no boxes yet. Annotate some images, then train.")
+        return truth
+
     def _points(self, width: int, height: int) -> tuple[Tensor, Tensor]:
         """Centres of the cells of all maps of an image of this size, and their strides."""
         places, steps = geometry.points([(-(-height // s), -(-width // s)) for s in self.strides], self.strides)
@@ -91,19 +99,28 @@ class Detection(shown.Shown):
         torch.manual_seed(self.params["seed"])
         weights = lite0.pretrained_weights() if self.params["architecture"] == "lite0" else None
         self.pretrained = weights is not None
+        sides = np.concatenate([self.fitted[row][:, 2:] - self.fitted[row][:, :2] for row in self.learn])
+        usual = float(np.median(sides)) / 2 if len(sides) else 8.0
+        backbone = self.backbone(weights)
+        if weights:
+            lite0.load_pretrained(backbone, weights)
+        return self.network(backbone, max(usual, 1.0))
+
+    def backbone(self, weights: dict[str, Tensor] | None, *more: int) -> lite0.Lite0:
+        """The backbone with the detector's maps, and those at the finer strides `more` before them."""
         frozen = self.params["frozen_blocks"] if weights else 0
-        backbone = lite0.Lite0(
-            self.strides,
+        return lite0.Lite0(
+            (*more, *self.strides),
             frozen_blocks=frozen,
             frozen_norms=self.pretrained,
             frozen_filters=self.pretrained and self.frozen_filters,
         )
-        if weights:
-            lite0.load_pretrained(backbone, weights)
-        width, depth = self.params["head_width"], self.params["head_depth"]
-        sides = np.concatenate([self.fitted[row][:, 2:] - self.fitted[row][:, :2] for row in self.learn])
-        usual = float(np.median(sides)) / 2 if len(sides) else 8.0
-        return Detector(backbone, len(self.version.classes), width=width, depth=depth, usual=max(usual, 1.0))
+
+    def network(self, backbone: lite0.Lite0, usual: float) -> nn.Module:
+        """The network; `usual` is how far an object's sides are from its centre at first, in pixels."""
+        params = self.params
+        classes, width, depth = len(self.names), params["head_width"], params["head_depth"]
+        return Detector(backbone, classes, width=width, depth=depth, usual=usual)
 
     def _class_weights(self) -> Tensor:
         """How much an object of each class counts: rare ones more, by the root, so that few steps reach them too."""
@@ -129,7 +146,7 @@ class Detection(shown.Shown):
         """AdamW; pretrained layers learn slower than the fresh ones."""
         return lite0.optimizer(self.model, self.params, pretrained=self.pretrained)
 
-    def load(self, rows: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def load(self, rows: list[int]) -> tuple[Tensor, ...]:
         """Pixels [n, H, W, 3] uint8, boxes [n, K, 4], classes [n, K] and which of the K are real [n, K]."""
         chosen = [self.learn[row] for row in rows]
         pixels = torch.from_numpy(self.image_cache.rows(chosen))
@@ -157,7 +174,14 @@ class Detection(shown.Shown):
         pixels, boxes, classes, valid = (part.to(self.device, non_blocking=True) for part in batch)
         seen = warp.Warp.of(draws, self.view, boxes, valid)
         boxes, valid = seen.boxes(boxes, valid)
-        logits, distances, fits = (answer.float() for answer in model(seen.images(pixels)))
+        answers = [answer.float() for answer in model(seen.images(pixels))]
+        return self.detection_losses(answers, boxes, classes, valid, ranks)[0]
+
+    def detection_losses(
+        self, answers: list[Tensor], boxes: Tensor, classes: Tensor, valid: Tensor, ranks: Ranks
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """The losses of classes, boxes and fits, and which box each point answers for [N, P], -1 where none."""
+        logits, distances, fits = answers
         chosen, sides = geometry.assign(
             self.window_places,
             self.window_steps,
@@ -180,7 +204,7 @@ class Detection(shown.Shown):
         ).sum()
         wrong = focal(logits, wanted, self.class_weights)
         wrong = wrong + NAMING * F.cross_entropy(logits[positive], named, weight=self.class_weights, reduction="sum")
-        return {"class": wrong / count, "box": (weights * (1 - giou)).sum() / count, "fit": fit / count}
+        return {"class": wrong / count, "box": (weights * (1 - giou)).sum() / count, "fit": fit / count}, chosen
 
     # Scoring ------------------------------------------------------------------------------------------------
 
@@ -192,7 +216,7 @@ class Detection(shown.Shown):
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
         """COCO's AP over these images, in their own pixels."""
-        answering = self._answering(model)
+        answering = self.answering(model)
         mine = rows[ranks.rank :: ranks.world]
         on_cpu = self.device.type == "cpu"
         at_once = 2 if on_cpu else 16
@@ -200,52 +224,47 @@ class Detection(shown.Shown):
         def found(start: int) -> list[dict[str, Any]]:
             some = mine[start : start + at_once]
             with torch.inference_mode():
-                boxes, scores = (answer.float().cpu().numpy() for answer in answering(self.images(some)))
-            each = zip(some, boxes, scores, strict=True)
-            return [one for row, places, of_classes in each for one in self._detections(row, places, of_classes)]
+                answers = [answer.float().cpu().numpy() for answer in answering(self.images(some))]
+            return [one for row, *own in zip(some, *answers, strict=True) for one in self.detections(row, own)]
 
         starts = range(0, len(mine), at_once)
         per_batch = lanes.for_scoring().map(found, starts) if on_cpu else [found(start) for start in starts]
-        return self._figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
+        return self.figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
 
-    def _kept(
-        self, places: np.ndarray, scores: np.ndarray, lowest: float
-    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """The boxes of one image after suppression, class by class: index, boxes in input pixels, scores."""
+    def _kept(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> Iterator[tuple[int, np.ndarray]]:
+        """What of one image stays after suppression, class by class: index of the class, rows of `places`."""
         for index in range(scores.shape[1]):
             likely = np.flatnonzero(scores[:, index] > lowest)
             likely = likely[np.argsort(-scores[likely, index], kind="stable")][:CANDIDATES]
-            kept = likely[geometry.keep(places[likely], scores[likely, index], iou=self.params["iou_threshold"])]
-            yield index, places[kept], scores[kept, index]
+            yield index, likely[geometry.keep(places[likely], scores[likely, index], iou=self.params["iou_threshold"])]
 
-    def _detections(self, row: int, places: np.ndarray, scores: np.ndarray) -> list[dict[str, Any]]:
-        """One image's boxes as COCO wants them; category ids are class indices + 1."""
+    def detections(self, row: int, answers: list[np.ndarray]) -> list[dict[str, Any]]:
+        """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1.
+
+        `place` is the row of `answers`, the model's outputs for this image, that a box was read from.
+        """
+        places, scores = answers
         detections = []
-        for index, kept, likely in self._kept(places, scores, LOWEST_SCORE):
-            for (x0, y0, x1, y1), score in zip(self._to_image(row, kept), likely, strict=True):
-                box = [float(x0), float(y0), float(x1 - x0), float(y1 - y0)]
-                detections.append({"image_id": row + 1, "category_id": index + 1, "bbox": box, "score": float(score)})
+        for index, kept in self._kept(places, scores, LOWEST_SCORE):
+            for (x0, y0, x1, y1), place in zip(self._to_image(row, places[kept]), kept.tolist(), strict=True):
+                found = {"image_id": row + 1, "category_id": index + 1, "score": float(scores[place, index])}
+                detections.append({**found, "place": place, "bbox": [float(v) for v in (x0, y0, x1 - x0, y1 - y0)]})
         return detections
 
-    def _figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
-        names = self._names
+    def figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
+        """COCO's AP, and that of each class at half overlap."""
         figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
         if not detections:
             return figures
-        with contextlib.redirect_stdout(io.StringIO()):
-            truth = COCO(self._truth(names, rows))
-            judge = COCOeval_faster(truth, truth.loadRes(detections), "bbox")
-            judge.evaluate()
-            judge.accumulate()
-            judge.summarize()
-        figures = dict(zip(figures, (max(0.0, float(value)) for value in judge.stats[:3]), strict=True))
-        precision = judge.eval["precision"][0, :, :, 0, -1]  # at IoU 0.5: recall × class
-        for index, name in enumerate(names):
+        stats, precision = coco_precision(self.coco_truth(rows), detections, "bbox")
+        figures = dict(zip(figures, stats, strict=True))
+        for index, name in enumerate(self.names):
             if (precision[:, index] > -1).any():
                 figures[f"val/ap50/{name}"] = float(precision[:, index].mean())
         return figures
 
-    def _truth(self, names: list[str], rows: list[int]) -> dict[str, Any]:
+    def coco_truth(self, rows: list[int]) -> dict[str, Any]:
+        """The truth of these images as COCO wants it; ids are row + 1 and class index + 1."""
         images: list[dict[str, Any]] = []
         shapes: list[dict[str, Any]] = []
         for row in rows:
@@ -255,7 +274,7 @@ class Detection(shown.Shown):
                 box = [float(x0), float(y0), float(x1 - x0), float(y1 - y0)]
                 shape = {"id": len(shapes) + 1, "image_id": row + 1, "category_id": int(index) + 1, "iscrowd": 0}
                 shapes.append({**shape, "bbox": box, "area": box[2] * box[3]})
-        categories = [{"id": index + 1, "name": name} for index, name in enumerate(names)]
+        categories = [{"id": index + 1, "name": name} for index, name in enumerate(self.names)]
         return {"info": {}, "images": images, "annotations": shapes, "categories": categories}
 
     # For people to see --------------------------------------------------------------------------------------
@@ -263,7 +282,7 @@ class Detection(shown.Shown):
     def counts(self) -> tuple[str, dict[str, int]]:
         classes = np.concatenate([self.truth[row][1] for row in self.learn])
         counts = np.bincount(classes, minlength=len(self.version.classes))
-        return "objects", dict(zip(self._names, (int(count) for count in counts), strict=True))
+        return "objects", dict(zip(self.names, (int(count) for count in counts), strict=True))
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
         _, boxes, classes, valid = (part.to(self.device) for part in batch)
@@ -275,43 +294,38 @@ class Detection(shown.Shown):
         return [self._marks(self.fitted[row], self.truth[row][1]) for row in rows]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
-        boxes, scores = (answer.float().cpu().numpy() for answer in self._answering(model)(images))
+        boxes, scores = (answer.float().cpu().numpy() for answer in self.answering(model)(images)[:2])
         marks = []
         for places, of_classes in zip(boxes, scores, strict=True):
             found = list(self._kept(places, of_classes, self.params["score_threshold"]))
-            kinds = np.concatenate([np.full(len(kept), index) for index, kept, _ in found])
-            marks.append(
-                self._marks(np.concatenate([k for _, k, _ in found]), kinds, np.concatenate([s for _, _, s in found]))
-            )
+            kinds = np.concatenate([np.full(len(kept), index) for index, kept in found])
+            rows = np.concatenate([kept for _, kept in found])
+            marks.append(self._marks(places[rows], kinds, of_classes[rows, kinds]))
         return marks
 
     def _marks(self, boxes: np.ndarray, classes: np.ndarray, scores: np.ndarray | None = None) -> Marks:
-        words = [self._names[kind] for kind in classes]
+        words = [self.names[kind] for kind in classes]
         if scores is not None:
             words = [f"{word} {score:.2f}" for word, score in zip(words, scores, strict=True)]
         return Marks(boxes=boxes, classes=[int(kind) for kind in classes], words=words)
 
-    @property
-    def _names(self) -> list[str]:
-        return [str(entry["name"]) for entry in self.version.classes]
-
     # Giving back --------------------------------------------------------------------------------------------
 
-    def _answering(self, model: nn.Module) -> nn.Module:
+    def answering(self, model: nn.Module) -> nn.Module:
         return Answering(model, self.places).eval()  # type: ignore[arg-type]  # a model of this preset, made above
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
         params = self.params
         about = {
-            "task": CARD.task,
+            "task": self.card.task,
             "architecture": params["architecture"],
-            "preset": CARD.name,
+            "preset": self.card.name,
             "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
                 "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": self.view.resize,
             },
-            "output": {"boxes": "boxes", "scores": "scores"},
+            "output": {name: name for name in self.outputs},
             "decode": {
                 "score_threshold": params["score_threshold"],
                 "iou_threshold": params["iou_threshold"],
@@ -321,7 +335,22 @@ class Detection(shown.Shown):
             "params": params,
         }  # fmt: skip
         samples = self.images(self.score[:8])
-        export.write(self._answering(model), folder, outputs=("boxes", "scores"), samples=samples, about=about)
+        export.write(self.answering(model), folder, outputs=self.outputs, samples=samples, about=about)
+
+
+def coco_precision(truth: dict[str, Any], results: list[dict[str, Any]], kind: str) -> tuple[list[float], np.ndarray]:
+    """AP, AP50 and AP75 as COCO has them, and the precision at an overlap of 0.5, recall × class.
+
+    Args:
+        kind: what overlaps, "bbox" or "segm".
+    """
+    with contextlib.redirect_stdout(io.StringIO()):
+        known = COCO(truth)
+        judge = COCOeval_faster(known, known.loadRes(results), kind)
+        judge.evaluate()
+        judge.accumulate()
+        judge.summarize()
+    return [max(0.0, float(value)) for value in judge.stats[:3]], judge.eval["precision"][0, :, :, 0, -1]
 
 
 def main() -> int:

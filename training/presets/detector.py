@@ -18,11 +18,21 @@ class Detector(nn.Module):
 
     Args:
         usual: from an object's centre to its side, in pixels, as the boxes are at first.
+        strides: of the maps that objects are looked for on; those of the backbone unless given.
     """
 
-    def __init__(self, backbone: lite0.Lite0, classes: int, *, width: int, depth: int, usual: float = 8.0) -> None:
+    def __init__(
+        self,
+        backbone: lite0.Lite0,
+        classes: int,
+        *,
+        width: int,
+        depth: int,
+        usual: float = 8.0,
+        strides: tuple[int, ...] = (),
+    ) -> None:
         super().__init__()
-        self.strides = backbone.strides
+        self.strides = strides or backbone.strides
         self.backbone = backbone
         self.side = nn.ModuleList(nn.Conv2d(lite0.CHANNELS[stride], width, 1) for stride in self.strides)
         self.smooth = nn.ModuleList(tower(width, 1) for _ in self.strides)
@@ -36,13 +46,20 @@ class Detector(nn.Module):
         self.where.bias = nn.Parameter(torch.full((4,), math.log(usual / min(self.strides))))
         self.what.bias = nn.Parameter(torch.full((classes,), -math.log(99)))  # at first, 1 % of places show one
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        maps = [side(features) for side, features in zip(self.side, self.backbone(x), strict=True)]
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return self.answers(self.pyramid(self.backbone(x)))
+
+    def pyramid(self, features: list[Tensor]) -> list[Tensor]:
+        """The backbone's maps, each with what the coarser ones know, smoothed."""
+        maps = [side(own) for side, own in zip(self.side, features, strict=True)]
         for index in range(len(maps) - 2, -1, -1):
             maps[index] = maps[index] + F.interpolate(maps[index + 1], size=maps[index].shape[-2:], mode="nearest")
+        return [smooth(own) for smooth, own in zip(self.smooth, maps, strict=True)]
+
+    def answers(self, maps: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Class logits, distances and fit logits of all places of the smoothed maps."""
         logits, distances, fits = [], [], []
-        for stride, smooth, features in zip(self.strides, self.smooth, maps, strict=True):
-            features = smooth(features)
+        for stride, features in zip(self.strides, maps, strict=True):
             looks = self.class_tower(features)
             frames = self.box_tower(looks)  # what it is says how large it may be
             logits.append(self.what(looks).flatten(2))
@@ -59,8 +76,11 @@ class Answering(nn.Module):
         self.model = model
         self.register_buffer("places", places, persistent=False)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        logits, distances, fits = self.model(x)
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return self.boxes(*self.model(x))
+
+    def boxes(self, logits: Tensor, distances: Tensor, fits: Tensor) -> tuple[Tensor, Tensor]:
+        """Boxes and scores of what the detector answered."""
         places = self.get_buffer("places")
         boxes = torch.cat([places - distances[..., :2], places + distances[..., 2:]], -1)
         return boxes, (logits.sigmoid() * fits.sigmoid()[..., None]).sqrt()

@@ -19,7 +19,7 @@ from PIL import Image
 from . import data, image_cache
 
 GROUND, IGNORED = 0, 255
-MOST_CLASSES = IGNORED - 1
+MOST_CLASSES = MOST_OBJECTS = IGNORED - 1
 ROUND = 48  # corners of an ellipse
 BOX = "bbox"  # how annotations.json names the shape of a box
 
@@ -53,16 +53,25 @@ def is_box(shape: Shape) -> bool:
 
 
 def open_or_make(
-    version: data.Version, shapes: list[list[Shape]], cache: Path, *, width: int, height: int, resize: str, boxes: str
+    version: data.Version,
+    shapes: list[list[Shape]],
+    cache: Path,
+    *,
+    width: int,
+    height: int,
+    resize: str,
+    boxes: str,
+    objects: bool = False,
 ) -> image_cache.ImageCache:
     """The masks of all images at this size, [H, W, 1], drawn first where they are missing.
 
     Args:
         boxes: what stands for an object with only a box: the "ellipse" in it, the "whole" box, or "ignore": nothing.
+        objects: a pixel says which object of its image it shows, numbered as they are drawn, not which class.
     """
     content = [[(i.path, i.width, i.height) for i in version.images], sorted(version.class_index.items()), shapes]
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-    name = f"masks{image_cache.FORMAT_VERSION}-{digest}-{width}x{height}-{resize}-{boxes}"
+    name = f"{'objects' if objects else 'masks'}{image_cache.FORMAT_VERSION}-{digest}-{width}x{height}-{resize}-{boxes}"
 
     def drawn(row: int) -> np.ndarray:
         image = version.images[row]
@@ -72,7 +81,11 @@ def open_or_make(
         else:
             left, top, inner = 0, 0, (width, height)
         mask = np.full((height, width, 1), IGNORED, np.uint8)
-        own = draw(shapes[row], (image.width, image.height), inner, version.class_index, boxes=boxes)
+        size = (image.width, image.height)
+        if objects:
+            own = draw_objects(shapes[row], size, inner, boxes=boxes)
+        else:
+            own = draw(shapes[row], size, inner, version.class_index, boxes=boxes)
         mask[top : top + inner[1], left : left + inner[0], 0] = own
         return mask
 
@@ -83,18 +96,34 @@ def draw(
     shapes: list[Shape], size: tuple[int, int], target: tuple[int, int], index: dict[int, int], *, boxes: str
 ) -> np.ndarray:
     """The mask of an image of `size` (width, height) as it is at `target`; `index` is class id → 0..C-1."""
+    return _painted(shapes, [index[shape["category_id"]] + 1 for shape in shapes], size, target, boxes)
+
+
+def draw_objects(shapes: list[Shape], size: tuple[int, int], target: tuple[int, int], *, boxes: str) -> np.ndarray:
+    """Which object each pixel shows: 1 for the first that is no crowd; those beyond MOST_OBJECTS are left out."""
+    numbers, last = [], 0
+    for shape in shapes:
+        last += not shape.get("iscrowd")
+        numbers.append(min(last, IGNORED))
+    return _painted(shapes, numbers, size, target, boxes)
+
+
+def _painted(
+    shapes: list[Shape], numbers: list[int], size: tuple[int, int], target: tuple[int, int], boxes: str
+) -> np.ndarray:
+    """Shapes drawn one upon another by their numbers; crowds, and boxes that nothing stands for, below them."""
     mask = np.full((target[1], target[0]), GROUND, np.uint8)
     across, down = target[0] / size[0], target[1] / size[1]
     hidden = [shape for shape in shapes if shape.get("iscrowd") or (boxes == "ignore" and is_box(shape))]
     for shape in hidden:
-        mask[_covered(shape, across, down, target, "whole")] = IGNORED
-    for shape in shapes:
+        mask[covered(shape, across, down, target, "whole")] = IGNORED
+    for shape, number in zip(shapes, numbers, strict=True):
         if not any(shape is one for one in hidden):
-            mask[_covered(shape, across, down, target, boxes)] = index[shape["category_id"]] + 1
+            mask[covered(shape, across, down, target, boxes)] = number
     return mask
 
 
-def _covered(shape: Shape, across: float, down: float, target: tuple[int, int], boxes: str) -> np.ndarray:
+def covered(shape: Shape, across: float, down: float, target: tuple[int, int], boxes: str) -> np.ndarray:
     """Which pixels of the target a shape covers, bool [H, W]."""
     width, height = target
     segmentation = shape.get("segmentation")

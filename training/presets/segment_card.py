@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Param, Preset, common
+from .preset import Expected, Param, Preset, common
 
 CARD = Preset(
     name="segment",
@@ -37,7 +37,10 @@ CARD = Preset(
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,
               advanced=True),
     ),
-    expected=(),
-    size="3.0 million weights, 12 MB",
-    reference_time="10 CPU minutes for 12 passes over 260 images of 320×240",
+    expected=(
+        Expected("generated shapes", "mIoU", 0.929, "40 images, learned from 260 others in 1,600 steps, which took "
+                 "1,030 seconds of one core"),
+    ),
+    size="3.2 million weights, 13 MB",
+    reference_time="17 CPU minutes for 25 passes over 260 images of 320×240",
 )  # fmt: skip

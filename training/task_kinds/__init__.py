@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiplatform.lib.registry import Registry
-from training.task_kinds import anomaly, classification, detection, embedding, keypoints, segmentation
+from training.task_kinds import anomaly, classification, detection, embedding, instances, keypoints, segmentation
 from training.task_kinds.task import Task
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: In the order in which a dataset version looks for the task it suits.
 TASKS: Registry[Task] = Registry("task")
-TASKS.register(detection.TASK, classification.TASK, segmentation.TASK, keypoints.TASK, embedding.TASK, anomaly.TASK)
+TASKS.register(detection.TASK, classification.TASK, segmentation.TASK, keypoints.TASK, embedding.TASK)
+TASKS.register(anomaly.TASK, instances.TASK)
 
 
 def preset_for(version: DatasetVersion) -> str:

@@ -17,7 +17,7 @@ def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
     """For each picture its boxes in the picture's own pixels, best first."""
-    limits = _limits(spec.decode, requested)
+    limits = limits_of(spec.decode, requested)
     return [
         [
             {**spec.class_at(c), "score": round(float(s), 6), "box": [round(float(v), 2) for v in b]}
@@ -42,7 +42,8 @@ def detections(
     )
 
 
-def _limits(model: DecodeSpec, requested: Requested) -> DecodeSpec:
+def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
+    """The model's limits, and over them those of a request."""
     return DecodeSpec(
         model.score_threshold if requested.score_threshold is None else requested.score_threshold,
         model.iou_threshold if requested.iou_threshold is None else requested.iou_threshold,

@@ -69,13 +69,19 @@ def coco_results(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def coco_figures(coco: dict[str, Any], results: list[dict[str, Any]]) -> tuple[dict[str, float | None], Any]:
-    """COCO's summary by our names, and its precision array [T, R, K, A, M]; None where nothing counts."""
+def coco_figures(
+    coco: dict[str, Any], results: list[dict[str, Any]], kind: str = "bbox"
+) -> tuple[dict[str, float | None], Any]:
+    """COCO's summary by our names, and its precision array [T, R, K, A, M]; None where nothing counts.
+
+    Args:
+        kind: what overlaps, "bbox" or "segm".
+    """
     if not results:
         return dict.fromkeys(STATS, 0.0 if coco["annotations"] else None), None
     with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(coco)
-        judge = COCOeval_faster(truth, truth.loadRes(results), "bbox")
+        judge = COCOeval_faster(truth, truth.loadRes(results), kind)
         judge.evaluate()
         judge.accumulate()
         judge.summarize()
@@ -98,10 +104,10 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     hits, truths = _hits(samples, by_path)
     classes = []
     for known in truth.classes:
-        curve = _curve(precision, order.index(known.id)) if known.id in order else {}
+        own = curve(precision, order.index(known.id)) if known.id in order else {}
         tp, fp = counts.by_threshold(hits.get(known.id, []))
         classes.append(
-            {"id": known.id, "name": known.name, "truths": truths.get(known.id, 0), "tp": tp, "fp": fp, **curve}
+            {"id": known.id, "name": known.name, "truths": truths.get(known.id, 0), "tp": tp, "fp": fp, **own}
         )
     place = counts.best_place(classes)
     for entry in classes:
@@ -115,7 +121,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
         "summary": {**summary, **counts.mean_rates(classes, place), "threshold": threshold},
         "thresholds": counts.THRESHOLDS,
         "classes": classes,
-        "curves": {"recall": _RECALLS, "precision": _mean_curve(classes)},
+        "curves": {"recall": _RECALLS, "precision": mean_curve(classes)},
         "confusion": {
             "labels": [c.name for c in truth.classes] + [""],  # the last is background
             "background": True,
@@ -135,7 +141,7 @@ def _complete(annotation: dict[str, Any]) -> dict[str, Any]:
     return {"iscrowd": 0, "area": w * h, **annotation, "bbox": [x, y, w, h]}
 
 
-def _curve(precision: Any, place: int) -> dict[str, Any]:
+def curve(precision: Any, place: int) -> dict[str, Any]:
     """AP figures and the PR curve (IoU 0.5, 101 recalls) of one class; None where it has no truth."""
     if precision is None:
         return {"ap": 0.0, "ap50": 0.0, "ap75": 0.0, "pr": [0.0] * 101}
@@ -153,7 +159,8 @@ def _curve(precision: Any, place: int) -> dict[str, Any]:
     }
 
 
-def _mean_curve(classes: Sequence[dict[str, Any]]) -> list[float]:
+def mean_curve(classes: Sequence[dict[str, Any]]) -> list[float]:
+    """The mean over the classes of their PR curves."""
     curves = [c["pr"] for c in classes if c.get("pr")]
     return [round(float(v), 4) for v in np.mean(curves, 0)] if curves else [0.0] * 101
 

@@ -31,10 +31,10 @@ def draw(
     hidden = [bool(one.get("iscrowd")) or (boxes == "ignore" and is_box(one)) for one in known]
     for one, hides in zip(known, hidden, strict=True):
         if hides:
-            drawn[_covered(one, size, "whole")] = IGNORED
+            drawn[covered(one, size, "whole")] = IGNORED
     for one, hides in zip(known, hidden, strict=True):
         if not hides:
-            drawn[_covered(one, size, boxes)] = index[one["category_id"]]
+            drawn[covered(one, size, boxes)] = index[one["category_id"]]
     return drawn
 
 
@@ -44,7 +44,8 @@ def is_box(annotation: Mapping[str, Any]) -> bool:
     return not isinstance(annotation.get("segmentation"), dict) and (named or not annotation.get("segmentation"))
 
 
-def _covered(annotation: Mapping[str, Any], size: tuple[int, int], boxes: str) -> NDArray[np.bool_]:
+def covered(annotation: Mapping[str, Any], size: tuple[int, int], boxes: str) -> NDArray[np.bool_]:
+    """Which pixels [H, W] of an image of `size` (width, height) one annotation covers."""
     segmentation = annotation.get("segmentation")
     if isinstance(segmentation, dict):
         runs = segmentation

@@ -1,0 +1,168 @@
+"""The instance segmenter: a box and a mask for each object. Start with `python -m presets.instances`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from faster_coco_eval.core import mask as coco_masks
+from PIL import Image
+from torch import Tensor, nn
+
+from . import data, lite0, masks, warp, yolact
+from .detect import Detection, coco_precision
+from .instances_card import CARD
+from .ranks import Ranks, join
+from .run import Refused, Run, refusals_without_traceback, say
+from .trainer import Trainer
+
+MOST_PLACES = 48  # of an image that answer for an object learn its mask in a step
+MOST_MASKS = 100  # of an image are scored
+
+
+class Instances(Detection):
+    """The detector's task, and outlines."""
+
+    card = CARD
+    metric = "val/mask_ap"
+    outputs = ("boxes", "scores", "coefficients", "prototypes")
+
+    def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
+        super().__init__(run, params, ranks)
+        self.masks = masks.open_or_make(
+            self.version, self.shapes, run.cache_dir, width=self.width, height=self.height,
+            resize=self.view.resize, boxes=params["boxes"], objects=True,
+        )  # fmt: skip
+
+    def read_truth(self, rows: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Boxes and classes of each image's objects in the order their masks are drawn, which numbers them."""
+        every = masks.read(self.version) if rows else []
+        objects = [[shape for shape in own if not shape.get("iscrowd")] for own in every]
+        count = sum(map(len, objects))
+        name = self.version.name or "The dataset"
+        if not count:
+            raise Refused(f"{name} has no outlines yet. Annotate some images, then train.")
+        boxed = sum(masks.is_box(shape) for own in objects for shape in own)
+        if boxed == count and self.params["boxes"] == "ignore":
+            raise Refused(f"{name} has only boxes, and boxes=ignore leaves them out. Choose ellipse or whole.")
+        if boxed:
+            instead = {"ellipse": "the ellipse in its box", "whole": "its box", "ignore": "nothing"}
+            say(f"{boxed} of {count} objects have no outline: {instead[self.params['boxes']]} stands for each")
+        self.shapes, self.objects = every, objects
+        index = self.version.class_index
+        return [
+            (data.corners(own), np.array([index[shape["category_id"]] for shape in own], np.int64)) for own in objects
+        ]
+
+    def backbone(self, weights: dict[str, Tensor] | None, *more: int) -> lite0.Lite0:
+        """The detector's, with one finer map for the prototypes."""
+        return super().backbone(weights, yolact.FINEST, *more)
+
+    def network(self, backbone: lite0.Lite0, usual: float) -> nn.Module:
+        """The detector's network with prototypes."""
+        params = self.params
+        return yolact.Yolact(
+            backbone, len(self.names), width=params["head_width"], depth=params["head_depth"], usual=usual,
+            prototypes=params["prototypes"],
+        )  # fmt: skip
+
+    # Learning -----------------------------------------------------------------------------------------------
+
+    def load(self, rows: list[int]) -> tuple[Tensor, ...]:
+        """What the detector reads, and the number of the object each pixel shows [n, H, W] uint8."""
+        numbers = self.masks.rows([self.learn[row] for row in rows])[..., 0]
+        return (*super().load(rows), torch.from_numpy(numbers))
+
+    def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        """The detector's parts, and the cross-entropy of the masks inside their boxes."""
+        pixels, boxes, classes, valid, numbers = (part.to(self.device, non_blocking=True) for part in batch)
+        seen = warp.Warp.of(draws, self.view, boxes, valid)
+        boxes, valid = seen.boxes(boxes, valid)
+        *answers, shares, prototypes = (answer.float() for answer in model(seen.images(pixels)))
+        parts, chosen = self.detection_losses(answers, boxes, classes, valid, ranks)
+        half = yolact.FINEST // 2
+        shown = seen.masks(numbers)[:, half :: yolact.FINEST, half :: yolact.FINEST]
+        wrong, count = prototypes.sum() * 0, 0
+        for image, own in enumerate(chosen):
+            places = (own >= 0).nonzero()[:, 0]
+            places = places[:: -(-len(places) // MOST_PLACES)] if len(places) else places
+            objects = own[places]
+            drawn = objects < masks.MOST_OBJECTS
+            places, objects = places[drawn], objects[drawn]
+            wrong = wrong + yolact.mask_loss(
+                prototypes[image], shares[image, places], shown[image], objects + 1,
+                boxes[image, objects] / yolact.FINEST,
+            )  # fmt: skip
+            count += len(places)
+        whole = ranks.mean(wrong.new_tensor(float(count))).clamp(min=1)
+        return {**parts, "mask": self.params["mask_weight"] * wrong / whole}
+
+    # Scoring ------------------------------------------------------------------------------------------------
+
+    def detections(self, row: int, answers: list[np.ndarray]) -> list[dict[str, Any]]:
+        """One image's boxes after suppression, each with its mask in the image's own pixels."""
+        *looks, shares, prototypes = answers
+        found = sorted(super().detections(row, looks), key=lambda one: -one["score"])[:MOST_MASKS]
+        for one in found:
+            mask = self._mask(row, shares[one["place"]] @ prototypes.reshape(len(prototypes), -1), one["bbox"])
+            one["segmentation"] = coco_masks.encode(np.asfortranarray(mask))
+        return found
+
+    def _mask(self, row: int, logits: np.ndarray, bbox: list[float]) -> np.ndarray:
+        """Pixels [H, W] uint8 of an image that a mask covers, inside its box."""
+        image, height, width = self.version.images[row], -(-self.height // 4), -(-self.width // 4)
+        mask = np.zeros((image.height, image.width), np.uint8)
+        x0, y0 = (int(side) for side in bbox[:2])
+        x1, y1 = min(image.width, int(np.ceil(bbox[0] + bbox[2]))), min(image.height, int(np.ceil(bbox[1] + bbox[3])))
+        if x1 > x0 and y1 > y0:
+            within = self.view.to_input(image, np.array([[x0, y0, x1, y1]], np.float32))[0] / yolact.FINEST
+            left, top, right, bottom = (float(side) for side in within.clip(0, [width, height] * 2))
+            large = Image.fromarray(logits.reshape(height, width).astype(np.float32))
+            size, box = (x1 - x0, y1 - y0), (left, top, right, bottom)
+            mask[y0:y1, x0:x1] = np.asarray(large.resize(size, Image.Resampling.BILINEAR, box=box)) > 0
+        return mask
+
+    def figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
+        """The detector's figures, and COCO's AP of the masks."""
+        found = super().figures([{k: v for k, v in one.items() if k != "segmentation"} for one in detections], rows)
+        scored = {"val/mask_ap": 0.0, "val/mask_ap50": 0.0, "val/mask_ap75": 0.0}
+        if not detections:
+            return found | scored
+        truth = self.coco_truth(rows)
+        each = iter(truth["annotations"])
+        for row in rows:
+            image = self.version.images[row]
+            size = (image.width, image.height)
+            for shape, one in zip(self.objects[row], each, strict=False):
+                one["segmentation"] = coco_masks.encode(
+                    np.asfortranarray(masks.covered(shape, 1, 1, size, self.params["boxes"]), np.uint8)
+                )
+        results = [{key: value for key, value in one.items() if key != "bbox"} for one in detections]
+        stats, precision = coco_precision(truth, results, "segm")
+        scored = dict(zip(scored, stats, strict=True))
+        for index, name in enumerate(self.names):
+            if (precision[:, index] > -1).any():
+                scored[f"val/mask_ap50/{name}"] = float(precision[:, index].mean())
+        return found | scored
+
+    # Giving back --------------------------------------------------------------------------------------------
+
+    def answering(self, model: nn.Module) -> nn.Module:
+        return yolact.AnsweringMasks(model, self.places).eval()  # type: ignore[arg-type]  # made above
+
+
+def main() -> int:
+    """Train as the environment says; return the exit code."""
+    run = Run.from_environment()
+    params = CARD.read(run.params())
+    ranks = join()
+    try:
+        return Trainer(Instances(run, params, ranks), run, params, ranks).train()
+    finally:
+        ranks.leave()
+
+
+if __name__ == "__main__":
+    with refusals_without_traceback():
+        raise SystemExit(main())
