@@ -285,7 +285,7 @@ class Detection(shown.Shown):
         return "objects", dict(zip(self.names, (int(count) for count in counts), strict=True))
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
-        _, boxes, classes, valid = (part.to(self.device) for part in batch)
+        _, boxes, classes, valid, *_ = (part.to(self.device) for part in batch)
         boxes, valid = warp.Warp.of(draws, self.view, boxes, valid).boxes(boxes, valid)
         each = zip(boxes.cpu().numpy(), classes.cpu().numpy(), valid.cpu().numpy(), strict=True)
         return [self._marks(own[real], kinds[real]) for own, kinds, real in each]
