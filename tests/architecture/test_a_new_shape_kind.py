@@ -197,10 +197,12 @@ def _words_of_python(source: str) -> Iterator[str]:
             fields.add(id(node.args[0]))
         elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith("COCOeval"):
             fields |= {id(argument) for argument in node.args}  # "bbox": boxes are compared, not masks
+        elif isinstance(node, ast.keyword) and node.arg == "icon":
+            fields.add(id(node.value))
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
-        if id(node) not in fields or node.value not in {"bbox", "box"}:
+        if id(node) not in fields or node.value not in {"bbox", "box", "polygon"}:
             yield node.value
 
 

@@ -57,7 +57,7 @@ def scored(version: data.Version, rows: list[int], drawn: Any) -> float:
             mask = _runs(masks.covered(shape, 1, 1, size, "ellipse"))
             truth["annotations"].append({**one, "bbox": shape["bbox"], "area": shape["area"], "segmentation": mask})
             answers.append({**one, "score": 1.0, "segmentation": _runs(drawn(pixels, shape))})
-    return coco_precision(truth, answers, "segm")[0][1]
+    return coco_precision(truth, answers, masks=True)[0][1]
 
 
 def grabcut(pixels: np.ndarray, shape: dict[str, Any]) -> np.ndarray:

@@ -256,7 +256,7 @@ class Detection(shown.Shown):
         figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
         if not detections:
             return figures
-        stats, precision = coco_precision(self.coco_truth(rows), detections, "bbox")
+        stats, precision = coco_precision(self.coco_truth(rows), detections)
         figures = dict(zip(figures, stats, strict=True))
         for index, name in enumerate(self.names):
             if (precision[:, index] > -1).any():
@@ -338,15 +338,18 @@ class Detection(shown.Shown):
         export.write(self.answering(model), folder, outputs=self.outputs, samples=samples, about=about)
 
 
-def coco_precision(truth: dict[str, Any], results: list[dict[str, Any]], kind: str) -> tuple[list[float], np.ndarray]:
+def coco_precision(
+    truth: dict[str, Any], results: list[dict[str, Any]], *, masks: bool = False
+) -> tuple[list[float], np.ndarray]:
     """AP, AP50 and AP75 as COCO has them, and the precision at an overlap of 0.5, recall × class.
 
     Args:
-        kind: what overlaps, "bbox" or "segm".
+        masks: it is masks that overlap, not boxes.
     """
     with contextlib.redirect_stdout(io.StringIO()):
         known = COCO(truth)
-        judge = COCOeval_faster(known, known.loadRes(results), kind)
+        found = known.loadRes(results)
+        judge = COCOeval_faster(known, found, "segm") if masks else COCOeval_faster(known, found, "bbox")
         judge.evaluate()
         judge.accumulate()
         judge.summarize()

@@ -138,8 +138,10 @@ class Instances(Detection):
                 one["segmentation"] = coco_masks.encode(
                     np.asfortranarray(masks.covered(shape, 1, 1, size, self.params["boxes"]), np.uint8)
                 )
-        results = [{key: value for key, value in one.items() if key != "bbox"} for one in detections]
-        stats, precision = coco_precision(truth, results, "segm")
+        results = [
+            {key: one[key] for key in ("image_id", "category_id", "score", "segmentation")} for one in detections
+        ]
+        stats, precision = coco_precision(truth, results, masks=True)
         scored = dict(zip(scored, stats, strict=True))
         for index, name in enumerate(self.names):
             if (precision[:, index] > -1).any():

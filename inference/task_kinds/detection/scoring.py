@@ -70,18 +70,19 @@ def coco_results(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def coco_figures(
-    coco: dict[str, Any], results: list[dict[str, Any]], kind: str = "bbox"
+    coco: dict[str, Any], results: list[dict[str, Any]], *, masks: bool = False
 ) -> tuple[dict[str, float | None], Any]:
     """COCO's summary by our names, and its precision array [T, R, K, A, M]; None where nothing counts.
 
     Args:
-        kind: what overlaps, "bbox" or "segm".
+        masks: it is masks that overlap, not boxes.
     """
     if not results:
         return dict.fromkeys(STATS, 0.0 if coco["annotations"] else None), None
     with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(coco)
-        judge = COCOeval_faster(truth, truth.loadRes(results), kind)
+        found = truth.loadRes(results)
+        judge = COCOeval_faster(truth, found, "segm") if masks else COCOeval_faster(truth, found, "bbox")
         judge.evaluate()
         judge.accumulate()
         judge.summarize()

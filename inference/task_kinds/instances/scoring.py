@@ -18,7 +18,6 @@ from inference.task_kinds.segmentation import runs, truth_maps
 from inference.task_kinds.served import Arrays, Line
 
 ELLIPSE = "ellipse"  # what stands for a box where the model does not say what it learned
-SEGMENTATION = "segm"
 APS = ("ap", "ap50", "ap75")
 MOST = 100  # objects of an image are kept, as COCO counts them
 
@@ -78,8 +77,8 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
     found, images = boxes.evaluate(truth, lines)
     by_path = {line["path"]: line for line in lines}
     coco, there = _masked_truth(truth, by_path)
-    results = [{k: v for k, v in one.items() if k != "bbox"} for one in _results(lines)]
-    figures, precision = boxes.coco_figures(coco, results, SEGMENTATION)
+    results = [{k: one[k] for k in ("image_id", "category_id", "score", "segmentation")} for one in _results(lines)]
+    figures, precision = boxes.coco_figures(coco, results, masks=True)
     of_boxes = {f"box_{name}": found["summary"][name] for name in boxes.STATS}
     found["summary"] |= {**of_boxes, **figures}
     order = sorted(category["id"] for category in coco["categories"])
