@@ -181,7 +181,9 @@ def test_parameter_set_with_a_taken_name_and_a_wrong_value(as_alice, api):
     api.post("/api/v1/training/params/", sent, format="json")
 
     answer = api.post("/api/v1/training/params/", sent | {"params": {"lr": 1000}}, format="json")
-    page = as_alice.post("/training/params/new/?preset=detect", {"name": "mine", "detect__lr": "1000"})
+    page = as_alice.post(
+        "/training/params/new/?preset=detect", {"name": "mine", "visibility": "private", "detect__lr": "1000"}
+    )
 
     assert set(answer.json()["errors"]) == {"name", "param_lr"}
     assert wrong(page) == {"name", "detect__lr"}

@@ -87,7 +87,7 @@ def test_preview_page_says_what_is_lost_and_how_long_a_pass_takes(as_alice, alic
     assert "2 of 9 objects are smaller than 8 px at 320 × 240" in first
     assert "being measured" in first
     assert "every 2s" in first
-    assert "about 40 passes" in whole  # 300 s of 7.5 s each
+    assert "about 40 times over the data" in whole  # 300 s of 7.5 s each
     assert "every 2s" not in whole
     assert "&lt;b&gt;nut" in whole
     assert whole.count("<img") == 2 + 4
