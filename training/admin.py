@@ -35,7 +35,9 @@ class TrainingJobAdmin(LookOnly):
 
 
 @admin.register(ParameterSet)
-class ParameterSetAdmin(ModelAdmin):
+class ParameterSetAdmin(LookOnly):
+    """For looking: a set is changed on its own page, which keeps its versions."""
+
     list_display = ["name", "owner", "preset", "updated_at"]
     list_filter = ["preset"]
     search_fields = ["name", "owner__username"]

@@ -180,6 +180,9 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         self._forget_hidden(data)
+        self.errors.pop(
+            "set_version", None
+        )  # a note in a hidden field: a set that is gone or no longer shared is left out
         if data.get("preset") == OWN:
             brought = data.get("code_archive") or data.get("home_path") or data.get("snapshot")
             if not brought and not data.get("command") and not self.errors.get("command"):

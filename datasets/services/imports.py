@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -202,16 +203,20 @@ def run(import_id: int) -> None:
 
 
 def _go_on(row: Import) -> None:
-    """After the report: commit where that was agreed beforehand, or record why not."""
+    """After the report: commit at once where that was agreed beforehand."""
     row.refresh_from_db()
-    if not row.agreed or row.state != S.REPORTED:
-        return
+    if row.agreed and row.state == S.REPORTED and _agree(row):
+        run(row.pk)
+
+
+def _agree(row: Import) -> bool:
+    """Agree to a report as somebody did beforehand, or record what forbids it."""
     if row.report["fatal"]:
         sentence = _("The data has problems that must be mended first. See the report.")
         Import.objects.filter(pk=row.pk, state=S.REPORTED).update(state=S.FAILED, error=sentence, updated_at=now())
-        return
-    _move(row, {S.REPORTED}, S.COMMITTING, "")
-    run(row.pk)
+        return False
+    _move(row, {S.REPORTED}, S.COMMITTING, _("There is no finished report to agree to."))
+    return True
 
 
 def _fail(row: Import, claim: ImportClaim, message: str) -> None:
@@ -248,7 +253,11 @@ def sweep() -> int:
     for row in silent[:100]:
         nudge(row)
         count += 1
-    for row in Import.objects.filter(state=S.REPORTED, updated_at__lt=now() - REPORT_KEPT)[:100]:
+    reported = Import.objects.filter(state=S.REPORTED)
+    for row in reported.filter(agreed=True, updated_at__lt=now() - TTL / 4)[:100]:  # its worker died after the report
+        with contextlib.suppress(NotNow):  # somebody else agreed or cancelled meanwhile
+            count += _agree(row)
+    for row in reported.filter(updated_at__lt=now() - REPORT_KEPT)[:100]:
         log.info("import=%s given up: nobody agreed to its report", row.pk)
         cancel(row)
     over = Import.objects.filter(

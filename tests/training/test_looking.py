@@ -93,7 +93,17 @@ def test_preview_page_says_what_is_lost_and_how_long_a_pass_takes(as_alice, alic
     assert whole.count("<img") == 2 + 4
 
 
-@pytest.mark.parametrize("broken", ["[]", "{", '{"images": 3}', '{"images": {"learn": "x"}, "classes": [1]}'])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "[]",
+        "{",
+        '{"images": 3}',
+        '{"images": {"learn": "x"}, "classes": [1]}',
+        json.dumps(PREVIEW | {"lost": float("inf")}),
+        json.dumps(PREVIEW | {"input": [1]}),
+    ],
+)
 def test_preview_page_lives_with_whatever_a_job_wrote(as_alice, alice, machine, cells, broken):
     look = factory.training(alice, data=cells, extra="-ShowBatch")
     run = factory.move(look, "running")
@@ -178,3 +188,19 @@ def test_strip_goes_on_over_attempts_and_takes_the_later_one_where_both_have_a_s
     assert (strip.images, strip.points[0].figure) == ([1], "AP50 on validation 0.500")
     assert page.count("data-step=") == 3
     assert PRESETS["detect"].name == training.preset
+
+
+def test_strip_follows_no_link_and_own_code_has_none(as_alice, alice, machine, cells, code, tmp_path):
+    training = factory.training(alice, data=cells)
+    run = factory.move(training, "running")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "1.jpg").write_bytes(b"\xff\xd8")
+    (run.outputs / "samples").mkdir()
+    (run.outputs / "samples" / "step-000010").symlink_to(elsewhere)
+    (run.outputs / "samples" / "step-000020").write_text("a file")
+    own = factory.training(alice, data=cells, name="own", code=code, start_file="train.py")
+
+    assert pictures.strip(training) is None
+    assert as_alice.get(f"/training/{training.pk}/images/").status_code == 200
+    assert as_alice.get(f"/training/{own.pk}/images/").status_code == 404

@@ -175,3 +175,37 @@ def test_migration_gives_each_older_set_its_first_version_once(gentle, alice):
     made = gentle.versions.get()
     assert (made.number, made.params, made.made_by) == (1, {"lr": 0.005}, alice)
     assert with_one.versions.count() == 1
+
+
+def test_clone_of_a_training_whose_set_is_no_longer_shared_is_submitted_without_it(
+    gentle, alice, bob, as_bob, machine, cells
+):
+    gentle.visibility = "all"
+    gentle.save()
+    mine = factory.version(bob, "bobs")
+    parent = factory.training(bob, data=mine, set_version=gentle.versions.get())
+    gentle.visibility = "private"
+    gentle.save()
+
+    form = as_bob.get(f"/training/new/?clone={parent.pk}").context["form"]
+    filled = {name: form[name].value() for name in form.fields if form[name].value()}
+    filled |= {"gpus_per_node": 0, "processes": 0}
+    sent = as_bob.post("/training/new/", filled | {"set_version": gentle.versions.get().pk})
+
+    assert form["set_version"].value() is None
+    assert sent.status_code == 302, sent.context["form"].errors
+    assert not hasattr(TrainingJob.objects.get(job__name=filled["name"]), "set_use")
+
+
+def test_switches_do_not_count_as_changes_of_a_set(gentle, alice, machine, cells):
+    given = {"data": cells, "params": gentle.params, "set_version": gentle.versions.get(), "extra": "-keep:20"}
+    switched = factory.training(alice, **given)
+    changed = factory.training(alice, **given | {"name": "b", "params": {"lr": 0.1}})
+
+    assert not parameter_sets.is_changed(switched, switched.set_use)
+    assert parameter_sets.is_changed(changed, changed.set_use)
+
+
+def test_admin_site_shows_sets_and_makes_none(gentle, as_olga):
+    assert as_olga.get(f"/admin/training/parameterset/{gentle.pk}/change/").status_code == 200
+    assert as_olga.get("/admin/training/parameterset/add/").status_code == 403

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.utils.timezone import now
 
 from datasets.models import Dataset, Import
 from datasets.services import imports
+from datasets.services.claims import TTL
 from tests.datasets.helpers import uploaded, zipped
 from tests.factories import datasets as pictures
+from tests.factories import training as factory
 from training import tasks
 from training.models import PlannedTraining, TrainingJob
 from training.services import parameter_sets, planned
@@ -155,3 +158,64 @@ def test_planned_training_refuses_an_upload_of_somebody_else(api, bob, machine):
     answer = api.post(ROUTE, {"preset": "classify", "upload": theirs.pk}, format="json")
 
     assert (answer.status_code, list(answer.json()["errors"])) == (400, ["upload"])
+
+
+def test_planned_training_goes_on_where_its_worker_died_between_report_and_commit(alice, machine, sent, monkeypatch):
+    row = planned.plan(user=alice, request=TrainingRequest(preset="classify"), upload_id=sent.pk)
+    with monkeypatch.context() as dead:
+        dead.setattr(imports, "_go_on", lambda _row: None)
+        _import(row)
+    row.data_import.refresh_from_db()
+    assert row.data_import.state == Import.State.REPORTED
+    Import.objects.update(updated_at=now() - TTL)
+
+    assert planned.begin_due() == 0
+    assert imports.sweep() == 1
+    _import(row)
+    assert planned.begin_due() == 1
+
+
+def test_one_broken_plan_says_so_and_stops_no_other(alice, machine, sent):
+    broken = planned.plan(user=alice, request=TrainingRequest(preset="classify"), upload_id=sent.pk)
+    _import(broken)
+    fine = PlannedTraining.objects.create(
+        owner=alice, dataset=broken.dataset, data_import=broken.data_import, dataset_name="x",
+        request={"preset": "classify"},
+    )  # fmt: skip
+    PlannedTraining.objects.filter(pk=broken.pk).update(request={**broken.request, "max_runtime_s": "soon"})
+
+    assert planned.begin_due() == 1
+
+    broken.refresh_from_db()
+    fine.refresh_from_db()
+    assert (broken.state, broken.message.code, fine.state) == ("failed", "training.platform_error", "started")
+
+
+def test_planned_training_takes_data_that_came_in_after_its_import_was_cancelled(alice, machine, sent):
+    row = planned.plan(user=alice, request=TrainingRequest(preset="classify"), upload_id=sent.pk)
+    imports.cancel(row.data_import)
+    assert planned.begin_due() == 0
+    again = imports.start(
+        dataset=row.dataset, by=alice, upload_id=uploaded(alice, FOLDERS).pk, wanted="auto", agreed=True
+    )
+    imports.run(again.pk)
+    row.refresh_from_db()
+    assert (row.state, row.message.code) == ("failed", "training.import_gone")
+
+    planned.retry(row)
+
+    assert planned.begin_due() == 1
+    assert str(TrainingJob.objects.get().version) == "animals v1"
+
+
+def test_planned_training_refuses_other_data_and_code_by_name_and_keeps_its_parent(api, alice, machine, cells, sent):
+    body = {"preset": "classify", "upload": sent.pk}
+    parent = factory.training(alice, data=cells)
+
+    refused = api.post(ROUTE, body | {"version": cells.pk, "home_path": "mine"}, format="json")
+    assert (refused.status_code, set(refused.json()["errors"])) == (400, {"version", "home_path"})
+
+    api.post(ROUTE, body | {"parent": parent.pk}, format="json")
+    _import(PlannedTraining.objects.get())
+    planned.begin_due()
+    assert TrainingJob.objects.latest("pk").parent == parent

@@ -111,7 +111,9 @@ def test_standing_parameters_leave_out_what_a_preset_does_not_know(alice, machin
     assert (training.extra, set(training.params)) == ({"close_delay_s": 1}, {"architecture", "budget_minutes"})
 
 
-@pytest.mark.parametrize(("line", "right"), [("-keep:20", True), ("", True), ("-gpu:0", False), ("-debug", False)])
+@pytest.mark.parametrize(
+    ("line", "right"), [("-keep:20", True), ("", True), ("-gpu:0", False), ("-debug", False), ("-ShowBatch", False)]
+)
 def test_administrator_cannot_set_what_no_training_could_take(db, line, right):
     assert DefaultsForm({"extra": line}).is_valid() == right
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -23,16 +24,23 @@ from training.api.serializers import TrainingIn
 from training.models import PlannedTraining
 from training.services import drafts, planned
 
-ABSENT = ("version", "eval_version", "datasets", *PLACES)
+ABSENT = ("version", "eval_version", "datasets", "code", *PLACES)
 
 
 class PlannedIn(TrainingIn):
-    """A training of a preset, with a complete upload in place of a dataset."""
+    """A training of a preset, with a complete upload in place of a dataset and of code."""
 
     upload = VisibleField(Upload)
     dataset = serializers.CharField(
         max_length=25, default="", allow_blank=True, help_text="Name of the new dataset; of the file when left out."
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        beside = [name for name in ABSENT if attrs.get(name)]
+        if beside:
+            said = _("A training on an upload takes no other data and no code. Leave this out.")
+            raise serializers.ValidationError({name: [said] for name in beside})
+        return super().validate(attrs)
 
 
 class PlannedOut(OutMixin, serializers.ModelSerializer):

@@ -258,8 +258,11 @@ def _standing(preset: Preset | None) -> dict[str, Any]:
 
 def check_standing(line: str) -> None:
     """Refuse a line of additional parameters that cannot stand for every training."""
-    if "gpu" in additional.parse(line):
+    switches = additional.parse(line)
+    if "gpu" in switches:
         raise additional.BadSwitch(_("Every training requests its own cards. Leave -gpu out."))
+    if switches.get("show_batch"):
+        raise additional.BadSwitch(_("-ShowBatch would turn every training into a preview. Leave it out."))
 
 
 def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> None:

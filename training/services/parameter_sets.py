@@ -16,7 +16,7 @@ from training import param_words
 from training.models import ParameterSet, ParameterSetUse, ParameterSetVersion, TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
-from training.services import parameters
+from training.services import drafts, parameters
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,16 @@ def record_use(training: TrainingJob, version: ParameterSetVersion | None) -> No
 
 
 def is_changed(training: TrainingJob, use: ParameterSetUse) -> bool:
-    """Whether the training's parameters were changed after the set was chosen."""
+    """Whether the training's parameters were changed after the set was chosen; what its switches set does not count."""
     preset = PRESETS.get(training.preset)
-    return preset is not None and parameters.changed(preset, training.params) != use.params
+    if preset is None:
+        return False
+    switched = {name for switch, name in drafts.SWITCHES.items() if switch in training.extra}
+    now, then = (
+        {name: value for name, value in params.items() if name not in switched}
+        for params in (parameters.changed(preset, training.params), use.params)
+    )
+    return now != then
 
 
 def check_name(user: User, name: str = "", *, existing: ParameterSet | None = None) -> None:

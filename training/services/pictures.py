@@ -51,16 +51,17 @@ def strip(training: TrainingJob) -> Strip | None:
     truth, images = None, 0
     for attempt in sorted(output_files.attempts(training.job)):
         root = output_files.folder_of(training.job, attempt)
-        folder = root / "samples" if root else None
-        if folder is None or not folder.is_dir() or folder.is_symlink():
+        if root is None:
             continue
-        found = sorted((int(match[1]), path) for path in folder.iterdir() if (match := _STEP.match(path.name)))
+        folder = root / "samples"
+        found = sorted((int(match[1]), path) for path in _within(folder) if (match := _STEP.match(path.name)))
+        found = [(step, path) for step, path in found[-MOST_STEPS:] if _is_folder(path)]
         if not found:
             continue
         points = [point for point in points if point.step < found[0][0]]
-        points += [_point(step, attempt, path) for step, path in found[-MOST_STEPS:]]
+        points += [_point(step, attempt, root, path.name) for step, path in found]
         images = max(images, _count(found[-1][1]))
-        if (folder / "truth").is_dir():
+        if _is_folder(folder / "truth"):
             truth = Point(0, attempt, "samples/truth", "")
     return Strip(list(range(1, images + 1)), truth, points) if points and images else None
 
@@ -74,15 +75,27 @@ def facts(training: TrainingJob, name: str) -> tuple[int, dict[str, Any]]:
     return 0, {}
 
 
-def _point(step: int, attempt: int, folder: Path) -> Point:
-    about = _json(folder, "about.json")
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _within(folder: Path) -> list[Path]:
+    """What lies in a folder; nothing where it is a link, gone, or none."""
+    try:
+        return list(folder.iterdir()) if _is_folder(folder) else []
+    except OSError:
+        return []
+
+
+def _point(step: int, attempt: int, root: Path, name: str) -> Point:
+    about = _json(root, f"samples/{name}/about.json")
     value, key = finite(about.get("value")), about.get("metric")
     figure = f"{word(key)} {value:.3f}" if value is not None and isinstance(key, str) else ""
-    return Point(step, attempt, f"samples/{folder.name}", figure)
+    return Point(step, attempt, f"samples/{name}", figure)
 
 
 def _count(folder: Path) -> int:
-    return min(sum(bool(_PICTURE.match(path.name)) for path in folder.iterdir()), MOST_PICTURES)
+    return min(sum(bool(_PICTURE.match(path.name)) for path in _within(folder)), MOST_PICTURES)
 
 
 def _json(root: Path, name: str) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import OperationalError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -21,7 +22,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, uploads
-from training.models import ParameterSetVersion, PlannedTraining
+from training.models import ParameterSetVersion, PlannedTraining, TrainingJob
 from training.services import drafts, jobs
 from training.services.drafts import TrainingRequest
 from workers.jobs import submission
@@ -96,6 +97,7 @@ def kept(request: TrainingRequest) -> dict[str, Any]:
     return {name: getattr(request, name) for name in PLAIN} | {
         "params": dict(request.params),
         "set_version": request.set_version and request.set_version.pk,
+        "parent": request.parent and request.parent.pk,
         "cluster": request.cluster and request.cluster.pk,
         "max_runtime_s": request.max_runtime and request.max_runtime.total_seconds(),
         "following": {
@@ -111,24 +113,27 @@ def request_of(row: PlannedTraining, version: DatasetVersion) -> TrainingRequest
     Raises:
         NotFound: its cluster is gone.
     """
-    given = row.request
-    cluster = VirtualCluster.objects.filter(pk=given["cluster"]).first() if given["cluster"] else None
-    if given["cluster"] and cluster is None:
+    given = row.request  # of an older program it may lack some
+    number, runtime_s = given.get("cluster"), given.get("max_runtime_s")
+    cluster = VirtualCluster.objects.filter(pk=number).first() if number else None
+    if number and cluster is None:
         raise NotFound(_("Its virtual cluster no longer exists."))
     return TrainingRequest(
-        **{name: given[name] for name in PLAIN},
+        **{name: given[name] for name in PLAIN if name in given},
         version=version,
-        params=given["params"],
-        set_version=ParameterSetVersion.objects.filter(pk=given["set_version"]).first(),
+        params=given.get("params", {}),
+        set_version=ParameterSetVersion.objects.filter(pk=given.get("set_version")).first(),
+        parent=TrainingJob.objects.visible_to(row.owner).filter(pk=given.get("parent")).first(),
         cluster=cluster,
-        max_runtime=timedelta(seconds=given["max_runtime_s"]) if given["max_runtime_s"] else None,
-        following=Following(**given["following"]),
+        max_runtime=timedelta(seconds=runtime_s) if runtime_s else None,
+        following=Following(**given.get("following", {})),
     )
 
 
 def begin_due() -> int:
     """Go on with all plans that wait; returns how many were started."""
-    rows = PlannedTraining.objects.filter(state=S.WAITING).exclude(data_import__state__in=Import.WORKING)
+    over = Q(data_import=None) | ~Q(data_import__state__in=Import.OPEN)
+    rows = PlannedTraining.objects.filter(over, state=S.WAITING)
     return sum(begin(row.pk) for row in rows.order_by("pk")[:AT_ONCE])
 
 
@@ -136,7 +141,7 @@ def begin(number: int) -> bool:
     """Submit the training of one plan if its data is imported; exactly one caller does."""
     with transaction.atomic():
         rows = PlannedTraining.objects.select_for_update(of=("self",))
-        rows = rows.select_related("owner", "data_import__version", "data_import__dataset")
+        rows = rows.select_related("owner", "data_import__version", "dataset")
         row: PlannedTraining | None = rows.filter(pk=number, state=S.WAITING).first()
         if row is None:
             return False
@@ -146,30 +151,41 @@ def begin(number: int) -> bool:
                 if version is None:
                     return False
                 training = jobs.submit(user=row.owner, request=request_of(row, version))
+        except OperationalError:  # the database is away: the next pass tries again
+            raise
         except DomainError as exc:
             log.info("planned=%s refused: %s", row.pk, exc.sentences)
-            row.state, row.message = S.FAILED, wording.of_error(exc)
-            row.save(update_fields=["state", "message"])
-            return False
+            return _failed(row, wording.of_error(exc))
+        except Exception:  # of one plan, which must not keep all later ones waiting
+            log.exception("planned=%s broke off", row.pk)
+            return _failed(row, wording.message("training.platform_error"))
         row.state, row.training, row.message = S.STARTED, training, wording.Message()
         row.save(update_fields=["state", "training", "message"])
         return True
 
 
+def _failed(row: PlannedTraining, why: wording.Message) -> bool:
+    row.state, row.message = S.FAILED, why
+    row.save(update_fields=["state", "message"])
+    return False
+
+
 def _arrived(row: PlannedTraining) -> DatasetVersion | None:
-    """The newest version of the dataset once the import is done; None while that goes on.
+    """The newest version of the dataset once the import is over, however it came in; None while that goes on.
 
     Raises:
         Invalid: it will never come.
     """
     source = row.data_import
+    if source is not None and source.is_open:
+        return None
+    if row.dataset and (newest := row.dataset.newest):
+        return newest
     if source is None or source.state == Import.State.CANCELLED:
         raise Invalid(wording.message("training.import_gone"))
     if source.state == Import.State.FAILED:
         raise Invalid(wording.message("training.import_failed", why=source.error))
-    if source.state != Import.State.DONE:
-        return None
-    return source.dataset.newest or source.version
+    return source.version
 
 
 def retry(row: PlannedTraining) -> PlannedTraining:
@@ -181,7 +197,8 @@ def retry(row: PlannedTraining) -> PlannedTraining:
     """
     if row.state != S.FAILED:
         raise NotNow(_("Only a failed one can be tried again."))
-    if row.data_import and row.data_import.state == Import.State.FAILED:
+    has_data = row.dataset is not None and row.dataset.newest is not None
+    if row.data_import and row.data_import.state == Import.State.FAILED and not has_data:
         imports.retry(row.data_import)
     moved = PlannedTraining.objects.filter(pk=row.pk, state=S.FAILED).update(state=S.WAITING, message={})
     if moved:
@@ -209,7 +226,7 @@ def nudge() -> None:
 
 def nudge_if_due(row: PlannedTraining) -> None:
     """Nudge where the data is there and nobody went on yet."""
-    if row.state == S.WAITING and not (row.data_import and row.data_import.is_working):
+    if row.state == S.WAITING and not (row.data_import and row.data_import.is_open):
         nudge()
 
 

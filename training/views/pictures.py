@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django import forms
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
@@ -21,6 +21,8 @@ from training.services import checkpoints, drafts, looking, pictures
 from training.views.jobs import shown, training_or_404
 
 MOST_CLASSES = 40
+BROKEN = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading facts may end in: a job can write what it wants."""
 SIZES = {  # of objects at the input, by the bound they are below
     8: gettext_lazy("below 8 px, hardly found"),
     16: gettext_lazy("8 to 16 px"),
@@ -71,7 +73,7 @@ def preview_new(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def job_images(request: SignedInRequest, pk: int) -> HttpResponse:
     """The tab of pictures; htmx gets what is refreshed while the job is at work."""
-    training = training_or_404(request, pk)
+    training = _of_preset(request, pk)
     mode = looking.mode_of(training)
     context: dict[str, Any] = {"mode": mode}
     if mode == "batch":
@@ -84,7 +86,7 @@ def job_images(request: SignedInRequest, pk: int) -> HttpResponse:
     if request.htmx:
         part = "training/_preview.html" if mode == "batch" else "training/_pictures.html"
         return render(request, part, {"training": training, "job": training.job, **context})
-    rows = checkpoints.valid(training) if training.preset and not mode else []
+    rows = checkpoints.valid(training) if not mode else []
     return shown(request, training, "job-images", **context, layers_form=LayersForm(rows=rows) if rows else None)
 
 
@@ -92,7 +94,7 @@ def job_images(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def job_layers(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue a look into the layers; its results appear on the tab of pictures."""
-    training = training_or_404(request, pk)
+    training = _of_preset(request, pk)
     form = LayersForm(request.POST, request.FILES, rows=checkpoints.valid(training))
     form.is_valid()  # a checkpoint that is gone is refused by the service
     with refusals_said(request):
@@ -103,6 +105,14 @@ def job_layers(request: SignedInRequest, pk: int) -> HttpResponse:
     return redirect("training:job-images", pk)
 
 
+def _of_preset(request: SignedInRequest, pk: int) -> TrainingJob:
+    """A training of a preset; own code leaves no such pictures."""
+    training = training_or_404(request, pk)
+    if not training.preset:
+        raise Http404
+    return training
+
+
 def _preview_of(training: TrainingJob) -> dict[str, Any]:
     """What a look at the batch left so far."""
     attempt, about = pictures.facts(training, "preview")
@@ -110,7 +120,7 @@ def _preview_of(training: TrainingJob) -> dict[str, Any]:
         return {"about": None}
     try:
         return {"about": _preview_facts(training, about), "attempt": attempt}
-    except (KeyError, TypeError, ValueError, AttributeError):  # a job can write what it wants
+    except BROKEN:
         return {"about": None}
 
 
@@ -177,7 +187,7 @@ def _layers_of(look: TrainingJob) -> dict[str, Any]:
             }
             for number in images
         ]
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except BROKEN:
         return {"layers": None}
     if not attempt:
         return {"layers": None}

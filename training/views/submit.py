@@ -110,7 +110,7 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
         parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=number)
         given = request_secrets.as_known_to(request.user, parent.job, jobs.as_request(parent))
         known = request_secrets.as_known_to(request.user, parent.job, {"params": parent.params})
-        return initial | _of_clone(parent, given), {parent.preset: known["params"]}, parent
+        return initial | _of_clone(request.user, parent, given), {parent.preset: known["params"]}, parent
     return initial, {}, None
 
 
@@ -119,7 +119,8 @@ def _has_annotated(user: User) -> bool:
     return DatasetVersion.objects.usable_by(user).filter(annotated=True).exists()
 
 
-def _of_clone(parent: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
+def _of_clone(user: User, parent: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
+    begun = getattr(parent, "set_use", None) and parent.set_use.version_id
     plain = (
         "description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "processes", "command",
         "worker_command", "launcher", "image",
@@ -137,7 +138,7 @@ def _of_clone(parent: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
             "datasets": [version.pk for version in request["datasets"]],
             "variables": written_variables(request["variables"]),
             "secrets": "".join(f"{name}=\n" for name in parent.secret_names),
-            "set_version": getattr(parent, "set_use", None) and parent.set_use.version_id,
+            "set_version": parameter_sets.versions_for(user).filter(pk=begun).values_list("pk", flat=True).first(),
         }
         | following.initial_of(parent.job)
     )
