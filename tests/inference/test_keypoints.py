@@ -180,6 +180,14 @@ def test_evaluator_scores_points_that_are_the_truth_one(tmp_path):
     assert image["badness"] == 0
 
 
+def test_evaluator_counts_every_object_of_a_crowded_image(tmp_path):
+    crowd = [posed(id=number) for number in range(1, 41)]
+
+    found, _ = scoring.evaluate(truth_of(crowd, tmp_path), said(count=40))
+
+    assert found["summary"]["oks_ap"] == pytest.approx(1)
+
+
 def test_evaluator_oks_uses_the_sigmas_of_coco_for_its_person(tmp_path):
     """Four pixels of a hundred: OKS is the mean of exp(-16 / (2 · 10000 · (2σ)²)) and stands above 0.9."""
     similarity = sum(math.exp(-16 / (2 * 10_000 * (2 * sigma) ** 2)) for sigma in scoring.SIGMAS) / 17

@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -225,6 +226,7 @@ def _average_precision(judged: Sequence[Mapping[str, Any]], category: Mapping[st
             {"info": {}, "images": [{"id": image} for image in images], "annotations": truths, "categories": [category]}
         )
         judge = COCOeval_faster(coco, coco.loadRes(results), "keypoints", kpt_oks_sigmas=list(sigmas))
+        judge.params.maxDets = [max(Counter(one["image"] for one in judged).values())]  # COCO's 20 would miss some
         judge.evaluate()
         judge.accumulate()
         judge.summarize()
