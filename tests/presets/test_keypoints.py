@@ -57,6 +57,26 @@ def thing(image: int, x: float, y: float, w: float, h: float, *points: tuple[flo
     return {"image": image, "class": 0, "bbox": [x, y, w, h], "keypoints": flat}
 
 
+class Counted(list[int]):
+    """A list that counts how often it is gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Any:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_split_is_gone_through_once_and_not_for_each_object(figures, tmp_path, monkeypatch):
+    learn, score = Counted(range(8)), Counted(range(8, 12))
+    monkeypatch.setattr(data, "split", lambda *_args, **_named: (learn, score, "val"))
+
+    made = task(figures, tmp_path)
+
+    assert made.rows + len(made.score) == len(made.objects)
+    assert (learn.times, score.times) == (1, 1)
+
+
 # ---- what a version says ---------------------------------------------------------------------------------------
 
 

@@ -43,8 +43,7 @@ class Keypoints(shown.Shown):
         self.whole = self._whole_pictures()
         if self.whole:
             self.objects = self._largest()
-        self.learn = [number for number, known in enumerate(self.objects) if known.row in set(learn)]
-        self.score = [number for number, known in enumerate(self.objects) if known.row in set(score)]
+        self.learn, self.score = self._objects_of(learn), self._objects_of(score)
         self.rows, self.rows_scored = len(self.learn), 0.4 * len(self.score)
         self.width, self.height = self._size()
         self.margin = 0.0 if self.whole else params["margin"]
@@ -75,6 +74,11 @@ class Keypoints(shown.Shown):
 
     def _class(self, place: int) -> str:
         return str(self.version.classes[place]["name"])
+
+    def _objects_of(self, rows: list[int]) -> list[int]:
+        """Places of the objects on these images."""
+        wanted = set(rows)
+        return [number for number, known in enumerate(self.objects) if known.row in wanted]
 
     def _whole_pictures(self) -> bool:
         if self.params["crop"] != "auto":
