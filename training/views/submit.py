@@ -138,7 +138,7 @@ def _of_clone(user: User, parent: TrainingJob, request: dict[str, Any]) -> dict[
             "datasets": [version.pk for version in request["datasets"]],
             "variables": written_variables(request["variables"]),
             "secrets": "".join(f"{name}=\n" for name in parent.secret_names),
-            "set_version": parameter_sets.versions_for(user).filter(pk=begun).values_list("pk", flat=True).first(),
+            "set_version": parameter_sets.versions_for(user).filter(pk=begun or 0).values_list("pk", flat=True).first(),
         }
         | following.initial_of(parent.job)
     )
