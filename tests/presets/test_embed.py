@@ -55,6 +55,35 @@ def test_arcface_pulls_to_its_own_class_from_every_angle():
     assert (own.grad < 0).all()
 
 
+def test_embedder_learns_from_near_angles_in_bfloat16_too():
+    torch.manual_seed(0)
+    images, classes = F.normalize(torch.randn(4, 8)), torch.arange(4)
+    model = neighbours.Embedder(torch.nn.Identity(), dimensions=8, classes=4)
+    model.centres.data = images + 0.01 * torch.randn(4, 8)
+
+    def learned(*, fast: bool) -> tuple[float, torch.Tensor]:
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=fast):
+            loss = neighbours.arcface(model(images)[1], classes, margin=0.2, scale=16.0)
+        loss.backward()
+        return float(loss.detach()), model.centres.grad.clone()
+
+    (exact, expected), (fast, found) = learned(fast=False), learned(fast=True)
+
+    assert fast == pytest.approx(exact, rel=1e-4)
+    assert torch.allclose(found, expected, atol=1e-4)
+
+
+def test_arcface_takes_cosines_of_half_precision():
+    cosines = torch.tensor([[1.0, 0.0], [0.5, 0.25]], dtype=torch.bfloat16, requires_grad=True)
+
+    loss = neighbours.arcface(cosines, torch.tensor([0, 1]), margin=0.2, scale=16.0)
+    loss.backward()
+
+    assert loss.dtype == torch.float32
+    assert cosines.grad.isfinite().all()
+
+
 def test_neighbour_figures_are_those_counted_by_hand():
     vectors = F.normalize(torch.tensor([[1.0, 0], [0.99, 0.1], [0.9, 0.3], [0, 1], [0.2, 1], [-1, 0]]))
     classes = torch.tensor([0, 1, 0, 1, 1, 2])
@@ -82,6 +111,12 @@ def test_known_images_are_spread_over_the_classes():
     assert chosen[0] == 0
     assert max(place for place in chosen if place < 50) > 40
     assert neighbours.spread(classes, 1000) == list(range(73))
+
+
+def test_known_images_are_one_for_each_class_at_least(shades, tmp_path):
+    assert neighbours.spread([0] * 50 + [1] + [2] * 20, 3) == [0, 50, 51]
+    with pytest.raises(Refused, match="gallery 1 leaves classes without a known image: choose 2 at least"):
+        task(shades, tmp_path / "cache", gallery=1)
 
 
 @pytest.mark.parametrize("architecture", ["resnet9", "lite0"])

@@ -237,6 +237,18 @@ def test_pose_losses_are_least_where_all_is_right_and_do_not_ask_for_what_is_unk
     assert [float(right[2]), float(right[3])] == pytest.approx([0, 0], abs=1e-3)
 
 
+def test_pose_losses_count_parts_of_a_pixel_in_bfloat16_too():
+    place, known = torch.tensor([[[188.3, 190.0]]]), torch.ones(1, 1, dtype=torch.bool)
+    grid = pose.cells(torch.zeros(1, 1, 64, 64))
+    output = torch.zeros(1, pose.channels(1, 1), 64, 64)
+    output[0, 0] = -(grid - place[0]).square().sum(1).view(64, 64) / (2 * (pose.SPREAD * pose.STRIDE) ** 2)
+
+    with torch.autocast("cpu", torch.bfloat16):
+        _bump, off, _there, _named = pose.losses(output, place, known, known, torch.zeros(1, dtype=torch.int64))
+
+    assert float(off) * pose.STRIDE < 0.05
+
+
 def test_answering_reads_points_between_cells_and_their_scores():
     points = torch.tensor([[[21.3, 30.9], [43.1, 17.4]]])
     model = pose.Answering(torch.nn.Identity(), 2)

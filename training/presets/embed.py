@@ -35,7 +35,8 @@ class Embedding:
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
         self.labels = torch.tensor([self.index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
-        if len({self.version.images[row].label for row in self.learn}) < 2:
+        shown = len({self.version.images[row].label for row in self.learn})
+        if shown < 2:
             raise Refused(f"{self.version.name or 'The dataset'} shows one class: two are needed to tell apart.")
         self.recipe = nets.RECIPES[params["architecture"]]
         self.width, self.height = self._size(params)
@@ -43,6 +44,9 @@ class Embedding:
         self.params = params = {
             **params, "lr": params["lr"] or self.recipe.lr, "batch_size": params["batch_size"] or batch,
         }  # fmt: skip
+        if params["gallery"] < shown:
+            raise Refused(f"gallery {params['gallery']} leaves classes without a known image: choose {shown} at least, "
+                          "one for each class.")  # fmt: skip
         chosen = neighbours.spread(self.labels[self.learn].tolist(), params["gallery"])
         self.known = [self.learn[place] for place in chosen]  # images that stay with the model
         self.known_vectors: Tensor | None = None

@@ -24,7 +24,8 @@ class Embedder(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         vectors = F.normalize(self.net(x).float())
-        return vectors, vectors @ F.normalize(self.centres).T
+        with torch.autocast(x.device.type, enabled=False):  # in bfloat16 near angles are one and the same
+            return vectors, vectors @ F.normalize(self.centres).T
 
 
 class Answering(nn.Module):
@@ -46,6 +47,7 @@ def arcface(cosines: Tensor, classes: Tensor, *, margin: float, scale: float) ->
     Args:
         margin: radians added to the angle; beyond π the cosine goes on falling as a line.
     """
+    cosines = cosines.float()  # the bounds of the next line are 1 in bfloat16, where the angle has no gradient
     own = cosines.gather(1, classes[:, None]).clamp(-1 + 1e-6, 1 - 1e-6)
     turned = torch.cos(own.acos() + margin)
     turned = torch.where(own > -math.cos(margin), turned, own - margin * math.sin(margin))
@@ -93,7 +95,11 @@ def named(cosines: Tensor, classes: Tensor, count: int) -> Tensor:
 
 
 def spread(classes: list[int], most: int) -> list[int]:
-    """Places of at most `most` images, as evenly over the classes as there are images of them."""
+    """Places of at most `most` images, as evenly over the classes as there are images of them.
+
+    Args:
+        most: at least as many as there are classes: each has one then.
+    """
     own: dict[int, list[int]] = {}
     for place, known in enumerate(classes):
         own.setdefault(known, []).append(place)
