@@ -13,9 +13,20 @@ import torch
 from tests import ports
 from tests.presets import versions
 from tests.presets.jobs import Job
-from training.presets import accumulate, classify, classify_card, detect, detect_card, plateau, segment, segment_card
+from training.presets import (
+    accumulate,
+    classify,
+    classify_card,
+    detect,
+    detect_card,
+    keeping,
+    plateau,
+    segment,
+    segment_card,
+)
 from training.presets.ranks import Ranks
 from training.presets.run import Refused, Run
+from training.presets.trainer import Trainer
 
 ALONE = Ranks(0, 1, torch.device("cpu"))
 SMALL = {"budget_minutes": 0, "show_steps": True, "checkpoint_minutes": 1000, "batch_size": 8}
@@ -58,6 +69,31 @@ def test_plateau_refuses_trainings_without_an_end_or_without_scores():
     assert plateau.chosen({**never, "steps": 5, "patience": 3}) == ("cosine", 3)
     with pytest.raises(Refused, match="set eval_share above 0"):
         plateau.chosen({**never, "patience": 3, "eval_share": 0})
+
+
+def test_points_of_a_training_without_an_end_are_scored_on_all_images(tmp_path):
+    open_ended, ending = trainer(tmp_path / "open", patience=3), trainer(tmp_path / "ending", patience=3, steps=10)
+    for one in (open_ended, ending):
+        one.at.step, one.at.began_s, one.at.last_eval_s = 5, one.used_s() - 1, 1e6
+
+    assert open_ended._part() == 1.0
+    assert ending._part() < 0.1  # its points are spread over a known time
+
+
+def test_checkpoint_of_another_network_is_refused_with_what_to_do(tmp_path):
+    keeping.save(trainer(tmp_path, steps=1))
+
+    with pytest.raises(Refused, match="an older release of this preset"):
+        trainer(tmp_path, steps=1, net_width=8)
+
+
+def trainer(root: Path, **params: Any) -> Trainer:
+    version = root / "shades" if (root / "shades").exists() else versions.shades(root / "shades", train=8, val=2)
+    folders = {"DATASET": version, "CACHE": root / "cache", "CHECKPOINT": root / "checkpoints"}
+    run = Run.from_environment({f"AIP_{name}_DIR": str(folder) for name, folder in folders.items()})
+    card = classify_card.CARD.read({**SMALL, "net_width": 4, **params})
+    task = classify.Classification(run, card, ALONE)
+    return Trainer(task, run, task.params, ALONE)
 
 
 @pytest.mark.parametrize("preset", ["detect", "segment"])

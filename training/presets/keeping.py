@@ -48,7 +48,7 @@ def restore(trainer: Trainer) -> None:
     """Go on from the newest whole checkpoint that the run names or its own folder holds.
 
     Raises:
-        Refused: the named one is not whole, or it belongs to another architecture or dataset.
+        Refused: the named one is not whole, or it does not fit the model.
     """
     run = trainer.run
     checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
@@ -62,7 +62,10 @@ def restore(trainer: Trainer) -> None:
         trainer.average.load_state_dict(state["average"])
         trainer.optimizer.load_state_dict(state["optimizer"])
     except (RuntimeError, ValueError, KeyError) as error:
-        raise Refused(f"{checkpoint.name} belongs to another architecture or dataset: {error}") from error
+        raise Refused(
+            f"{checkpoint.name} does not fit: it is of another architecture, other classes or an older release of this "
+            f"preset. Begin a new training instead. {error}"
+        ) from error
     trainer.at = Position(**state["position"])
     own = (trainer.task.rows, trainer.batch_size, trainer.params["seed"])
     if (state["rows"], state["batch_size"], state["seed"]) != own:

@@ -16,7 +16,7 @@ def part(share: float, *, whole_s: float, score_s: float) -> float:
 
     Args:
         share: of the training's time that scoring along the way may take.
-        whole_s, score_s: how long the training lasts, and how long scoring all images takes.
+        whole_s, score_s: how long the training lasts (infinity: nobody knows), and how long scoring all images takes.
     """
     return min(1.0, share * whole_s / (POINTS - 1) / max(score_s, 1e-9))
 

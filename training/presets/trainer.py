@@ -195,7 +195,9 @@ class Trainer:
         return at.batch == 0 and points.affordable(share, progress, used_s=used_s, spent_s=at.eval_s, cost_s=cost_s)
 
     def _part(self) -> float:
-        whole_s = self.used_s() + (self._left_s() or 0.0)
+        """What part of the images a point is scored on: all, and then more rarely, where nobody knows the end."""
+        left_s = self._left_s()
+        whole_s = math.inf if left_s is None else self.used_s() + left_s
         return points.part(self.params["eval_share"], whole_s=whole_s, score_s=self._score_s())
 
     def _finish(self) -> int:
