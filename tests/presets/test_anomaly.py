@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from sklearn import metrics
+from torch.overrides import TorchFunctionMode
 
 from inference.evaluator.__main__ import evaluate
 from tests.inference.running import a_run
@@ -57,6 +58,21 @@ def test_auroc_is_that_of_scikit_learn(seed):
     scores = (torch.rand(60, generator=draw) + 0.3 * bad).mul(10).round()  # with ties
 
     assert patches.auroc(scores, bad) == pytest.approx(metrics.roc_auc_score(bad, scores))
+
+
+def test_auroc_looks_at_no_table_of_all_pairs():
+    class Sizes(TorchFunctionMode):
+        largest = 0
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):  # as torch names it
+            found = func(*args, **(kwargs or {}))
+            self.largest = max(self.largest, found.numel() if isinstance(found, torch.Tensor) else 0)
+            return found
+
+    scores = torch.arange(2000.0)
+    with Sizes() as seen:
+        assert patches.auroc(scores, scores >= 1000) == 1.0
+    assert seen.largest <= 2000
 
 
 def test_best_threshold_parts_good_from_bad_and_lies_between_them():

@@ -87,8 +87,9 @@ def coreset(patches: Tensor, count: int, *, seed: int, between: Callable[[float]
 
 def auroc(scores: Tensor, bad: Tensor) -> float:
     """Share of pairs of a bad and a good image in which the bad one scores higher; ties count half."""
-    higher = scores[bad][:, None] - scores[~bad][None]
-    return float(((higher > 0).double() + 0.5 * (higher == 0).double()).mean())
+    good = scores[~bad].sort().values
+    below, level = (torch.searchsorted(good, scores[bad].contiguous(), right=right) for right in (False, True))
+    return float((below + level).double().mean()) / (2 * len(good))
 
 
 def best_threshold(scores: Tensor, bad: Tensor) -> tuple[float, float]:
