@@ -128,7 +128,10 @@ def main() -> None:
 
 
 def _version(which: str, folder: Path, public: Path | None) -> Path:
-    if which in ("bccd", "crops", "cells", "nuts", "instances-nuts", "fashion", "embed-fashion") and public is None:
+    if (
+        which in ("bccd", "crops", "cells", "nuts", "instances-nuts", "fashion", "fashion-hog", "embed-fashion")
+        and public is None
+    ):
         sys.exit(f"{which} is public data that is not here; give its folder with --data.")
     makers: dict[str, Callable[[], Path]] = {
         "bccd": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
@@ -139,6 +142,7 @@ def _version(which: str, folder: Path, public: Path | None) -> Path:
         "outlines": lambda: versions.outlines(folder),
         "keypoints": lambda: versions.figures(folder),
         "fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
+        "fashion-hog": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
         "embed-fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
         "demo": lambda: versions.digits_demo(folder),
         "anomaly": lambda: versions.defects(folder),
