@@ -216,8 +216,9 @@ def _started_as_requested(
     training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool
 ) -> tuple[list[str], dict[str, str]]:
     """`_argv` of a command line, or of a start file with a way to start that was chosen."""
+    switched = program.WITH_HINT_AND_DELAY if launcher else []
     if training.script:
-        argv = program.written(run, program.SCRIPT, training.script)
+        argv = [*switched, *program.written(run, program.SCRIPT, training.script)]
     else:
         first = ["aip_start.py"] if launcher else []
         words = _arguments(training, attempt, run)
@@ -225,7 +226,7 @@ def _started_as_requested(
     if not layout.is_needed(training):
         return argv, {}
     text = training.worker_script
-    worker = program.written(run, program.WORKER_SCRIPT, text) if text else []
+    worker = [*switched, *program.written(run, program.WORKER_SCRIPT, text)] if text else []
     return layout.write(training, attempt, run, argv, worker)
 
 

@@ -94,6 +94,23 @@ def test_preset_keeps_answers_along_the_way_and_after_a_restart_and_shows_its_la
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize("preset", ["keypoints", "embed"])
+def test_layers_of_every_network_take_an_image_that_somebody_gave(preset, tmp_path):
+    make = versions.figures if preset == "keypoints" else versions.shades
+    params = {"budget_minutes": 0, "steps": 1, "eval_share": 0, "batch_size": 4}
+    job = Job(tmp_path / "job", make(tmp_path / "version"), preset, params)
+    code, log = job.run()
+    assert code == 0, log
+    Image.new("RGB", (50, 30), (200, 0, 0)).save(tmp_path / "given.png")
+    job.env |= {"AIP_SHOW": "layers", "AIP_SHOW_IMAGE": str(tmp_path / "given.png")}
+
+    code, log = job.run()
+
+    assert code == 0, log
+    assert len(json.loads((job.outputs / "layers" / "layers.json").read_text())["images"]) == 1
+
+
+@pytest.mark.proof
 def test_layers_take_an_image_that_somebody_gave_and_refuse_without_a_checkpoint(tmp_path):
     version = version_for("classify", tmp_path / "version")
     job = Job(tmp_path / "job", version, "classify", {**STEPS, **TINY["classify"], "steps": 2, "eval_share": 0})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 
 import pytest
 from django.db import connection
@@ -94,6 +95,27 @@ def test_training_runs_a_command_line_with_variables_and_secrets(alice, machine)
     assert "very-secret" in launch.secrets
     assert "very-secret" not in json.dumps(training.job.spec) + training.secrets
     assert training.job.spec["secrets"] == ["WANDB_API_KEY"]
+
+
+def test_training_of_a_command_line_shows_its_hint_waits_at_the_end_and_keeps_the_exit_code(alice, machine):
+    training = own(alice, command="echo works; exit 3", extra="-hint:two words -CloseDelay:1 -keep:5 -ShowStep")
+
+    launch, run = prepared(training)
+    env = {**os.environ, **launch.env, "AIP_HINT_S": "0"}
+    began = time.monotonic()
+    ended = subprocess.run(launch.argv, cwd=run.code, env=env, check=False, capture_output=True, text=True)
+
+    assert (ended.returncode, ended.stdout) == (3, "two words\nworks\n")
+    assert time.monotonic() - began >= 1
+    assert json.loads(run.params.read_text()) == {"keep_ms": 5, "show_step": True}
+
+
+def test_cards_of_a_command_line_are_those_that_its_switch_names(alice, db):
+    factory.work.node("node1", gpus=2)
+
+    training = own(alice, command="python train.py", extra="-gpu:0,1", gpus_per_node=None)
+
+    assert (training.job.gpus_per_node, training.processes) == (2, 1)
 
 
 def test_training_starts_a_command_on_several_machines_by_the_launcher_of_commands(alice, db):

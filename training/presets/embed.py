@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lite0, neighbours, nets, phases
+from . import data, export, image_cache, lite0, neighbours, nets, phases, shown
 from .embed_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
@@ -20,7 +20,7 @@ STATISTICS_ROWS = 2000  # images that mean and spread are measured on
 FORWARD = 0.35  # of learning from an image is looking at it
 
 
-class Embedding:
+class Embedding(shown.Shown):
     """The task the trainer works on."""
 
     metric = "val/recall_1"

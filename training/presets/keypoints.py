@@ -30,6 +30,7 @@ class Keypoints(shown.Shown):
     """The task the trainer works on. Its rows are objects."""
 
     metric = "val/pck05"
+    fitting = "letterbox"
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.facts: dict[str, Any] = {}

@@ -84,7 +84,8 @@ def _images(task: Any) -> tuple[Tensor, list[str]]:
     """What is looked at: the image that somebody gave, else some of those that are scored on."""
     given = os.environ.get("AIP_SHOW_IMAGE")
     if given:
-        resize = task.view.resize if hasattr(task, "view") else task.params["resize"]
+        fitting = shown.of(task).fitting
+        resize = fitting or (task.view.resize if hasattr(task, "view") else task.params["resize"])
         channels = getattr(task, "channels", 3)
         pixels = image_cache.pixels(Path(given), task.width, task.height, channels, resize)
         able, batch = shown.of(task), torch.from_numpy(pixels.copy())[None].float()
