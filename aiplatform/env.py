@@ -286,6 +286,10 @@ JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tiers 3 and 4: mo
 BOX_ROOT = _read(
     "AIP_BOX_ROOT", "", str, "Local disk for packages that people install in jobs; empty: boxes below AIP_DATA_ROOT."
 )
+SCRATCH_ROOT = _read(
+    "AIP_SCRATCH_ROOT", "", str,
+    "Fast local disk (NVMe, SSD) for decoded images and temporary files of jobs; empty: AIP_DATA_ROOT.",
+)  # fmt: skip
 MAX_SAVED_BYTES = _read(
     "AIP_MAX_SAVED_BYTES", 100 * 1024**3, int, "Most bytes of own packages of a job that are saved as an image."
 )

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -25,6 +24,7 @@ from training.presets.catalog import PRESETS
 from training.programs import layout, program, script
 from training.services import data_use, looking, results, snippets
 from training.starting import CannotRun, meeting_place
+from workers import scratch
 from workers.images.services import launching, uses
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, JobKind, Launch, Way
@@ -72,8 +72,8 @@ class TrainingKind(JobKind):
         params = _params(training)
         run.params.parent.mkdir(parents=True, exist_ok=True)
         run.params.write_text(json.dumps(params, ensure_ascii=False, indent=1), encoding="utf-8")
-        cache = settings.DATA_ROOT / "cache" / str(job.owner_id) / str(training.version_id or NO_DATA)
-        cache.mkdir(parents=True, exist_ok=True)
+        cache = scratch.image_cache(job.owner_id, str(training.version_id or NO_DATA))
+        scratch.make(cache)
         secrets = variables.opened(job, run).get("secrets", {})
         env = training.variables | secrets | told | _meeting_variables(training, attempt)
         env |= {
@@ -102,6 +102,9 @@ class TrainingKind(JobKind):
         return replace(launch, argv=argv, env=machines | launch.env)
 
     def further(self, job: Job, launch: Launch) -> Launch:
+        for folder in map(Path, launch.read_write):
+            if folder.is_relative_to(scratch.root()):  # the cache may lie on each machine's own disk
+                scratch.make(folder)
         return launching.further(launch, job)
 
     def sealed(self, job: Job) -> Mapping[str, str]:

@@ -107,6 +107,7 @@ def _database() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
+    from workers.machines import card_catalogue
     from workers.machines.telemetry import sampler
 
     devices = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
@@ -116,7 +117,24 @@ def _devices() -> Iterator[Finding]:
         )
     for device in devices:
         kind = "simulated" if device.simulated else f"{device.memory_mib / 1024:.0f} GiB"
-        yield Finding("gpu", WARN if device.simulated else OK, f"{device.kind}{device.index}: {device.name}, {kind}")
+        about = card_catalogue.about(device.name, is_real=not device.simulated)
+        text = f"{device.kind}{device.index}: {device.name}, {kind}{f'; {about}' if about else ''}"
+        yield Finding("gpu", WARN if device.simulated else OK, text)
+    whole = [device.memory_mib for device in devices if not device.simulated and device.parent is None]
+    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    if advice := card_catalogue.advice(memory_mib, whole):
+        yield Finding("memory", WARN, advice, "Cards wait for their data where images do not stay in memory.")
+
+
+def _scratch() -> Iterator[Finding]:
+    """Whether decoded images and temporary files of jobs lie on a fast disk."""
+    from workers import scratch
+    from workers.machines import scratch_disk
+    from workers.machines.telemetry import rotation
+
+    folder = scratch.root()
+    spins = rotation.spins(folder)
+    yield Finding("scratch", WARN if spins else OK, scratch_disk.sentence(str(folder), spins=spins))
 
 
 def _evictions() -> Iterator[Finding]:
@@ -281,7 +299,7 @@ def _road(name: str, address: str, *, reached: bool) -> Finding:
 
 
 Check = Callable[[], Iterator[Finding]]
-_CAN: tuple[Check, ...] = (_devices, _evictions, _sandbox, _images, _containers)
+_CAN: tuple[Check, ...] = (_devices, _scratch, _evictions, _sandbox, _images, _containers)
 CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _groups, _roads, *_CAN, _port)
 NODE_CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, *_CAN)
 

@@ -293,6 +293,7 @@ class PresetOut(serializers.Serializer):
     accuracy = serializers.SerializerMethodField()
     size = serializers.CharField()
     reference_time = serializers.CharField()
+    created = serializers.DateField(help_text="The day it joined the catalog.")
     pause = serializers.BooleanField()
     suspend = serializers.BooleanField()
     finish = serializers.BooleanField()

@@ -13,6 +13,7 @@ from threading import Timer
 from typing import Any
 
 from training.environments import opening
+from workers import scratch
 from workers.exec import channels
 from workers.exec.channels import ChannelRefused, Way
 from workers.models import Attempt, Job
@@ -76,7 +77,7 @@ def variables(home: Path, token: str) -> dict[str, str]:
 def socket_path(attempt: Attempt) -> str:
     """Where it listens, as the job sees it: in its TMPDIR."""
     tier = attempt.sandbox_tier or 0
-    tmp = Path("/tmp") if tier >= sandbox.BUBBLEWRAP else RunDir.of(attempt.job_id, attempt.number).path / "tmp"  # noqa: S108 - the job's own
+    tmp = Path("/tmp") if tier >= sandbox.BUBBLEWRAP else scratch.job_tmp(RunDir.of(attempt.job_id, attempt.number), 0)  # noqa: S108 - the job's own
     return str(tmp / SOCKET)
 
 

@@ -25,6 +25,7 @@ CARD = Preset(
         Expected("Drawn cloth", "AUROC", 1.0, "scratches, blobs and missing parts; learned from 60 good images"),
     ),
     size="0.8 million weights, and 152 numbers for each patch remembered",
+    created="2026-11-23",
     reference_time="9 CPU seconds for 60 good images of 160×160 and 60 to score on",
     suspend=False,
     finish=False,

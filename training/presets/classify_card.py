@@ -59,5 +59,6 @@ CARD = Preset(
     ),
     expected=(),
     size="Millions of weights: LeNet-5 0.06, ResNet-9 0.9, ViT 2.7, Lite0 3.4, GoogLeNet 6, ResNet-18 11, ResNet-50 24",
+    created="2026-11-22",
     reference_time="10 minutes for 60,000 images of 28×28 on 2 CPU cores",
 )  # fmt: skip

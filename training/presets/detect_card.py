@@ -43,5 +43,6 @@ CARD = Preset(
         Expected("BCCD", "AP50", 0.888, "test split, learned from the other 292 images in 10 minutes on 2 CPU cores"),
     ),
     size="0.9 million weights, 3.5 MB; with large objects 3.2 million, 13 MB",
+    created="2026-11-22",
     reference_time="10 minutes for 292 images on 2 CPU cores",
 )  # fmt: skip

@@ -49,5 +49,6 @@ CARD = Preset(
     ),
     expected=(),
     size="Millions of weights: ResNet-9 0.9, Lite0 3.5, ResNet-18 11, ResNet-50 24; and 512 bytes for each known image",
+    created="2026-11-22",
     reference_time="10 minutes for 60,000 images of 28×28 on 2 CPU cores",
 )  # fmt: skip

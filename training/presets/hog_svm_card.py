@@ -25,6 +25,7 @@ CARD = Preset(
     ),
     expected=(),
     size="Some 1,300 weights for each class at 28×28",
+    created="2026-11-23",
     reference_time="Seconds for some hundred images, minutes for tens of thousands",
     suspend=False,
     finish=False,

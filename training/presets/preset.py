@@ -95,6 +95,7 @@ class Preset:
     restore: bool = True
     looks: bool = True  # its program heeds AIP_SHOW, see preview.py and layers.py
     device_kinds: tuple[str, ...] = ("gpu", "cpu")  # what it can compute on
+    created: str = ""  # the day it joined the catalog, YYYY-MM-DD
 
     @property
     def module(self) -> str:

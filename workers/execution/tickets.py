@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from aiplatform import env
 from aiplatform.lib import secret_names
-from workers import kinds, run_time
+from workers import kinds, run_time, scratch
 from workers.clusters import bounds
 from workers.execution import gang_environment, job_users, opening_lines, resuming, root_users, sandbox_access
 from workers.kinds import Capabilities, Launch
@@ -64,9 +64,10 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     job = attempt.job
     run = RunDir.of(job.pk, attempt.number)
     level, bwrap = tier()
-    tmp = rank_dir(run, rank) / "tmp"
-    for folder in (run.code, run.inputs, run.outputs, run.checkpoints, tmp):
+    tmp = scratch.job_tmp(run, rank)
+    for folder in (run.code, run.inputs, run.outputs, run.checkpoints):
         folder.mkdir(parents=True, exist_ok=True)
+    scratch.make(tmp)
     if job.root_inside:
         tmp.chmod(0o1777)  # packages have users of their own
     run.metrics.touch(exist_ok=True)

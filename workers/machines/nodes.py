@@ -15,7 +15,7 @@ from aiplatform.lib.wording import Message
 from workers import kinds
 from workers.clusters import cpu_slots
 from workers.clusters.cpu_slots import CpuSlots
-from workers.machines import eviction_policy, guards
+from workers.machines import card_catalogue, eviction_policy, guards, scratch_disk
 from workers.models import Allocation, Device, Node
 
 if TYPE_CHECKING:
@@ -56,6 +56,12 @@ class DeviceView:
     sample: dict[str, Any]
 
     @property
+    def rates(self) -> str:
+        """What the card catalogue says of it; "" of processors and simulated cards."""
+        is_real = self.device.kind != Device.Kind.CPU and not self.device.simulated
+        return card_catalogue.about(self.device.model, is_real=is_real)
+
+    @property
     def used_percent(self) -> int:
         return round(100 * self.device.used / self.device.capacity) if self.device.capacity else 0
 
@@ -90,6 +96,16 @@ class NodeView:
     def slots(self) -> CpuSlots:
         """What its processor offers to jobs without cards."""
         return cpu_slots.of([self.cpu.device] if self.cpu else [])
+
+    @property
+    def advice(self) -> str:
+        """What its memory should be for its cards; "" where it is enough."""
+        return card_catalogue.advice_of(self.node)
+
+    @property
+    def scratch(self) -> str:
+        """Where its jobs keep decoded images and temporary files, and what disk that is; "" before it said so."""
+        return scratch_disk.said(self.node)
 
     @property
     def unguarded(self) -> list[StrOrPromise]:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from aiplatform.lib.errors import NameTaken
-from workers import clock
+from workers import clock, scratch
 from workers.clock import now
 from workers.exec import socket_paths
 from workers.execution import launching, publishing
@@ -115,6 +115,7 @@ class Agent:
             if moment - self._tidied >= TIDY_S:
                 self._tidied = moment
                 self._aside("exec sockets", socket_paths.sweep)
+                self._aside("scratch", scratch.sweep)
             if env.SANDBOX_TIER >= sandbox.CONTAINER:
                 self._aside("containers", containers.sweep)
             for job_id in publishing.unpublished():

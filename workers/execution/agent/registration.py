@@ -14,10 +14,12 @@ from django.db.models import F
 from aiplatform import __version__, env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
+from workers import scratch
 from workers.clock import now
 from workers.execution import protection, root_users, tickets
 from workers.execution.agent import eviction_probe
 from workers.machines import lifecycle
+from workers.machines.telemetry import rotation
 from workers.machines.telemetry.probe import Card
 from workers.models import Device, Node
 from workers.models.nodes import SHARES_PER_DEVICE
@@ -57,7 +59,8 @@ def _register(name: str, cards: list[Card], tier: int, evict_can: dict[str, obje
         facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()}
         | {"machine": platform.machine(), "driver": str(evict_can.get("driver") or "")}
         | contained
-        | {"guards": protection.guards()},
+        | {"guards": protection.guards()}
+        | {"scratch": {"path": str(scratch.root()), "spins": rotation.spins(scratch.root())}},
         state=Node.State.DRAINING if node.drain else Node.State.LIVE,
         **({"address": env.NODE_ADDRESS} if env.NODE_ADDRESS else {}),
     )

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
 from workers import pins
-from workers.machines import eviction_policy
+from workers.machines import card_catalogue, eviction_policy, scratch_disk
 from workers.models import Device, JoinToken, Node, NodeEvent
+
+
+class KnownCardOut(serializers.Serializer[card_catalogue.KnownCard]):
+    """Published peak rates of a card in TFLOPS without sparsity, and its memory; null where no source says.
+
+    `bandwidth` is GB/s between the card and its memory; `sources` are where the figures were read.
+    """
+
+    fp64 = serializers.FloatField(allow_null=True)
+    fp32 = serializers.FloatField(allow_null=True)
+    mixed = serializers.FloatField(allow_null=True)
+    memory_gb = serializers.IntegerField()
+    bandwidth = serializers.IntegerField()
+    sources = serializers.ListField(child=serializers.CharField())
 
 
 class DeviceOut(OutMixin, serializers.ModelSerializer[Device]):
@@ -27,13 +42,20 @@ class DeviceOut(OutMixin, serializers.ModelSerializer[Device]):
         help_text="Why it is not OK, in the caller's language: `health_message` in words.",
     )
     health_message = MessageOut(read_only=True)
+    known = serializers.SerializerMethodField()
 
     class Meta:
         model = Device
         fields = (
             "id", "node", "kind", "index", "uuid", "model", "memory_mib", "capacity", "used", "group", "health",
             "health_note", "health_message", "parent", "simulated", "sample",
+            "known",
         )  # fmt: skip
+
+    @extend_schema_field(KnownCardOut(allow_null=True))
+    def get_known(self, device: Device) -> dict[str, object] | None:
+        found = None if device.simulated else card_catalogue.find(device.model)
+        return dict(KnownCardOut(found).data) if found else None
 
 
 class DeviceRulesOut(serializers.Serializer):
@@ -66,12 +88,24 @@ class NodeOut(OutMixin, serializers.ModelSerializer[Node]):
         help_text="How many jobs keep packages there, and start nowhere else: live, waiting, over."
     )
 
+    advice = serializers.SerializerMethodField(help_text="What its memory should be for its cards; empty: enough.")
+    scratch = serializers.SerializerMethodField(
+        help_text="Where jobs keep decoded images and temporary files, and what disk that is."
+    )
+
     class Meta:
         model = Node
         fields = (
             "id", "name", "state", "drain", "address", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier",
             "joined_at", "evicts", "evicts_not", "keeps", "devices",
+            "advice", "scratch",
         )  # fmt: skip
+
+    def get_advice(self, node: Node) -> str:
+        return card_catalogue.advice_of(node)
+
+    def get_scratch(self, node: Node) -> str:
+        return scratch_disk.said(node)
 
     def get_keeps(self, node: Node) -> dict[str, int]:
         return vars(self._kept.get(node.name, pins.Kept()))

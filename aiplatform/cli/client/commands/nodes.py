@@ -11,6 +11,11 @@ from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, confirm, d
 from aiplatform.cli.client.output import Column
 
 
+def _rates(known: dict[str, Any]) -> str:
+    """Peak rates of a card of the catalogue; empty for any other."""
+    return ", ".join(f"{name} {known[name]:g}" for name in ("fp64", "fp32", "mixed") if known.get(name) is not None)
+
+
 def _cards(row: Any) -> str:
     cards = [device for device in row.get("devices", ()) if device["kind"] != "cpu"]
     free = sum(device["used"] == 0 and device["health"] == "ok" for device in cards)
@@ -30,6 +35,8 @@ FIELDS: list[Column] = [
     *((heading.capitalize(), source) for heading, source in COLUMNS),
     ("Drained", "drain"),
     ("Keeps packages of", lambda row: _counted(row.get("keeps") or {})),
+    ("Images and temporary files", "scratch"),
+    ("Advice", "advice"),
 ]
 EVENTS: list[Column] = [
     ("when", lambda row: output.ago(row.get("at"))),
@@ -43,6 +50,8 @@ DEVICES: list[Column] = [
     ("model", "model"),
     ("used", lambda row: f"{row['used']}/{row['capacity']}"),
     ("memory", lambda row: f"{row['memory_mib'] / 1024:.0f} GiB" if row["memory_mib"] else ""),
+    ("TFLOPS", lambda row: _rates(row.get("known") or {})),
+    ("GB/s", lambda row: str((row.get("known") or {}).get("bandwidth", ""))),
     ("health", "health"),
     ("why", "health_note"),
     ("simulated", lambda row: "yes" if row["simulated"] else ""),

@@ -222,5 +222,6 @@ def presets(args: argparse.Namespace) -> None:
         ("accuracy", "accuracy"),
         ("size", "size"),
         ("time", "reference_time"),
+        ("created", "created"),
     ]
     show_list(args, args.client.get("training/presets/"), columns)

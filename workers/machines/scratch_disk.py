@@ -1,0 +1,27 @@
+"""What disk a machine keeps decoded images and temporary files of jobs on, in words."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from workers.models import Node
+
+
+def said(node: Node) -> str:
+    """A sentence with the folder, as the machine's agent last saw it; "" before that."""
+    seen = node.facts.get("scratch") or {}
+    return sentence(seen["path"], spins=seen.get("spins")) if seen else ""
+
+
+def sentence(path: str, *, spins: bool | None) -> str:
+    """What lies there and whether the disk is fast enough; None: nobody knows.
+
+    `spins` is what `telemetry.rotation` found.
+    """
+    if spins is None:
+        return _("%(path)s: what disk it lies on is unknown.") % {"path": path}
+    if spins:
+        return _(
+            "%(path)s: a spinning disk, which cannot feed several cards. Set AIP_SCRATCH_ROOT to an NVMe or SSD."
+        ) % {"path": path}
+    return _("%(path)s: a disk without moving parts.") % {"path": path}
