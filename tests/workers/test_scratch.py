@@ -9,7 +9,7 @@ import pytest
 
 from aiplatform import env
 from aiplatform.cli import doctor
-from tests import factories
+from tests.factories import work
 from workers import scratch
 from workers.clock import now
 from workers.execution.agent import registration
@@ -58,7 +58,7 @@ def test_cache_and_temporary_files_lie_on_the_scratch_disk(tmp_path, monkeypatch
 @pytest.mark.django_db
 def test_sweep_removes_what_attempts_left_and_keeps_what_runs(tmp_path, monkeypatch, alice, cluster):
     monkeypatch.setattr(env, "SCRATCH_ROOT", str(tmp_path))
-    job = factories.work.job(alice, cluster)
+    job = work.job(alice, cluster)
     ended = now() - scratch.KEPT - timedelta(minutes=1)
     Attempt.objects.create(job=job, number=1, ended_at=ended)
     Attempt.objects.create(job=job, number=2)

@@ -80,9 +80,9 @@ def find(model: str) -> KnownCard | None:
 def rates(card: KnownCard) -> str:
     """Its figures in a line, in the reader's language; only those that a source gives."""
     peaks = [("FP64", card.fp64), ("FP32", card.fp32), (_("mixed"), card.mixed)]
-    said = [f"{name} {value:g}" for name, value in peaks if value is not None]
+    figures = [f"{name} {value:g}" for name, value in peaks if value is not None]
     memory = _("%(memory)s GB at %(bandwidth)s GB/s") % {"memory": card.memory_gb, "bandwidth": card.bandwidth}
-    return " · ".join([*([_("%(rates)s TFLOPS") % {"rates": ", ".join(said)}] if said else []), memory])
+    return " · ".join([*([_("%(rates)s TFLOPS") % {"rates": ", ".join(figures)}] if figures else []), memory])
 
 
 def about(model: str, *, is_real: bool) -> str:

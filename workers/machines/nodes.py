@@ -105,7 +105,7 @@ class NodeView:
     @property
     def scratch(self) -> str:
         """Where its jobs keep decoded images and temporary files, and what disk that is; "" before it said so."""
-        return scratch_disk.said(self.node)
+        return scratch_disk.of(self.node)
 
     @property
     def unguarded(self) -> list[StrOrPromise]:

@@ -7,10 +7,10 @@ from django.utils.translation import gettext as _
 from workers.models import Node
 
 
-def said(node: Node) -> str:
-    """A sentence with the folder, as the machine's agent last saw it; "" before that."""
-    seen = node.facts.get("scratch") or {}
-    return sentence(seen["path"], spins=seen.get("spins")) if seen else ""
+def of(node: Node) -> str:
+    """A sentence with the folder, as its agent last reported it; "" before that."""
+    fact = node.facts.get("scratch") or {}
+    return sentence(fact["path"], spins=fact.get("spins")) if fact else ""
 
 
 def sentence(path: str, *, spins: bool | None) -> str:

@@ -48,8 +48,7 @@ class DeviceOut(OutMixin, serializers.ModelSerializer[Device]):
         model = Device
         fields = (
             "id", "node", "kind", "index", "uuid", "model", "memory_mib", "capacity", "used", "group", "health",
-            "health_note", "health_message", "parent", "simulated", "sample",
-            "known",
+            "health_note", "health_message", "parent", "simulated", "sample", "known",
         )  # fmt: skip
 
     @extend_schema_field(KnownCardOut(allow_null=True))
@@ -97,15 +96,15 @@ class NodeOut(OutMixin, serializers.ModelSerializer[Node]):
         model = Node
         fields = (
             "id", "name", "state", "drain", "address", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier",
-            "joined_at", "evicts", "evicts_not", "keeps", "devices",
-            "advice", "scratch",
+            "joined_at", "evicts", "evicts_not", "keeps", "devices", "advice",
+            "scratch",
         )  # fmt: skip
 
     def get_advice(self, node: Node) -> str:
         return card_catalogue.advice_of(node)
 
     def get_scratch(self, node: Node) -> str:
-        return scratch_disk.said(node)
+        return scratch_disk.of(node)
 
     def get_keeps(self, node: Node) -> dict[str, int]:
         return vars(self._kept.get(node.name, pins.Kept()))
