@@ -74,8 +74,20 @@ MODULES = {
     "keypoints": "keypoints",
     "instances-nuts": "instances",
 }
-
-
+MAKERS: dict[str, Callable[[Path], Path]] = {
+    "outlines": versions.outlines,
+    "keypoints": versions.figures,
+    "demo": versions.digits_demo,
+    "anomaly": versions.defects,
+    "symbols": versions.symbols,
+}
+#: recipe → (maker, its place in the folder of public data)
+PUBLIC: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
+    **dict.fromkeys(("bccd", "cells"), (versions.bccd, "bccd/BCCD")),
+    "crops": (versions.crops, "bccd/BCCD"),
+    **dict.fromkeys(("nuts", "instances-nuts"), (versions.nuts, "nuts/coco")),
+    **dict.fromkeys(("fashion", "embed-fashion", "fashion-hog"), (versions.fashion, "fashion-mnist.zip")),
+}
 UNTIMED = ("hog_svm", "anomaly")  # presets without a budget: they end by themselves
 
 
@@ -128,27 +140,12 @@ def main() -> None:
 
 
 def _version(which: str, folder: Path, public: Path | None) -> Path:
-    if (
-        which in ("bccd", "crops", "cells", "nuts", "instances-nuts", "fashion", "fashion-hog", "embed-fashion")
-        and public is None
-    ):
+    if which in MAKERS:
+        return MAKERS[which](folder)
+    if public is None:
         sys.exit(f"{which} is public data that is not here; give its folder with --data.")
-    makers: dict[str, Callable[[], Path]] = {
-        "bccd": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
-        "crops": lambda: versions.crops(Path(str(public)) / "bccd" / "BCCD", folder),
-        "cells": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
-        "nuts": lambda: versions.nuts(Path(str(public)) / "nuts" / "coco", folder),
-        "instances-nuts": lambda: versions.nuts(Path(str(public)) / "nuts" / "coco", folder),
-        "outlines": lambda: versions.outlines(folder),
-        "keypoints": lambda: versions.figures(folder),
-        "fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
-        "fashion-hog": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
-        "embed-fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
-        "demo": lambda: versions.digits_demo(folder),
-        "anomaly": lambda: versions.defects(folder),
-        "symbols": lambda: versions.symbols(folder),
-    }
-    return makers[which]()
+    make, place = PUBLIC[which]
+    return make(public / place, folder)
 
 
 @contextlib.contextmanager
