@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.evaluator.run import Run
 from inference.evaluator.truth import Sample, Truth
-from inference.server import decode
+from inference.server import decode, tiles
 from inference.server.engine import Engine
 from inference.server.spec import DecodeSpec, InputSpec, ModelSpec
+from inference.task_kinds import TASKS
 from inference.task_kinds.served import Line, Scoring
 
 REPORT_EVERY_S = 0.5
-Decoded = list[tuple[decode.Floats, decode.Placement]]  # one for each look at an image
+AHEAD = 3  # batches of looks that are decoded before they are needed
+Looks = Iterator[tuple[decode.Floats, decode.Placement]]  # at one image
 
 
 class Suspended(Exception):
@@ -88,46 +92,74 @@ class Predictor:
         return command == "finish"
 
     def _batches(self, samples: list[Sample]) -> Iterator[list[Line]]:
-        """Yield lines of one run of the model after the other; a few threads decode images ahead."""
-        waiting: deque[tuple[Sample, Future[Decoded | None]]] = deque()
-        rest = iter(samples)
+        """Yield lines of one run of the model after the other; a few threads decode images ahead, looks counted."""
+        waiting: deque[tuple[Sample, int, Future[Looks | None]]] = deque()
+        rest, ahead = iter(samples), 0
         with ThreadPoolExecutor(2, thread_name_prefix="decode") as pool:
             while True:
-                for sample in rest:
-                    waiting.append((sample, pool.submit(self._decode, sample)))
-                    if len(waiting) >= 3 * self.batch:
-                        break
+                while ahead < AHEAD * self.batch and (sample := next(rest, None)) is not None:
+                    count = self._count(sample)
+                    waiting.append((sample, count, pool.submit(self._decode, sample, count)))
+                    ahead += count
                 if not waiting:
                     return
-                ready = [waiting.popleft() for _ in range(min(self.batch, len(waiting)))]
-                good = [(sample, decoded) for sample, future in ready if (decoded := future.result()) is not None]
+                good: list[tuple[Sample, Looks]] = []
+                taken = 0
+                while waiting and (not taken or taken + waiting[0][1] <= self.batch):
+                    sample, count, future = waiting.popleft()
+                    taken += count
+                    if (looks := future.result()) is not None:
+                        good.append((sample, looks))
+                ahead -= taken
                 if good:
                     yield self._predict(good)
 
-    def _decode(self, sample: Sample) -> Decoded | None:
+    def _count(self, sample: Sample) -> int:
+        """How many looks at an image the model takes."""
+        seen = self.input
+        if seen.overlap is not None:
+            return len(tiles.grid(sample.width, sample.height, (seen.width, seen.height), seen.overlap))
+        return max(1, len(sample.looks)) if seen.scope == "object" else 1
+
+    def _decode(self, sample: Sample, count: int) -> Looks | None:
+        """The looks at an image; where they are more than a batch, they are made as they are asked for."""
         try:
             image = decode.open_image(str(self.truth.image(sample)), max_pixels=10**9)
         except decode.BadImage:
             self.unreadable.append(sample.path)
             return None
-        boxes = sample.looks if self.input.scope == "object" else []
-        if not boxes:
-            return [decode.preprocess(image, self.input)]
-        return [decode.preprocess(image, self.input, box) for box in boxes]
+        looks = decode.looks(image, self.input, sample.looks if self.input.scope == "object" else ())
+        return looks if count > self.batch else iter(list(looks))
 
-    def _predict(self, ready: list[tuple[Sample, Decoded]]) -> list[Line]:
-        started = time.perf_counter()
-        pixels = np.stack([pixels for _, looks in ready for pixels, _ in looks])
-        parts = [
-            self.engine.run({self.input.name: pixels[start : start + self.batch]})
-            for start in range(0, len(pixels), self.batch)
-        ]
-        outputs = parts[0]
-        if len(parts) > 1:
-            outputs = {name: np.concatenate([part[name] for part in parts]) for name in outputs}
-        self.inference_s += time.perf_counter() - started
-        placed = [(sample, placement) for sample, looks in ready for _, placement in looks]
-        return self.scoring.lines(self.spec, outputs, placed, self.mapping, self.limits)
+    def _predict(self, ready: list[tuple[Sample, Looks]]) -> list[Line]:
+        looks = ((sample, *look) for sample, own in ready for look in own)
+        parts: list[dict[str, NDArray[np.generic]]] = []
+        placed: list[tuple[Sample, decode.Placement]] = []
+        while some := list(islice(looks, self.batch)):
+            pixels = np.stack([pixels for _, pixels, _ in some])
+            started = time.perf_counter()
+            parts.append(self.engine.run({self.input.name: pixels}))
+            self.inference_s += time.perf_counter() - started
+            placed += [(sample, placement) for sample, _, placement in some]
+        outputs = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        if self.input.overlap is None:
+            return self.scoring.lines(self.spec, outputs, placed, self.mapping, self.limits)
+        return [line for sample, _ in ready for line in self._joined(sample, placed, outputs)]
+
+    def _joined(
+        self,
+        sample: Sample,
+        placed: list[tuple[Sample, decode.Placement]],
+        outputs: Mapping[str, NDArray[np.generic]],
+    ) -> list[Line]:
+        """The line of an image that was looked at in tiles."""
+        join = TASKS[self.spec.task].answer.joined
+        if join is None:
+            raise RuntimeError(f"a {self.spec.task} model with tiles was let in")
+        own = [row for row, (one, _) in enumerate(placed) if one is sample]
+        rows = {name: values[own] for name, values in outputs.items()}
+        spec, whole, placement = join(self.spec, rows, [placed[row][1] for row in own])
+        return self.scoring.lines(spec, whole, [(sample, placement)], self.mapping, self.limits)
 
 
 def _lines(file: Path) -> Iterator[Line]:

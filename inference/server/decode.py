@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from inference.server import tiles
 from inference.server.spec import InputSpec
 
 Floats = NDArray[np.float32]
@@ -98,6 +100,24 @@ def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Imag
         raise BadImage("These bytes are not a readable JPEG, PNG, BMP, WebP, GIF or TIFF picture.") from exc
 
 
+def looks(image: Image.Image, spec: InputSpec, boxes: Sequence[Box] = ()) -> Iterator[tuple[Floats, Placement]]:
+    """What the model looks at, one after the other: the tiles of an upright image, its `boxes`, or all of it.
+
+    Raises:
+        BadBox: a box lies beside the image.
+    """
+    if spec.overlap is None:
+        yield from (preprocess(image, spec, box) for box in boxes or (None,))
+        return
+    mode = "RGB" if spec.channels == 3 else "L"
+    own = image if image.mode == mode else image.convert(mode)
+    grey = (LETTERBOX_GREY,) * 3 if spec.channels == 3 else LETTERBOX_GREY
+    for left, top in tiles.grid(*image.size, (spec.width, spec.height), spec.overlap):
+        ground = Image.new(mode, (spec.width, spec.height), grey)
+        ground.paste(own.crop((left, top, min(left + spec.width, own.width), min(top + spec.height, own.height))))
+        yield _normal(ground, spec), Placement(*image.size, 1.0, 1.0, -left, -top)
+
+
 def preprocess(image: Image.Image, spec: InputSpec, box: Box | None = None) -> tuple[Floats, Placement]:
     """Turn an upright image into one sample [channels, height, width] and return its placement.
 
@@ -116,12 +136,17 @@ def preprocess(image: Image.Image, spec: InputSpec, box: Box | None = None) -> t
         placement = Placement(*image.size, spec.width / image.width, spec.height / image.height)
     else:
         placed, placement = _letterbox(rgb, spec)
+    return _normal(placed, spec), placement
+
+
+def _normal(placed: Image.Image, spec: InputSpec) -> Floats:
+    """The sample [channels, height, width] of an image of the input's size."""
     pixels = np.asarray(placed)
     pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1)) if spec.channels == 3 else pixels[None]
     mean = np.asarray(spec.mean, np.float32)[:, None, None]
     sample = np.subtract(pixels, mean, dtype=np.float32)
     sample /= np.asarray(spec.std, np.float32)[:, None, None]
-    return sample, placement
+    return sample
 
 
 def _scaled(image: Image.Image, width: int, height: int) -> Image.Image:

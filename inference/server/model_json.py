@@ -12,6 +12,7 @@ from inference.task_kinds import TASKS
 
 MAX_SIDE = 8192
 MAX_CLASSES = 100_000
+MOST_OVERLAP = 0.9
 
 
 class BadModel(Exception):
@@ -53,7 +54,7 @@ def parse(data: object) -> ModelSpec:
         architecture=str(top.get("architecture", "")),
         preset=str(top.get("preset", "")),
         classes=_classes(top.get("classes")),
-        input=_input(_object(top.get("input"), "input")),
+        input=_input(_object(top.get("input"), "input"), task),
         outputs={role: _text(output.get(role), f"output.{role}") for role in TASKS[task].answer.outputs},
         decode=_decode(_object(top.get("decode", {}), "decode")),
         raw=top,
@@ -74,7 +75,7 @@ def _classes(value: object) -> tuple[ModelClass, ...]:
     return tuple(classes)
 
 
-def _input(entry: Mapping[str, Any]) -> InputSpec:
+def _input(entry: Mapping[str, Any], task: str) -> InputSpec:
     width, height = (entry.get(side) for side in ("width", "height"))
     for name, side in (("width", width), ("height", height)):
         if not isinstance(side, int) or not 1 <= side <= MAX_SIDE:
@@ -93,6 +94,12 @@ def _input(entry: Mapping[str, Any]) -> InputSpec:
     margin = entry.get("margin", 0.0)
     if not isinstance(margin, int | float) or not 0 <= margin <= 1:
         raise BadModel(f"input.margin must be between 0 and 1, not {margin!r}.")
+    tile = entry.get("tile")
+    overlap = None if tile is None else _object(tile, "input.tile").get("overlap")
+    if tile is not None and (not isinstance(overlap, int | float) or not 0 <= overlap <= MOST_OVERLAP):
+        raise BadModel(f"input.tile.overlap must be between 0 and {MOST_OVERLAP}, not {overlap!r}.")
+    if tile is not None and (TASKS[task].answer.joined is None or scope == "object"):
+        raise BadModel(f"A {task} model cannot look at tiles; leave out input.tile.")
     std = _floats(entry.get("std"), channels, "input.std")
     if any(s <= 0 for s in std):
         raise BadModel("input.std must be greater than zero.")
@@ -106,6 +113,7 @@ def _input(entry: Mapping[str, Any]) -> InputSpec:
         resize=cast(Literal["stretch", "letterbox"], resize),
         scope=cast(Literal["picture", "object"], scope),
         margin=float(margin),
+        overlap=None if overlap is None else float(overlap),
     )
 
 

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,16 @@ class Call:
     is_gone: Callable[[], Awaitable[bool]] | None = None
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What the model answered to pictures, and how to read it."""
+
+    spec: ModelSpec
+    placements: list[decode.Placement]
+    answer: Answer
+    decode_s: float
+
+
 class Service:
     """One loaded model with its queue."""
 
@@ -51,6 +63,7 @@ class Service:
             on_batch=self.metrics.ran,
         )
         self.ready = False
+        self.tiled = spec.input is not None and spec.input.overlap is not None
         self._inputs = {info.name: info for info in engine.inputs}
         self._outputs = {info.name: info for info in engine.outputs}
         self._pool = ThreadPoolExecutor(settings.decode_threads, thread_name_prefix="decode")
@@ -93,14 +106,18 @@ class Service:
             NotAnImage: the bytes cannot be read.
         """
         started = time.perf_counter()
-        samples, placements = await self._decode([data], requested)
-        decoded = time.perf_counter()
-        answer = await self._ask(samples, (), call, arrived)
+        if self.tiled:
+            seen = await self._see_tiles(data, requested, call, arrived)
+        else:
+            samples, placements = await self._decode([data], requested)
+            decoded = time.perf_counter()
+            seen = _Seen(self.spec, placements, await self._ask(samples, (), call, arrived), decoded - started)
+        answer, placements = seen.answer, seen.placements
         answered = time.perf_counter()
-        predictions = await self._read(answer.outputs, placements, requested)
+        predictions = await self._read(seen.spec, answer.outputs, placements, requested)
         ended = time.perf_counter()
         timing = {
-            "decode": decoded - started,
+            "decode": seen.decode_s,
             "queue": answer.queue_s,
             "inference": answer.run_s,
             "postprocess": ended - answered,
@@ -122,6 +139,8 @@ class Service:
         tensors = tuple(name for name in wanted if name != PREDICTIONS)
         placements: list[decode.Placement] = []
         requested = Requested.from_values(sent.parameters) if sent.pictures else Requested()
+        if sent.pictures and self.tiled:
+            return await self._infer_tiled(sent, wanted, requested, call, arrived)
         if sent.pictures:
             feeds, placements = await self._decode(self._pictures(sent), requested)
         else:
@@ -129,8 +148,33 @@ class Service:
         answer = await self._ask(feeds, () if PREDICTIONS in wanted else tensors, call, arrived)
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in tensors}
         if PREDICTIONS in wanted:
-            predictions = await self._read(answer.outputs, placements, requested)
-            outputs[PREDICTIONS] = [json.dumps(one, separators=(",", ":")).encode() for one in predictions]
+            predictions = await self._read(self.spec, answer.outputs, placements, requested)
+            outputs[PREDICTIONS] = _texts(predictions)
+        return self._sent(sent, outputs, wanted)
+
+    async def _infer_tiled(
+        self,
+        sent: oip.InferRequest,
+        wanted: dict[str, bool],
+        requested: Requested,
+        call: Call,
+        arrived: Callable[[], None],
+    ) -> tuple[bytes, int | None]:
+        """Answer with the predictions of each picture; the tensors behind them are those of its tiles."""
+        if list(wanted) != [PREDICTIONS]:
+            raise BadRequest(f"This model looks at tiles of a picture: ask for {PREDICTIONS!r} alone, or send tensors.")
+        predictions = []
+        for data in self._pictures(sent):
+            seen = await self._see_tiles(data, requested, call, arrived)
+            predictions += await self._read(seen.spec, seen.answer.outputs, seen.placements, requested)
+        return self._sent(sent, {PREDICTIONS: _texts(predictions)}, wanted)
+
+    def _sent(
+        self,
+        sent: oip.InferRequest,
+        outputs: Mapping[str, NDArray[np.generic] | Sequence[bytes]],
+        wanted: dict[str, bool],
+    ) -> tuple[bytes, int | None]:
         head = {"model_name": self.settings.model_name, "model_version": self.settings.model_version}
         if sent.id:
             head["id"] = sent.id
@@ -199,6 +243,38 @@ class Service:
         samples = done[0][0][None] if len(done) == 1 else np.stack([sample for sample, _ in done])
         return {spec.name: samples}, [placement for _, placement in done]
 
+    async def _see_tiles(self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]) -> _Seen:
+        """Look at the tiles of one picture, a batch at a time: it takes no more memory, and others get their turn."""
+        seen, join = self.spec.input, TASKS[self.spec.task].answer.joined
+        if seen is None or join is None:
+            raise BadRequest("This model came without model.json; it takes tensors, not pictures.")
+        if requested.region:
+            raise BadRequest("This model looks at whole pictures. Leave out region.")
+        loop, started = asyncio.get_running_loop(), time.perf_counter()
+        try:
+            image = await loop.run_in_executor(
+                self._pool, partial(decode.open_image, data, max_pixels=self.settings.max_pixels)
+            )
+        except decode.BadImage as exc:
+            raise NotAnImage(str(exc)) from None
+        left = decode.looks(image, seen)
+        answers: list[Answer] = []
+        placements: list[decode.Placement] = []
+        decode_s = time.perf_counter() - started
+        while True:
+            started = time.perf_counter()
+            some = await loop.run_in_executor(self._pool, lambda: list(islice(left, self.batcher.max_batch)))
+            if not some:
+                break
+            feeds = {seen.name: np.stack([sample for sample, _ in some])}
+            placements += [placement for _, placement in some]
+            decode_s += time.perf_counter() - started
+            answers.append(await self._ask(feeds, (), call, arrived))
+        outputs = {name: np.concatenate([one.outputs[name] for one in answers]) for name in answers[0].outputs}
+        spec, whole, placement = await loop.run_in_executor(self._pool, join, self.spec, outputs, placements)
+        waited, ran = sum(one.queue_s for one in answers), sum(one.run_s for one in answers)
+        return _Seen(spec, [placement], Answer(whole, waited, ran, max(one.batch for one in answers)), decode_s)
+
     async def _ask(self, feeds: Arrays, wanted: tuple[str, ...], call: Call, arrived: Callable[[], None]) -> Answer:
         arrived()
         count = next(iter(feeds.values())).shape[0] if self.engine.batches else 1
@@ -206,10 +282,14 @@ class Service:
         return await self.batcher.submit(Entry(feeds, wanted, count, call.deadline, future, call.is_gone))
 
     async def _read(
-        self, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
+        self, spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
     ) -> list[list[dict[str, Any]]]:
-        answer = TASKS[self.spec.task].answer
+        answer = TASKS[spec.task].answer
         if not answer.slow:
-            return answer.read(self.spec, outputs, placements, requested)
+            return answer.read(spec, outputs, placements, requested)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, answer.read, self.spec, outputs, placements, requested)
+        return await loop.run_in_executor(self._pool, answer.read, spec, outputs, placements, requested)
+
+
+def _texts(predictions: Sequence[list[dict[str, Any]]]) -> list[bytes]:
+    return [json.dumps(one, separators=(",", ":")).encode() for one in predictions]

@@ -22,6 +22,8 @@ class InputSpec:
     Args:
         scope: what the model has learned to look at: whole pictures, or one object, cut out by its box.
         margin: what is seen around a box, as a share of its sides.
+        overlap: share of a side that neighbouring tiles have in common, where the model has learned from tiles of its
+            input's size at pictures' own size, and looks at new ones so. None: it looks at whole pictures.
     """
 
     name: str
@@ -33,6 +35,7 @@ class InputSpec:
     resize: Literal["stretch", "letterbox"]
     scope: Literal["picture", "object"] = "picture"
     margin: float = 0.0
+    overlap: float | None = None
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,15 @@ class Answer:
         read: outputs of one run → for each picture its predictions, as JSON.
         slow: `read` takes long enough for a thread of its own.
         regions: callers may say which part of a picture to look at.
+        joined: outputs for the tiles of one picture, and where these lie → a model that looked at all of it at once,
+            its outputs, and where the picture would lie in its input. None: models of this task know no tiles.
     """
 
     outputs: tuple[str, ...]
     read: Callable[[ModelSpec, Arrays, Sequence[Placement], Requested], list[list[dict[str, Any]]]]
     slow: bool = False
     regions: bool = False
+    joined: Callable[[ModelSpec, Arrays, Sequence[Placement]], tuple[ModelSpec, Arrays, Placement]] | None = None
 
 
 class Scoring(Protocol):

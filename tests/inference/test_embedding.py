@@ -44,7 +44,7 @@ async def test_embedder_answers_the_class_its_neighbours_name_and_the_nearest_fi
     assert (found["name"], found["class_id"]) == ("green", 2)
     assert 0.8 < found["score"] < 1
     assert len(found["neighbours"]) == 5
-    assert [near["path"] for near in found["neighbours"]][:2] == ["green/0.png", "green/1.png"]
+    assert [near["image"] for near in found["neighbours"]][:2] == ["green-0", "green-1"]
     assert [near["name"] for near in found["neighbours"]][:4] == ["green"] * 4
     similarities = [near["similarity"] for near in found["neighbours"]]
     assert similarities == sorted(similarities, reverse=True)
@@ -64,12 +64,24 @@ async def test_embedder_answers_as_many_neighbours_as_asked_and_there_are(tmp_pa
         Requested.from_query({"neighbours": "-1"})
 
 
+async def test_embedder_that_still_knows_paths_answers_none_of_them(tmp_path):
+    folder = tiny.embedder(tmp_path)
+    about = json.loads((folder / "model.json").read_text())
+    about["gallery"]["paths"] = [f"ward 3/{image}.png" for image in about["gallery"].pop("images")]
+    (folder / "model.json").write_text(json.dumps(about))
+
+    [found] = (await answer_of(folder, pictures.plain("green")))["predictions"]
+
+    assert [near["image"] for near in found["neighbours"]][:2] == ["5", "6"]
+    assert "ward" not in json.dumps(found)
+
+
 @pytest.mark.parametrize(
     ("gallery", "message"),
     [
         (None, "does not describe the 12 known images"),
-        ({"classes": [0], "paths": ["a"]}, "does not describe the 12 known images"),
-        ({"classes": [7] * 12, "paths": ["a"] * 12}, "classes that the model does not have"),
+        ({"classes": [0], "images": ["a"]}, "does not describe the 12 known images"),
+        ({"classes": [7] * 12, "images": ["a"] * 12}, "classes that the model does not have"),
     ],
 )
 def test_gallery_that_does_not_fit_the_model_is_named(tmp_path, gallery, message):

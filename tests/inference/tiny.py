@@ -163,14 +163,14 @@ def embedder(directory: Path, size: int = 8) -> Path:
         helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", 3]),
         helper.make_tensor_value_info("similarity", TensorProto.FLOAT, ["n", 12]),
     ]
-    paths = [f"{name}/{number}.png" for name in COLOURS for number in range(4)]
+    known_images = [f"{name}-{number}" for name in COLOURS for number in range(4)]
     describe(
         directory,
         task="embedding",
         classes=COLOURS,
         input=input_of(size, mean=[0, 0, 0], std=[255, 255, 255]),
         output={"vector": "vectors", "similarity": "similarity"},
-        gallery={"classes": [place // 4 for place in range(12)], "paths": paths},
+        gallery={"classes": [place // 4 for place in range(12)], "images": known_images},
     )
     constants = [numpy_helper.from_array(np.ascontiguousarray(known.T), "known")]
     return write(directory, helper.make_graph(nodes, "directions", [images], outputs, constants))

@@ -178,7 +178,8 @@ def test_embed_preset_goes_on_after_a_suspend_and_is_judged_as_it_judged_itself(
     assert figures[0]["val/recall_1"] == figures[1]["val/recall_1"]
     about = json.loads((cut.outputs / "model" / "model.json").read_text())
     assert sorted(about["gallery"]["classes"]) == [0] * 5 + [1] * 5
-    assert len(about["gallery"]["paths"]) == 10
+    assert len(set(about["gallery"]["images"])) == 10
+    assert all(len(image) == 12 for image in about["gallery"]["images"])
     judged = evaluate(a_run(tmp_path / "judged", cut.outputs / "model", shades, split="val"))["summary"]
     for name, value in judged.items():
         assert value == pytest.approx(figures[1][f"val/{name}"], abs=0.07)

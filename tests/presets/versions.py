@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 from pathlib import Path
@@ -64,7 +65,14 @@ def write(
 
 
 def _line(path: str, size: tuple[int, int], split: str, label: int | None = None) -> dict[str, Any]:
-    return {"path": path, "sha256": path, "width": size[0], "height": size[1], "split": split, "label": label}
+    return {
+        "path": path,
+        "sha256": hashlib.sha256(path.encode()).hexdigest(),
+        "width": size[0],
+        "height": size[1],
+        "split": split,
+        "label": label,
+    }
 
 
 def squares(folder: Path, *, train: int = 24, val: int = 8, boxes: bool = True, enlarged: int = 1) -> Path:

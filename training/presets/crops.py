@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from PIL import Image, ImageOps
+from PIL import Image
 from torch import Tensor
 
 from . import data, image_cache, lite0
-from .run import Refused
 
 REACH = 1.5  # side of a patch to that of the window; sides of the input are multiples of 32, so its edge is whole
 
@@ -119,14 +118,12 @@ def open_or_make(
     content = [[[version.images[row].path, version.images[row].sha256, *window] for row, window in wide]]
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
+    opened = image_cache.Shared(
+        lambda row: image_cache.opened(version.folder / "images" / version.images[row].path, "RGB")
+    )
+
     def patch(number: int) -> np.ndarray:
-        path = version.folder / "images" / version.images[wide[number][0]].path
-        try:
-            with Image.open(path) as opened:
-                image = ImageOps.exif_transpose(opened).convert("RGB")
-        except (OSError, ValueError, Image.DecompressionBombError) as error:
-            raise Refused(f"{path.name} cannot be read as an image: {error}.") from error
-        return cut(image, places[number], across, down)
+        return cut(opened(wide[number][0]), places[number], across, down)
 
     name = f"patches{image_cache.FORMAT_VERSION}-{digest}-{across}x{down}"
     return Patches(image_cache.kept(cache, name, (len(wide), down, across, 3), patch), places, width, height)

@@ -11,9 +11,11 @@ import fcntl
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -24,6 +26,7 @@ from .run import Refused, say
 FORMAT_VERSION = 1  # raise it when the pixels that come out would differ
 SHARD_ROWS = 1024
 GREY_FILL = 114  # around a letterboxed picture
+Made = TypeVar("Made")
 
 
 class ImageCache:
@@ -107,11 +110,7 @@ def pixels(path: Path, width: int, height: int, channels: int, resize: str) -> n
     Raises:
         Refused: the file is no image Pillow can read.
     """
-    try:
-        with Image.open(path) as opened:
-            image = ImageOps.exif_transpose(opened).convert("RGB" if channels == 3 else "L")
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise Refused(f"{path.name} cannot be read as an image: {error}.") from error
+    image = opened(path, "RGB" if channels == 3 else "L")
     if resize == "letterbox":
         scale, left, top = letterbox(image.width, image.height, width, height)
         inner = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BILINEAR)
@@ -120,6 +119,46 @@ def pixels(path: Path, width: int, height: int, channels: int, resize: str) -> n
     elif image.size != (width, height):
         image = image.resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(image, np.uint8).reshape(height, width, channels)
+
+
+def opened(path: Path, mode: str) -> Image.Image:
+    """Decode one image upright in this mode.
+
+    Raises:
+        Refused: the file is no image Pillow can read.
+    """
+    try:
+        with Image.open(path) as file:
+            return ImageOps.exif_transpose(file).convert(mode)
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise Refused(f"{path.name} cannot be read as an image: {error}.") from error
+
+
+class Shared(Generic[Made]):
+    """What is made of a row of the manifest for everything that is cut from it: once, whichever thread asks first.
+
+    Args:
+        most: rows that are kept at a time; those asked for last.
+    """
+
+    def __init__(self, make: Callable[[int], Made], most: int = 4) -> None:
+        self._make, self._most = make, most
+        self._made: dict[int, Future[Made]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, row: int) -> Made:
+        with self._lock:
+            known = self._made.pop(row, None)
+            future = self._made[row] = known or Future()
+            while len(self._made) > self._most:
+                del self._made[next(iter(self._made))]
+        if known is None:
+            try:
+                future.set_result(self._make(row))
+            except BaseException as error:
+                future.set_exception(error)
+                raise
+        return future.result()
 
 
 def letterbox(w: int, h: int, width: int, height: int) -> tuple[float, int, int]:

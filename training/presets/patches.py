@@ -16,6 +16,7 @@ from . import lite0
 
 STRIDES = (8, 16)  # of the maps that features are taken from
 PROJECTED = 48  # dimensions in which patches are compared while the bank is chosen
+COMPARED = 256  # patches of the bank that distances are computed to at a time
 TINY = 1e-6
 
 
@@ -58,9 +59,10 @@ class PatchCore(nn.Module):
     def distances(self, x: Tensor) -> Tensor:
         """Distance of each patch to the nearest one of the bank, [N, H/8, W/8]."""
         features = self.features(x).permute(0, 2, 3, 1) / self.spread
-        squares = features.square().sum(-1, keepdim=True) + self.bank.square().sum(1)
-        nearest = (squares - 2 * features @ self.bank.T).amin(-1)
-        return (nearest.clamp(min=0) + TINY).sqrt()
+        nearest = torch.full_like(features[..., 0], torch.inf)
+        for some in torch.split(self.bank, COMPARED):  # all at once would take memory for patches × bank
+            nearest = torch.minimum(nearest, (some.square().sum(1) - 2 * features @ some.T).amin(-1))
+        return ((nearest + features.square().sum(-1)).clamp(min=0) + TINY).sqrt()
 
 
 def coreset(patches: Tensor, count: int, *, seed: int, between: Callable[[float], None]) -> Tensor:

@@ -24,7 +24,7 @@ PAGES = Pages(
     snippet='found = answer.json()["predictions"][0]  # add ?neighbours=20 for more of the nearest known images\n'
     'print(found["name"], found["score"], len(found["vector"]))\n'
     'for near in found["neighbours"]:\n'
-    '    print(near["name"], near["path"], near["similarity"])',
+    '    print(near["name"], near["image"], near["similarity"])',
 )
 
 EMBEDDING = ServedTask(

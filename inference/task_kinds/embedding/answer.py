@@ -1,7 +1,8 @@
 """An embedder's outputs as a vector, the nearest known images, and the class that they name.
 
 The known images are inside the model: it answers the cosine with each of them. model.json says which they are
-(`gallery`: places of their classes, and their paths in the dataset the model learned from).
+(`gallery`: places of their classes, and the first signs of their checksums in the dataset the model learned from).
+Whoever may see the dataset finds the image by them; whoever may only ask the model learns no names of files.
 """
 
 from __future__ import annotations
@@ -31,19 +32,20 @@ class Named:
 
 
 def gallery(spec: ModelSpec, count: int) -> tuple[list[int], list[str]]:
-    """Classes and paths of the known images.
+    """Classes and ids of the known images; models that still name paths have their places, from 1, instead.
 
     Raises:
         ValueError: model.json names others than the model's `count`, or classes that it does not have.
     """
     described = spec.raw.get("gallery")
     classes = described.get("classes") if isinstance(described, Mapping) else None
-    paths = described.get("paths") if isinstance(described, Mapping) else None
-    if not (isinstance(classes, list) and isinstance(paths, list) and len(classes) == len(paths) == count):
+    images = described.get("images", described.get("paths")) if isinstance(described, Mapping) else None
+    if not (isinstance(classes, list) and isinstance(images, list) and len(classes) == len(images) == count):
         raise ValueError(f"the gallery in model.json does not describe the {count} known images of the model")
     if not all(isinstance(place, int) and 0 <= place < len(spec.classes) for place in classes):
         raise ValueError("the gallery in model.json names classes that the model does not have")
-    return classes, [str(path) for path in paths]
+    named_by_path = isinstance(described, Mapping) and "images" not in described
+    return classes, [str(place if named_by_path else image) for place, image in enumerate(images, 1)]
 
 
 def named(cosines: NDArray[np.float32], classes: NDArray[np.int64], *, count: int) -> Named:
@@ -68,13 +70,13 @@ def read(
     """For each picture the class its neighbours name, its vector, and the nearest known images."""
     similarity = np.asarray(outputs[spec.outputs["similarity"]], np.float32)
     vectors = np.asarray(outputs[spec.outputs["vector"]], np.float32)
-    classes, paths = gallery(spec, similarity.shape[1])
+    classes, images = gallery(spec, similarity.shape[1])
     of_known = np.array(classes)
     answers = []
     for cosines, vector in zip(similarity, vectors, strict=True):
         found = named(cosines, of_known, count=requested.neighbours)
         near = [
-            {**spec.class_at(classes[place]), "path": paths[place], "similarity": round(float(cosines[place]), 6)}
+            {**spec.class_at(classes[place]), "image": images[place], "similarity": round(float(cosines[place]), 6)}
             for place in found.nearest
         ]
         whole = {**spec.class_at(found.kind), "score": round(found.share, 6), "neighbours": near}

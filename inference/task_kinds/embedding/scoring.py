@@ -34,7 +34,7 @@ def lines(
     """Each image's vector, and the class that the known images of the dataset's classes name."""
     similarity = np.asarray(outputs[spec.outputs["similarity"]], np.float32)
     vectors = np.asarray(outputs[spec.outputs["vector"]], np.float32)
-    classes, _paths = gallery(spec, similarity.shape[1])
+    classes, _images = gallery(spec, similarity.shape[1])
     asked = np.array([place for place, kind in enumerate(classes) if kind in mapping], np.int64)
     lines = []
     for (sample, _placement), cosines, vector in zip(samples, similarity, vectors, strict=True):

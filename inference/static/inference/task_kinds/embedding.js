@@ -7,7 +7,7 @@ tryIt({
   answered([found]) {
     const head = row(found, t("share of the votes"), found.score);
     head.classList.add("answer-head");
-    document.getElementById("answers").replaceChildren(head, ...found.neighbours.map((near) => row(near, near.path, near.similarity)));
+    document.getElementById("answers").replaceChildren(head, ...found.neighbours.map((near) => row(near, near.image, near.similarity)));
   },
 });
 
