@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,22 @@ def test_data_cache_is_packed_once_by_two_processes(tmp_path):
     assert sums[0] == sums[1] > 0
     [made] = (tmp_path / "cache").iterdir()
     assert sorted(path.name for path in made.iterdir()) == ["00000.bin", "index.json", "lock"]
+
+
+def test_shared_image_is_decoded_once_for_all_threads_that_cut_from_it():
+    made: list[int] = []
+
+    def make(row: int) -> int:
+        made.append(row)
+        return 10 * row
+
+    shared = image_cache.Shared(make, most=2)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(shared, [1] * 8 + [2] * 8))
+    [shared(row) for row in (3, 4, 1)]
+
+    assert answers == [10] * 8 + [20] * 8
+    assert made == [1, 2, 3, 4, 1]
 
 
 def _packed_sum(folder: Path, cache: Path) -> int:

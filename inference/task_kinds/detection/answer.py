@@ -65,7 +65,9 @@ def joined(
     of_all, scores_of_all = np.zeros((count, 4), np.float32), np.zeros((count, len(spec.classes)), np.float32)
     of_all[numbers] = boxes
     np.maximum.at(scores_of_all, (numbers, classes), scores)
-    named = dict(zip((spec.outputs[role] for role in ANSWER.outputs), (of_all[None], scores_of_all[None]), strict=True))
+    there = (of_all[:, 2:] > of_all[:, :2]).all(1)  # not what was seen in the grey beside a small picture
+    roles = (spec.outputs[role] for role in ANSWER.outputs)
+    named = dict(zip(roles, (of_all[None, there], scores_of_all[None, there]), strict=True))
     return spec, named, decode.Placement(*size, 1.0, 1.0)
 
 
