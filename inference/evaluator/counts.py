@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 STEPS = 101
 THRESHOLDS = [round(i / (STEPS - 1), 4) for i in range(STEPS)]
+RECALLS = [round(i / 100, 2) for i in range(101)]
 
 
 def by_threshold(hits: Sequence[tuple[float, bool]]) -> tuple[list[int], list[int]]:
@@ -49,3 +50,20 @@ def best_place(classes: Sequence[Mapping[str, Any]]) -> int:
     values = np.array([mean_rates(classes, place)["f1"] for place in range(STEPS)])
     best = np.flatnonzero(values >= values.max() - 1e-12)
     return int(best[len(best) // 2])
+
+
+def precision_recall(there: NDArray[np.bool_], scores: NDArray[Any]) -> dict[str, Any]:
+    """Average precision of one class over images [N] ("ap") and its PR curve at RECALLS ("pr"); None without any.
+
+    Average precision is the sum over the different scores of precision times the step of recall, not interpolated; the
+    curve has at each recall the best precision of all thresholds with at least that recall.
+    """
+    if not there.any():
+        return {"ap": None, "pr": None}
+    order = np.argsort(-scores, kind="stable")
+    last = np.append(np.diff(scores[order]) != 0, True)  # of images with one score all are answered or none
+    right = np.cumsum(there[order])[last]
+    precision, recall = right / (np.flatnonzero(last) + 1), right / there.sum()
+    best = np.maximum.accumulate(precision[::-1])[::-1]
+    curve = best[np.searchsorted(recall, np.array(RECALLS) - 1e-9)]
+    return {"ap": float((np.diff(recall, prepend=0) * precision).sum()), "pr": curve.round(4).tolist()}

@@ -14,6 +14,7 @@ from inference.task_kinds.instances import INSTANCES
 from inference.task_kinds.keypoints import KEYPOINTS
 from inference.task_kinds.segmentation import SEGMENTATION
 from inference.task_kinds.served import ServedTask
+from inference.task_kinds.tagging import TAGGING
 
-_KINDS = (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS, EMBEDDING, ANOMALY, INSTANCES)
+_KINDS = (DETECTION, CLASSIFICATION, SEGMENTATION, KEYPOINTS, EMBEDDING, ANOMALY, INSTANCES, TAGGING)
 TASKS: dict[str, ServedTask] = {task.name: task for task in _KINDS}

@@ -91,6 +91,7 @@ class Pages:
         sections: templates of the evaluation page below the tiles. Each gets evaluation, found, pages.
         script: module of the evaluation page; "" for none.
         curve_note: beside the heading of the precision and recall curve.
+        counted: what a class has a number of in the table of classes.
         class_columns: figures of each class between AP and precision.
         caption: template below a judged image. It gets image, names.
         overlay: template inside the SVG of a judged image, "" for none. It gets image, names.
@@ -107,6 +108,7 @@ class Pages:
     try_script: str
     script: str = ""
     curve_note: str = ""
+    counted: str = "Objects"
     class_columns: tuple[Figure, ...] = ()
     overlay: str = ""
     legend: str = ""
@@ -117,7 +119,7 @@ class Pages:
     def texts(self) -> list[str]:
         """Every text a page translates."""
         figures = (*self.figures, *self.class_columns)
-        return [self.curve_note, *(text for figure in figures for text in (figure.label, figure.help))]
+        return [self.curve_note, self.counted, *(text for figure in figures for text in (figure.label, figure.help))]
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ REFERENCES = {
     "embed-fashion": ("val/recall_1", "nothing earlier; floor 0.88, aim 0.92"),
     "anomaly": ("val/auroc", "nothing earlier on this set; floor 0.95"),
     "crops": ("val/balanced_accuracy", "nothing earlier: the boxes of bccd cut out, one class each"),
+    "tagging": ("val/map", "nothing earlier: the digits of demo as tags of their pictures"),
     "fashion-hog": ("val/accuracy", "HOG+SVM of the data's own table 0.926"),
 }
 RECIPES: dict[str, dict[str, Any]] = {
@@ -61,6 +62,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         **{"width": 96, "height": 96, "vertical_flip": 0.5},
     },
     "fashion-hog": {"train_splits": "train", "eval_split": "test"},
+    "tagging": {"eval_split": "test", "flip": 0.0},
 }
 MODULES = {
     "anomaly": "anomaly",
@@ -72,12 +74,13 @@ MODULES = {
     "nuts": "segment",
     "cells": "segment",
     "keypoints": "keypoints",
+    "tagging": "tag",
     "instances-nuts": "instances",
 }
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "outlines": versions.outlines,
     "keypoints": versions.figures,
-    "demo": versions.digits_demo,
+    **dict.fromkeys(("demo", "tagging"), versions.digits_demo),
     "anomaly": versions.defects,
     "symbols": versions.symbols,
 }

@@ -29,6 +29,7 @@ def model_version(
         "keypoints": tiny.pointer,
         "embedding": tiny.embedder,
         "instances": tiny.instancer,
+        "tagging": tiny.tagger,
         "tensor": tiny.identity,
     }[task](folder)
     archive = zipped(folder, tmp_path / f"{name}-{task}.zip")

@@ -40,6 +40,28 @@ def classifier(directory: Path, size: int = 8) -> Path:
     return write(directory, graph)
 
 
+def tagger(directory: Path, size: int = 8) -> Path:
+    """Which colours are on the picture: those that fill more than a hundredth of it."""
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["images"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["flat"], axis=1),
+        helper.make_node("Mul", ["flat", "steep"], ["much"]),
+        helper.make_node("Sub", ["much", "cut"], ["logits"]),
+    ]
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 3])
+    constants = [numpy_helper.from_array(np.float32([200]), "steep"), numpy_helper.from_array(np.float32([2]), "cut")]
+    describe(
+        directory,
+        task="tagging",
+        classes=COLOURS,
+        input=input_of(size, mean=[0, 0, 0], std=[255, 255, 255]),
+        output={"logits": "logits"},
+        decode={"score_threshold": 0.5},
+    )
+    return write(directory, helper.make_graph(nodes, "colours", [images], [logits], constants))
+
+
 def detector(directory: Path, size: int = 64, cell: int = 8) -> Path:
     """A box of `cell` pixels on each grid cell, scored by how full of each colour the cell is."""
     grid = size // cell

@@ -97,13 +97,13 @@ def drawn(count: int, **params: float) -> dict[str, torch.Tensor]:
 
 
 def test_variation_of_nothing_leaves_images_and_classes_alone():
-    x, labels = torch.rand(6, 3, 20, 20), torch.tensor([0, 1, 2, 0, 1, 2])
+    x, classes = torch.rand(6, 3, 20, 20), torch.eye(3)[[0, 1, 2, 0, 1, 2]]
     draws = drawn(6)
 
-    mixed, targets = variation.blended(x, labels, 3, draws)
+    mixed, targets = variation.blended(x, classes, draws)
 
     assert torch.equal(mixed, x)
-    assert torch.equal(targets, torch.nn.functional.one_hot(labels, 3).float())
+    assert torch.equal(targets, classes)
     assert torch.equal(variation.lit(x, draws), x)
     assert torch.equal(variation.blanked(x, draws), x)
 
@@ -113,7 +113,7 @@ def test_blended_images_are_of_each_class_as_much_as_they_show(how):
     labels = torch.arange(64) % 2
     x = labels.float()[:, None, None, None].expand(-1, 3, 20, 20)  # what is there of class 1 can be measured
 
-    mixed, targets = variation.blended(x, labels, 2, drawn(64, **{how: 1.0}))
+    mixed, targets = variation.blended(x, torch.eye(2)[labels], drawn(64, **{how: 1.0}))
 
     assert targets.sum(1) == pytest.approx(torch.ones(64))
     assert targets[:, 1] == pytest.approx(mixed.mean((1, 2, 3)), abs=1e-5)

@@ -11,6 +11,7 @@ from . import (
     instances_card,
     keypoints_card,
     segment_card,
+    tag_card,
 )
 from .preset import Preset
 
@@ -25,5 +26,6 @@ PRESETS: dict[str, Preset] = {
         hog_svm_card.CARD,
         anomaly_card.CARD,
         instances_card.CARD,
+        tag_card.CARD,
     )
 }

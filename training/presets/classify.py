@@ -35,26 +35,25 @@ class Answering(nn.Module):
 
 
 class Classification(shown.Shown):
-    """The task the trainer works on."""
+    """The task the trainer works on. A task with other truths on the same networks (tag.py) begins from here."""
+
+    card = CARD
+    metric = "val/accuracy"
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.facts: dict[str, Any] = {}
         self.device = ranks.device
         self.version = data.read(run.dataset_dir)
-        index = self.version.class_index
-        rows = [row for row, image in enumerate(self.version.images) if image.label in index]
+        rows, self.labels = self._truth()
         self.learn, self.score, scored = data.split(
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
         self.recipe = nets.RECIPES[params["architecture"]]
         self.width, self.height = self._size(params)
         self.params = params = self._settled(params)
-        balanced = params["class_weights"] == "balanced"
-        self.metric = "val/balanced_accuracy" if balanced else "val/accuracy"
         self.rows, self.rows_scored = len(self.learn), len(self.score) * (0.7 if params["flip_tta"] else 0.35)
-        self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
-        learned = self.labels[self.learn]
-        self.class_weights = variation.balanced(learned, len(index)) if balanced else torch.ones(len(index))
+        classes = len(self.version.classes)
+        self.class_weights = self._balanced() if params["class_weights"] == "balanced" else torch.ones(classes)
         self.channels = 3 if params["architecture"] == "lite0" else image_cache.channels_of(self.version)
         with phases.packing(run, params, ranks):
             self.image_cache = image_cache.open_or_make(
@@ -69,7 +68,7 @@ class Classification(shown.Shown):
         torch.manual_seed(params["seed"])
         net = nets.build(
             params["architecture"],
-            classes=len(index),
+            classes=classes,
             channels=self.channels,
             net_width=params["net_width"],
             width=self.width,
@@ -82,6 +81,17 @@ class Classification(shown.Shown):
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
+
+    def _truth(self) -> tuple[list[int], Tensor]:
+        """Rows that can be learned from, and the class of each image [N], -1 where it has none."""
+        index = self.version.class_index
+        labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
+        return torch.nonzero(labels >= 0).flatten().tolist(), labels
+
+    def _balanced(self) -> Tensor:
+        """Weight of each class [C] where rare ones count as much as frequent ones; the best checkpoint follows."""
+        self.metric = "val/balanced_accuracy"
+        return variation.balanced(self.labels[self.learn], len(self.version.classes))
 
     def _size(self, params: dict[str, Any]) -> tuple[int, int]:
         images = [self.version.images[row] for row in self.learn]
@@ -142,7 +152,7 @@ class Classification(shown.Shown):
         return variation.draw(self.params, self.width, self.height, generator, count)
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """Cross-entropy with smoothed labels, each class as much as its weight says."""
+        """How far the answers are from what a varied batch shows."""
         params = self.params
         pixels, labels = (part.to(self.device, non_blocking=True) for part in batch)
         x = self._normal(variation.moved(pixels, draws))
@@ -150,13 +160,20 @@ class Classification(shown.Shown):
             x = variation.lit(x, draws)
         if params["erase"]:
             x = variation.blanked(x, draws)
+        targets = self._targets(labels)
         if params["mixup"] or params["cutmix"]:
-            x, targets = variation.blended(x, labels, len(self.class_weights), draws)
-        else:
-            targets = F.one_hot(labels, len(self.class_weights)).float()
+            x, targets = variation.blended(x, targets, draws)
         logits = model(x.contiguous(memory_format=torch.channels_last)).float()
+        return {"class": self._misfit(logits, targets)}
+
+    def _targets(self, labels: Tensor) -> Tensor:
+        """How much of each class images show [n, C], from their classes [n]."""
+        return F.one_hot(labels, len(self.class_weights)).float()
+
+    def _misfit(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Cross-entropy with smoothed labels, each class as much as its weight says."""
         weights = self.class_weights.to(self.device)
-        return {"class": F.cross_entropy(logits, targets, weights, label_smoothing=params["label_smoothing"])}
+        return F.cross_entropy(logits, targets, weights, label_smoothing=self.params["label_smoothing"])
 
     def _normal(self, pixels: Tensor) -> Tensor:
         """uint8 [n, H, W, C] → normalised [n, C, H, W]."""
@@ -174,8 +191,7 @@ class Classification(shown.Shown):
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
         """Share of images whose likeliest class is right, in all and as a mean over the classes; the mean loss."""
         answering, classes = self._answering(model), len(self.class_weights)
-        mine = rows[ranks.rank :: ranks.world]
-        at_once = max(1, min(500, SCORED_PIXELS // (self.width * self.height)))
+        mine, at_once = rows[ranks.rank :: ranks.world], self._at_once
         table, wrong = torch.zeros(classes * classes, dtype=torch.int64), 0.0
         for start in range(0, len(mine), at_once):
             some = mine[start : start + at_once]
@@ -185,6 +201,11 @@ class Classification(shown.Shown):
             wrong += float(F.cross_entropy(logits, labels, reduction="sum"))
         tables, losses = zip(*ranks.gather([(table, wrong)]), strict=True)
         return {**variation.rates(sum(tables).view(classes, classes)), "val/loss": sum(losses) / len(rows)}
+
+    @property
+    def _at_once(self) -> int:
+        """Images that are looked at together when scoring."""
+        return max(1, min(500, SCORED_PIXELS // (self.width * self.height)))
 
     # For people to see --------------------------------------------------------------------------------------
 
@@ -213,10 +234,16 @@ class Classification(shown.Shown):
         return Answering(model, mirror=self.params["flip_tta"]).eval()
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
-        about = {
-            "task": CARD.task,
+        samples = self.images(self.score[:16])
+        about = self._about(figures)
+        export.write(self._answering(model), folder, outputs=("logits",), samples=samples, about=about)
+
+    def _about(self, figures: dict[str, float]) -> dict[str, Any]:
+        """What model.json says."""
+        return {
+            "task": self.card.task,
             "architecture": self.params["architecture"],
-            "preset": CARD.name,
+            "preset": self.card.name,
             "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": self.channels,
@@ -227,17 +254,15 @@ class Classification(shown.Shown):
             "metrics": figures,
             "params": self.params,
         }  # fmt: skip
-        samples = self.images(self.score[:16])
-        export.write(self._answering(model), folder, outputs=("logits",), samples=samples, about=about)
 
 
-def main() -> int:
+def main(kind: type[Classification] = Classification) -> int:
     """Train as the environment says; return the exit code."""
     run = Run.from_environment()
-    params = CARD.read(run.params())
+    params = kind.card.read(run.params())
     ranks = join()
     try:
-        task = Classification(run, params, ranks)
+        task = kind(run, params, ranks)
         return Trainer(task, run, task.params, ranks).train()
     finally:
         ranks.leave()

@@ -143,6 +143,29 @@ def boxes(version: Version) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(table[:, :4].astype(np.float32), table[:, 4].astype(np.int64)) for table in tables]
 
 
+def classes_on(version: Version) -> np.ndarray:
+    """Whether an object of a class is on an image, crowds too: [images, classes] bool.
+
+    Raises:
+        Refused: the version has no annotations.
+    """
+    try:
+        coco = json.loads((version.folder / "annotations.json").read_text())
+    except OSError:
+        raise Refused(
+            f"{version.name or 'The dataset'} has no objects yet. Annotate some images, then train."
+        ) from None
+    row_of = {image.path: row for row, image in enumerate(version.images)}
+    path_of = {entry["id"]: entry["file_name"] for entry in coco["images"]}
+    index = version.class_index
+    shown = np.zeros((len(version.images), len(index)), bool)
+    for shape in coco["annotations"]:
+        row, place = row_of.get(path_of.get(shape["image_id"], "")), index.get(shape["category_id"])
+        if row is not None and place is not None:
+            shown[row, place] = True
+    return shown
+
+
 def annotated_rows(version: Version) -> list[int]:
     """Rows the COCO file lists: an image listed without a box is an empty image, one not listed is unknown."""
     try:

@@ -1,4 +1,4 @@
-"""Random variations of images that carry one class: mirrored, moved, lit, blanked, blended with another image.
+"""Random variations of images that carry classes: mirrored, moved, lit, blanked, blended with another image.
 
 Blending is MixUp (Zhang et al. 2018) and CutMix (Yun et al. 2019), both with evenly drawn shares.
 """
@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 ERASED = (0.15, 0.4)  # side of a blanked patch as a share of the image's
@@ -62,8 +61,11 @@ def blanked(x: Tensor, draws: Mapping[str, Tensor]) -> Tensor:
     return x.masked_fill(inside, 0.0)
 
 
-def blended(x: Tensor, labels: Tensor, classes: int, draws: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+def blended(x: Tensor, targets: Tensor, draws: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Blend images [n, C, H, W] with their neighbours, and put a patch of the neighbour into others.
+
+    Args:
+        targets: how much of each class the images show [n, classes].
 
     Returns:
         images, and how much of each class they show [n, classes].
@@ -73,7 +75,6 @@ def blended(x: Tensor, labels: Tensor, classes: int, draws: Mapping[str, Tensor]
     inside = _square(x, draws["cut"])
     mixed = torch.where(inside, other, share * x + (1 - share) * other)
     own = draws["mixed"] * (1 - inside.float().mean((1, 2, 3)))
-    targets = F.one_hot(labels, classes).float()
     return mixed, own[:, None] * targets + (1 - own[:, None]) * targets.roll(1, 0)
 
 

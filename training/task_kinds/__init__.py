@@ -9,7 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiplatform.lib.registry import Registry
-from training.task_kinds import anomaly, classification, detection, embedding, instances, keypoints, segmentation
+from training.task_kinds import (
+    anomaly,
+    classification,
+    detection,
+    embedding,
+    instances,
+    keypoints,
+    segmentation,
+    tagging,
+)
 from training.task_kinds.task import Task
 
 if TYPE_CHECKING:
@@ -18,7 +27,7 @@ if TYPE_CHECKING:
 #: In the order in which a dataset version looks for the task it suits.
 TASKS: Registry[Task] = Registry("task")
 TASKS.register(detection.TASK, classification.TASK, segmentation.TASK, keypoints.TASK, embedding.TASK)
-TASKS.register(anomaly.TASK, instances.TASK)
+TASKS.register(anomaly.TASK, instances.TASK, tagging.TASK)
 
 
 def preset_for(version: DatasetVersion) -> str:

@@ -9,8 +9,8 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const present = data.classes.filter((c) => c.truths);
 
 const means = meanRates(present, data.thresholds.length);
-const bestPlace = Math.max(0, data.thresholds.findIndex((value) => Math.abs(value - data.summary.threshold) < 1e-6));
-let place = bestPlace;
+const ownPlace = Math.max(0, data.thresholds.findIndex((value) => Math.abs(value - data.summary.threshold) < 1e-6));
+let place = ownPlace;
 
 // ---- charts -------------------------------------------------------------------------------------------------
 const SHOWN_CLASSES = 8;
@@ -190,11 +190,11 @@ slider.addEventListener("input", () => moveTo(Number(slider.value)));
 document.getElementById("threshold-best").addEventListener("click", () => moveTo(bestOf()));
 document.getElementById("gallery").addEventListener("htmx:afterSwap", (event) => hideBelow(event.currentTarget));
 
-/** Where the mean F1 is highest; a scoring that looked for the place itself has said it. */
+/** Where the mean F1 is highest; of equal places the one that the scoring names, else the first. */
 function bestOf() {
-  if (data.summary.threshold > 0) return bestPlace;
-  return means.reduce((best, one, i) => (one.f1 > means[best].f1 + 1e-12 ? i : best), 0);
+  const best = means.reduce((high, one, i) => (one.f1 > means[high].f1 + 1e-12 ? i : high), 0);
+  return means[ownPlace].f1 > means[best].f1 - 1e-12 ? ownPlace : best;
 }
 
 drawConfusion(data.confusion);
-moveTo(bestOf());
+moveTo(data.summary.threshold > 0 ? ownPlace : bestOf());

@@ -23,6 +23,7 @@ PAGES = Pages(
         "inference/results/_images.html",
     ),
     script="inference/evaluation.js",
+    counted="Images",
     caption="inference/task_kinds/classification/_caption.html",
     try_script="inference/task_kinds/classification.js",
 )

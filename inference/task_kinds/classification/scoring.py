@@ -74,7 +74,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
                 "f1": float(f1[place]),
                 "tp": tp,
                 "fp": fp,
-                **_curve(label == place, shares[:, place]),
+                **counts.precision_recall(label == place, shares[:, place]),
             }
         )
     curves = [c["pr"] for c in classes if c["pr"]]
@@ -90,7 +90,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
         },
         "thresholds": counts.THRESHOLDS,
         "classes": classes,
-        "curves": {"recall": _RECALLS.tolist(), "precision": np.mean(curves, 0).round(4).tolist() if curves else []},
+        "curves": {"recall": counts.RECALLS, "precision": np.mean(curves, 0).round(4).tolist() if curves else []},
         "confusion": {
             "labels": [c.name for c in truth.classes],
             "background": False,
@@ -119,21 +119,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     return evaluation, images
 
 
-_RECALLS: NDArray[Any] = np.round(np.linspace(0, 1, 101), 2)
-
-
 def _top(shares: NDArray[Any], label: NDArray[Any], count: int) -> float:
     """Share of images whose class is among the `count` most probable (all classes count when there are fewer)."""
     best = np.argsort(-shares, axis=1, kind="stable")[:, :count]
     return float((best == label[:, None]).any(1).mean())
-
-
-def _curve(right: NDArray[Any], scores: NDArray[Any]) -> dict[str, Any]:
-    """Average precision of one class against the rest, and its PR curve at 101 recalls."""
-    if not right.any():
-        return {"ap": None, "pr": None}
-    precision, recall, _ = metrics.precision_recall_curve(right, scores)
-    best = np.maximum.accumulate(precision[:-1])[::-1]  # of all points with at least this recall, recall rising
-    place = np.searchsorted(recall[:-1][::-1], _RECALLS - 1e-9)
-    at = np.append(best, 0.0)[place]
-    return {"ap": float(metrics.average_precision_score(right, scores)), "pr": at.round(4).tolist()}

@@ -1,0 +1,47 @@
+"""A tagger's outputs as classes with their scores, and which of them are taken to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from inference.server import decode
+from inference.server.requested import Requested
+from inference.server.spec import ModelSpec
+from inference.task_kinds.served import Answer, Arrays
+
+
+def read(
+    spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
+) -> list[list[dict[str, Any]]]:
+    """For each picture all classes that are taken to be there, best first, and below them the next likeliest.
+
+    `top_k` bounds how many are named in all, but never leaves out one that is there; 0 names every class.
+    """
+    threshold = spec.decode.score_threshold if requested.score_threshold is None else requested.score_threshold
+    answers = []
+    for scores in scores_of(spec, outputs):
+        named = max(requested.top_k or len(scores), int((scores >= threshold).sum()))
+        answers.append(
+            [
+                {
+                    **spec.class_at(place),
+                    "score": round(float(scores[place]), 6),
+                    "present": bool(scores[place] >= threshold),
+                    "threshold": threshold,
+                }
+                for place in decode.top(scores, named)
+            ]
+        )
+    return answers
+
+
+def scores_of(spec: ModelSpec, outputs: Arrays) -> decode.Floats:
+    """How sure each class is on each picture [N, C], 0..1."""
+    logits = np.asarray(outputs[spec.outputs["logits"]], np.float32)
+    return np.asarray(0.5 * (1 + np.tanh(logits / 2)), np.float32)  # the logistic function, without an overflow
+
+
+ANSWER = Answer(outputs=("logits",), read=read)
