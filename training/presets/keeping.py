@@ -72,3 +72,13 @@ def restore(trainer: Trainer) -> None:
         trainer.at.batch = 0  # other data or batches: this epoch begins again
     rng.restore(state["rng"])
     trainer.say(f"restored from {checkpoint.name}, {trainer.at.used_s:.0f} s of work")
+
+
+def take_best(trainer: Trainer) -> None:
+    """Replace the average by that of the best point, where its checkpoint is still whole."""
+    checkpoint = checkpoints.newest(trainer.run.checkpoint_dir / "best")
+    if checkpoint is None:
+        return
+    state = torch.load(checkpoint / "state.pt", map_location=trainer.ranks.device, weights_only=True)
+    trainer.average.load_state_dict(state["average"])
+    trainer.say(f"the model is that of step {state['position']['step']}, the best point")

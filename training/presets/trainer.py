@@ -94,7 +94,7 @@ class Trainer:
                 break
             if plateau.over(self._scores(), patience=self.patience, anneal=self.anneal):
                 self.say(f"nothing got better for {self.patience} points: the training ends at step {self.at.step}")
-                break
+                return self._finish(best=True)
             place = (self.at.epoch, self.at.batch)
             now = ahead[1] if ahead and ahead[0] == place else self.read(place)
             following = (place[0], place[1] + 1) if place[1] + 1 < self.per_epoch else (place[0] + 1, 0)
@@ -181,7 +181,7 @@ class Trainer:
             figures = self._score(along_the_way=True)
             best = at.best is None or figures[self.task.metric] > at.best
             at.best = figures[self.task.metric] if best else at.best
-        if saving or (best and self.ranks.highest(*self._if_leading(cheap))[0]):
+        if saving or (best and (self.patience or self.ranks.highest(*self._if_leading(cheap))[0])):
             keeping.save(self, best=best)
 
     def _point_due(self, used_s: float) -> bool:
@@ -200,9 +200,11 @@ class Trainer:
         whole_s = math.inf if left_s is None else self.used_s() + left_s
         return points.part(self.params["eval_share"], whole_s=whole_s, score_s=self._score_s())
 
-    def _finish(self) -> int:
-        """Score the averaged model, write it out, say how it went."""
+    def _finish(self, *, best: bool = False) -> int:
+        """Score the averaged model, of the end or of the best point, write it out, say how it went."""
         keeping.save(self)
+        if best:
+            keeping.take_best(self)
         self.run.end_on_signal()
         figures = self._score()
         if self.ranks.leads:
