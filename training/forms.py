@@ -136,6 +136,15 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         help_text=gettext_lazy("All of them are in AIP_DATASETS, with their names and folders."),
     )
     nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
+    min_nodes = forms.IntegerField(
+        label=gettext_lazy("Fewest machines"),
+        min_value=1,
+        max_value=64,
+        required=False,
+        help_text=gettext_lazy(
+            "It then starts with as many as are free, and goes on with as many after one is lost. Empty: all or none."
+        ),
+    )
     processes = forms.IntegerField(
         label=gettext_lazy("Processes per machine"),
         min_value=0,
@@ -264,6 +273,7 @@ class OwnCodeForm(SubmitForm):
         self.fields["preset"].widget = forms.HiddenInput()
         self.fields["preset"].required = False
         self.fields["preset"].initial = OWN
+        del self.fields["min_nodes"]
 
     def presets(self) -> Sequence[Preset]:
         return ()

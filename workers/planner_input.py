@@ -133,23 +133,26 @@ def request_of(
     tiers: tuple[int, int] | None = None,
     device_model: str = "",
     needs: Needs = NOTHING,
+    min_nodes: int = 0,
 ) -> plain.Request:
     """What a job asks for, in shares. A CPU job takes at least one share."""
     if gpus_per_node:
         return plain.Request(
             nodes=nodes, gpus=gpus_per_node, shares=share, device_kind=device_kind, card_memory_mib=card_memory_mib,
-            node=node, root_inside=root_inside, tiers=tiers, model=device_model, needs=needs,
+            node=node, root_inside=root_inside, tiers=tiers, model=device_model, needs=needs, least=min_nodes,
         )  # fmt: skip
     cpu_shares = max(1, round(cpus * FULL_CARD))
     return plain.Request(
-        nodes=nodes, cpu_shares=cpu_shares, node=node, root_inside=root_inside, tiers=tiers, needs=needs
-    )
+        nodes=nodes, cpu_shares=cpu_shares, node=node, root_inside=root_inside, tiers=tiers, needs=needs,
+        least=min_nodes,
+    )  # fmt: skip
 
 
 def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
     columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind",
                "share", "device_kind", "card_memory_mib")  # fmt: skip
-    later = ("max_runtime", "preemptible", "wait_code", "more_time", "root_inside", "device_model", "needs")
+    later = ("max_runtime", "preemptible", "wait_code", "more_time", "root_inside", "device_model", "needs",
+             "min_nodes", "max_nodes")  # fmt: skip
     rows = list(Job.objects.filter(state=JobState.QUEUED).values_list(*columns, *later))
     pinned = _pinned()
     held = held_back.reasons(moment)  # after the rows: what was queued in between is no job without its reasons
@@ -159,13 +162,13 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     found = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
-        span, preemptible, told, more, root_inside, model, needs,
+        span, preemptible, told, more, root_inside, model, needs, min_nodes, max_nodes,
     ) in rows:  # fmt: skip
         if pk in held:
             continue
         wanted = machine_needs.of_row(needs) if needs else NOTHING
-        more_of_it = (pinned.get(pk, 0), root_inside, tiers.get(pk), model, wanted)
-        requested = (nodes, gpus, cpus, share, device_kind, card_memory, *more_of_it)
+        more_of_it = (pinned.get(pk, 0), root_inside, tiers.get(pk), model, wanted, min_nodes)
+        requested = (max_nodes or nodes, gpus, cpus, share, device_kind, card_memory, *more_of_it)
         if requested not in requests:
             requests[requested] = request_of(*requested)
         limit = span_of(span, limits.get(cluster), more)

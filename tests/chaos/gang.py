@@ -8,12 +8,13 @@ held, and the next attempt starts with both parts from the newest checkpoint.
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from pathlib import Path
 
 from tests import nodes, running
 from tests.chaos.cast import Cast
-from tests.running import wait_for
+from tests.running import MANAGE, wait_for
 
 TOGETHER_S = 30.0
 BOTH = {"node2", "node3"}
@@ -84,3 +85,50 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
     assert not Allocation.objects.filter(released_at=None).exists()
     assert not Device.objects.filter(used__gt=0).exists()
     return f"all parts ended after {together_s:.1f} s, running whole again after {again_s:.1f} s"
+
+
+def gang_goes_on_with_fewer(cluster: nodes.Cluster, cast: Cast) -> str:
+    """45: a training that wants two machines and takes one loses one to a power cut, and goes on with the other."""
+    from tests.factories import datasets
+    from training.services import jobs
+    from training.services.drafts import TrainingRequest
+    from workers.jobs import actions as queue
+    from workers.models import Allocation, Job
+
+    owner = cast.owner
+    data = datasets.version(datasets.dataset(owner, "tones"), images=48, task="classification")
+    params = {"budget_minutes": 20, "checkpoint_minutes": 0.02, "net_width": 4, "batch_size": 8, "keep_ms": 50}
+    wanted = {"nodes": 2, "min_nodes": 1, "gpus_per_node": 0, "cpus": 0.5}
+    request = TrainingRequest(name="elastic", version=data, preset="classify", params=params, **wanted)
+    job: Job = jobs.submit(user=owner, request=request).job
+    folder = cluster.root / "shared" / "jobs" / str(job.pk)
+
+    def places(attempt: int) -> list[str]:
+        rows = Allocation.objects.filter(attempt__job=job, attempt__number=attempt)
+        return list(rows.order_by("rank").values_list("node__name", flat=True))
+
+    def log(attempt: int) -> str:
+        path = folder / str(attempt) / "log.txt"
+        return running.printed(path) if path.exists() else ""
+
+    saved = lambda: list((folder / "1" / "checkpoints").glob("step-*/meta.json"))  # noqa: E731 - a name for one line
+    wait_for(saved, 120, lambda: f"no checkpoint: {log(1)[-3000:]}")
+    assert set(places(1)) == BOTH
+    gone, stays = cluster.machines[places(1)[1]], places(1)[0]
+    cut = time.monotonic()
+    gone.cut_power()
+    cluster.wait_state(gone.name, "lost", seconds=60)
+    wait_for(lambda: "restored from" in log(2), 90, lambda: f"not started again: {log(2)[-3000:]}")
+    seconds = time.monotonic() - cut
+    job.refresh_from_db()
+    assert (job.nodes, job.min_nodes, job.max_nodes) == (1, 1, 2)
+    assert places(2) == [stays]
+
+    queue.finish(job, by=owner)
+    wait_for(lambda: Job.objects.get(pk=job.pk).is_final, 120, lambda: f"it did not finish: {log(2)[-3000:]}")
+    job.refresh_from_db()
+    assert job.state == "finished_early", (str(job.message), log(2)[-3000:])
+    gone.boot()
+    gone.start("join", sys.executable, MANAGE, "join")
+    cluster.wait_state(gone.name, "live")
+    return f"went on with one of two machines {seconds:.1f} s after the power cut"

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from tests.chaos.acts import just_join, nodes_may_less, restart, status
 from tests.chaos.cast import Cast
-from tests.chaos.gang import gang_loses_a_part
+from tests.chaos.gang import gang_goes_on_with_fewer, gang_loses_a_part
 from tests.nodes import Cluster
 from tests.running import HERE, MANAGE, wait_for
 
@@ -355,11 +355,13 @@ def everything_killed(cluster: Cluster, cast: Cast) -> str:
 
 
 CHAPTERS: tuple[Callable[[Cluster, Cast], str], ...] = (
-    journey, gang_loses_a_part, power_cut, cable_out_and_in, cable_out_too_long, half_cut, slow_line, agent_stopped,
-    database_killed,
-    connections_gone, tables_locked, broker_full, clock_wrong, two_schedulers, everything_killed,
+    journey, gang_loses_a_part, gang_goes_on_with_fewer, power_cut, cable_out_and_in, cable_out_too_long, half_cut,
+    slow_line, agent_stopped, database_killed, connections_gone, tables_locked, broker_full, clock_wrong,
+    two_schedulers, everything_killed,
 )  # fmt: skip
-SHORT = ("journey", "gang_loses_a_part", "power_cut", "cable_out_too_long", "database_killed")
+SHORT = (
+    "journey", "gang_loses_a_part", "gang_goes_on_with_fewer", "power_cut", "cable_out_too_long", "database_killed",
+)  # fmt: skip
 
 
 def tell(root: Path, names: tuple[str, ...] = ()) -> list[tuple[str, str, float]]:

@@ -71,6 +71,10 @@ class TrainingIn(OwnCodeIn):
     parameter_set_version = serializers.IntegerField(
         min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
     )
+    min_nodes = serializers.IntegerField(
+        min_value=0, max_value=64, default=0,
+        help_text="Fewer machines than `nodes` will do: as many as are free, so many at least. 0: all or none.",
+    )  # fmt: skip
     parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +138,9 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
     attempt = serializers.IntegerField(source="job.attempt_number")
     cluster = serializers.IntegerField(source="job.cluster_id")
     cluster_name = serializers.CharField(source="job.cluster.name")
-    nodes = serializers.IntegerField(source="job.nodes")
+    nodes = serializers.IntegerField(source="job.nodes", help_text="Of its newest attempt.")
+    min_nodes = serializers.IntegerField(source="job.min_nodes", help_text="Fewer will do; 0: all or none.")
+    max_nodes = serializers.IntegerField(source="job.max_nodes", help_text="What it wants then; 0: `nodes`.")
     gpus_per_node = serializers.IntegerField(source="job.gpus_per_node")
     cpus = serializers.FloatField(source="job.cpus")
     share = serializers.IntegerField(source="job.share")
@@ -169,9 +175,9 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
             "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "loss", "lr", "attempt", "preset",
             "params", "extra", "code", "start_file", "arguments", "command", "worker_command", "launcher", "image",
             "variables", "secrets", "output_path", "parameter_set", "version", "dataset", "eval_version",
-            "datasets", "cluster", "cluster_name", "nodes", "gpus_per_node", "processes", "share", "cpus",
-            "memory_mib", "priority", "preemptible", "root_inside", "max_runtime_s", "parent", "metrics",
-            "created_at", "started_at", "ended_at", "url",
+            "datasets", "cluster", "cluster_name", "nodes", "min_nodes", "max_nodes", "gpus_per_node", "processes",
+            "share", "cpus", "memory_mib", "priority", "preemptible", "root_inside", "max_runtime_s", "parent",
+            "metrics", "created_at", "started_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -97,6 +97,7 @@ class TrainingRequest:
     eval_version: DatasetVersion | None = None
     datasets: Sequence[DatasetVersion] = ()
     nodes: int = 1
+    min_nodes: int = 0
     gpus_per_node: int | None = None
     device_kind: str = "gpu"
     device_model: str = ""
@@ -150,6 +151,10 @@ def check(user: User, request: TrainingRequest) -> Draft:
         switches = parse_switches(request.extra) if request.extra else _standing(preset)
     with found:
         _check_processes(request.processes)
+    with found:
+        if request.min_nodes and request.is_own_code:
+            said = _("Own code runs on all its machines or none. Leave the fewest machines empty, or choose a preset.")
+            raise Invalid(said, field="min_nodes")
     training = TrainingJob(
         description=request.description,
         preset=preset.name if preset else "",
@@ -187,6 +192,7 @@ def _resources(request: TrainingRequest, cluster: VirtualCluster, gpus: int) -> 
     return {
         "cluster": cluster,
         "nodes": request.nodes,
+        "min_nodes": request.min_nodes,
         "gpus_per_node": gpus,
         "device_kind": request.device_kind,
         "device_model": request.device_model,

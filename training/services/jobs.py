@@ -97,7 +97,8 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "eval_version": training.eval_version,
         "datasets": [row.version for row in training.inputs.select_related("version__dataset") if row.version],
         "cluster": job.cluster,
-        "nodes": job.nodes,
+        "nodes": job.wanted_nodes,
+        "min_nodes": job.min_nodes,
         "gpus_per_node": job.gpus_per_node,
         "device_kind": job.device_kind,
         "device_model": job.device_model,
@@ -144,10 +145,12 @@ def restore(
     with found:
         resource_request.cluster_for(owner, job.cluster)
     places: Resources = {
-        "nodes": nodes or job.nodes,
+        "nodes": nodes or job.wanted_nodes,
+        "min_nodes": min(job.min_nodes, nodes or job.wanted_nodes),
         "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
     }
-    share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
+    share = job.share if (places["nodes"], places["gpus_per_node"]) == (1, 1) else 8
+    least, most = resource_request.range_of(places)
     resources = Resources(
         cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib,
         device_kind=job.device_kind, device_model=job.device_model, needs=job.needs,
@@ -166,7 +169,7 @@ def restore(
     found.end()
     with transaction.atomic():
         training.save(update_fields=["params"])
-        Job.objects.filter(pk=job.pk).update(**places, share=share)
+        Job.objects.filter(pk=job.pk).update(**places | {"min_nodes": least, "max_nodes": most}, share=share)
         actions.restore(job, by=by, checkpoint=str(folder), changes=changes)
     job.refresh_from_db()
     return training

@@ -35,8 +35,8 @@ AT_ONCE = 100
 
 #: Fields that a row keeps as they are.
 PLAIN = (
-    "name", "description", "preset", "extra", "nodes", "gpus_per_node", "device_kind", "device_model", "processes",
-    "cpus", "share", "card_memory_mib", "memory_mib", "priority", "preemptible",
+    "name", "description", "preset", "extra", "nodes", "min_nodes", "gpus_per_node", "device_kind", "device_model",
+    "processes", "cpus", "share", "card_memory_mib", "memory_mib", "priority", "preemptible",
 )  # fmt: skip
 
 

@@ -28,7 +28,8 @@ class Resources(TypedDict, total=False):
 
     Attributes:
         cluster: where it runs, see `cluster_for`.
-        nodes: machines; all or none of them start.
+        nodes: machines; all or none of them start,
+        min_nodes: or as many as are free when it starts, so many at least; 0 is all or none.
         gpus_per_node: cards on each node; 0 runs on `cpus` cores instead.
         device_kind: which kind of cards, see `device_kinds`; "cpu" is the processor, without cards.
         device_model: which model of them; "" takes any.
@@ -45,6 +46,7 @@ class Resources(TypedDict, total=False):
 
     cluster: VirtualCluster
     nodes: int
+    min_nodes: int
     gpus_per_node: int
     device_kind: str
     device_model: str
@@ -116,7 +118,14 @@ def request_of(requested: Resources) -> Request:
         root_inside=requested.get("root_inside", False),
         device_model=requested.get("device_model", ""),
         needs=machine_needs.of_row(requested.get("needs") or {}),
+        min_nodes=range_of(requested)[0],
     )
+
+
+def range_of(requested: Resources) -> tuple[int, int]:
+    """The fewest and the most nodes, where fewer than it wants will do; (0, 0) where not."""
+    least, most = requested.get("min_nodes", 0), requested.get("nodes", 1)
+    return (least, most) if 0 < least < most else (0, 0)
 
 
 def bounded(requested: Resources) -> Resources:
@@ -151,6 +160,12 @@ def check_shape(requested: Resources) -> None:
     with found:
         if not 1 <= nodes <= MOST_NODES:
             raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
+    with found:
+        if not 0 <= requested.get("min_nodes", 0) <= nodes:
+            raise Invalid(
+                _("At least 1 machine and at most as many as are asked for, or nothing for all of them at once."),
+                field="min_nodes",
+            )
     with found:
         if gpus < 0:
             raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")

@@ -56,7 +56,7 @@ def submit(
         NeverFits: even an empty platform could not hold it.
     """
     requested = check(owner, kind, following, **requested)
-    common = _columns(owner, kind, spec, following) | {"restart": restart} | requested
+    common = _columns(owner, kind, spec, following, requested) | {"restart": restart}
     job = Job.objects.create(name=name[:100], **common)
     _begin([job], following)
     return job
@@ -88,7 +88,7 @@ def submit_array(
         name=name[:100], owner=owner, cluster=requested["cluster"], indices=indices.text,
         size=len(indices.numbers), at_once=indices.at_once,
     )  # fmt: skip
-    common = _columns(owner, kind, spec, following) | {"array": array} | requested
+    common = _columns(owner, kind, spec, following, requested) | {"array": array}
     jobs = Job.objects.bulk_create(
         [Job(name=f"{name[:90]}_{number}", array_index=number, **common) for number in indices.numbers]
     )
@@ -96,10 +96,14 @@ def submit_array(
     return jobs
 
 
-def _columns(owner: User, kind: str, spec: Mapping[str, Any] | None, following: Following) -> dict[str, Any]:
+def _columns(
+    owner: User, kind: str, spec: Mapping[str, Any] | None, following: Following, requested: Resources
+) -> dict[str, Any]:
+    least, most = resource_request.range_of(requested)
     return {
         "owner": owner, "kind": kind, "spec": dict(spec or {}), "wait_code": "new",
         "retries": following.retries, "retry_pause_s": following.retry_pause_s,
+        **requested, "min_nodes": least, "max_nodes": most,
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
@@ -45,7 +45,9 @@ class Job(models.Model):
     reason = models.CharField(max_length=20, choices=Reason, blank=True, editable=False)
     message = MessageField(editable=False)  # why it is where it is
 
-    nodes = models.PositiveSmallIntegerField(default=1)
+    nodes = models.PositiveSmallIntegerField(default=1)  # of its last placement, before the first one as asked
+    min_nodes = models.PositiveSmallIntegerField(default=0)  # fewer than it wants will do; 0: all or none
+    max_nodes = models.PositiveSmallIntegerField(default=0)  # what it wants, where fewer will do
     gpus_per_node = models.PositiveSmallIntegerField(default=0)  # 0: CPU only
     device_kind = models.CharField(max_length=8, default="gpu")  # kind of the cards asked for, see device_kinds
     device_model = models.CharField(max_length=100, blank=True)  # model of the cards asked for, "" takes any
@@ -91,6 +93,10 @@ class Job(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(nodes__gte=1), name="job_has_a_node"),
+            models.CheckConstraint(
+                condition=Q(min_nodes=0, max_nodes=0) | Q(min_nodes__gte=1, max_nodes__gt=F("min_nodes")),
+                name="job_has_a_range_of_nodes",
+            ),
             models.CheckConstraint(condition=Q(cpus__gt=0), name="job_has_cpu"),
             models.CheckConstraint(condition=Q(share__gte=1, share__lte=8), name="job_has_a_share"),
         ]
@@ -108,8 +114,13 @@ class Job(models.Model):
 
     @property
     def ranks(self) -> range:
-        """Its machines, counted from 0."""
-        return range(self.nodes)
+        """Its machines, counted from 0; of every attempt, where it had more in an earlier one."""
+        return range(max(self.nodes, self.max_nodes))
+
+    @property
+    def wanted_nodes(self) -> int:
+        """The machines it asks for; it may have got fewer."""
+        return self.max_nodes or self.nodes
 
     @property
     def is_final(self) -> bool:

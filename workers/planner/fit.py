@@ -260,6 +260,7 @@ def why_never(
         clusters: all of them; what they are guaranteed is nothing for who would not give way.
         preemptible: whether the job would.
     """
+    request = request.smallest
     up = [Node(n.id, n.name, root_inside=n.root_inside, tier=n.tier) for n in nodes]
     all_up = up, [replace(d, healthy=True) for d in devices]
     against_rules = _against_rules(request)

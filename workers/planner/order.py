@@ -6,7 +6,7 @@ person and the cluster, minus the time waited.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
 from workers.planner.policy import DEFAULT, Policy
@@ -82,3 +82,8 @@ def decayed_hours(spans: Iterable[tuple[float, float, float]], now: float) -> fl
             older = 2.0 ** (-max(0.0, now - start) / HALF_LIFE_S)
             total += cards * scale * (newer - older)
     return total
+
+
+def how_many_first(jobs: Sequence[Waiting], holds: Callable[[Waiting], bool]) -> int:
+    """How many of the first jobs something holds for, up to the first one that it does not hold for."""
+    return next((place for place, job in enumerate(jobs) if not holds(job)), len(jobs))

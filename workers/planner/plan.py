@@ -9,22 +9,22 @@ room for it (`preempt`), it is given those cards at once on paper: whoever comes
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from workers.planner import estimate
 from workers.planner.evicted import Evicted, keep
 from workers.planner.fit import Place, Shape, Space
+from workers.planner.full import Reason, full_reason
 from workers.planner.limits import Ledger, Verdict, borrowed
-from workers.planner.order import queue_order
+from workers.planner.order import how_many_first, queue_order
 from workers.planner.policy import DEFAULT, Policy
 from workers.planner.preempt import Victims, Why, choose_for
-from workers.planner.snapshot import FULL_CARD, URGENT, Running, Snapshot, Waiting
+from workers.planner.snapshot import URGENT, Running, Snapshot, Waiting
 from workers.planner.uncollected import uncollected
 from workers.planner.windows import Openings
 
-_Reason = tuple[str, Mapping[str, int | str]]
 _Kept = tuple[str, str, int, frozenset[int]]
 """What one reservation is for: kind and model of device, the machine or 0, and machines kept for other work."""
 
@@ -129,12 +129,18 @@ class _Pass:
         self.started: list[Assignment] = []
         self.preemptions: list[Preemption] = []
         self.beneficiaries = 0
-        self.waits: list[tuple[Waiting, _Reason | Shape]] = []  # a shape: the machines are full
+        self.waits: list[tuple[Waiting, Reason | Shape]] = []  # a shape: the machines are full
         self.starts: dict[int, float] = {}
         self._possible: dict[Shape, bool] = {}
 
     def offer(self, job: Waiting, *, last: bool = False) -> None:
-        """Start `job` if limits and machines allow it, else make room or note why it waits."""
+        """Start `job` if limits and machines allow it, else make room or note why it waits.
+
+        One that takes fewer nodes than it wants gets as many as are free now, and waits for the fewest.
+        """
+        if any(self._starts(replace(job, request=request), last=last) for request in job.request.larger):
+            return
+        asked, job = job, replace(job, request=job.request.smallest) if job.request.least else job
         verdict = self.ledger.judge(job)
         urgent = job.priority >= URGENT
         if verdict.refused is not None:
@@ -143,27 +149,47 @@ class _Pass:
                 self.waits.append((job, verdict.refused))
             return
         if verdict.borrows and not last:
-            self.deferred.append(job)
+            self.deferred.append(asked)
             return
         shape = self.space.shape(job.request, job.kind)
         held = self.held.get(job.request.kind)
         if held is not None and not urgent and not self.policy.backfills:
             self._wait(job, shape, held)
             return
-        outlives = held is None or job.runtime is None or self.now + job.runtime > held.start
-        if outlives and held is not None and held.calls and job.preemptible and job.queued_at > held.queued_at:
-            outlives = False  # it gives way when the turn of the reserved job comes
-        if shape not in self.failed[outlives]:
-            places = self.space.find(shape, self.space.long_free if outlives else self.space.free)
-            if places is not None:
-                self._start(job, places, outlives)
-                return
-            self.failed[outlives].add(shape)
+        outlives = self._outlives(job, held)
+        if self._place(job, shape, outlives=outlives):
+            return
         if (self.victims or self.asked_for) and self._make_room(
             job, shape, verdict, outlives=held is not None and outlives
         ):
             return
         self._wait(job, shape, held)
+
+    def _starts(self, job: Waiting, *, last: bool) -> bool:
+        """Start `job` where nothing has to change for it; whether it did."""
+        verdict = self.ledger.judge(job)
+        held = self.held.get(job.request.kind)
+        waits = held is not None and job.priority < URGENT and not self.policy.backfills
+        if verdict.refused is not None or (verdict.borrows and not last) or waits:
+            return False
+        return self._place(job, self.space.shape(job.request, job.kind), outlives=self._outlives(job, held))
+
+    def _outlives(self, job: Waiting, held: _Reservation | None) -> bool:
+        """Whether `job` would still run when the reserved one needs its devices."""
+        if held is not None and held.calls and job.preemptible and job.queued_at > held.queued_at:
+            return False  # it gives way when the turn of the reserved job comes
+        return held is None or job.runtime is None or self.now + job.runtime > held.start
+
+    def _place(self, job: Waiting, shape: Shape, *, outlives: bool) -> bool:
+        """Start `job` if the machines have room; whether they have."""
+        if shape in self.failed[outlives]:
+            return False
+        places = self.space.find(shape, self.space.long_free if outlives else self.space.free)
+        if places is None:
+            self.failed[outlives].add(shape)
+            return False
+        self._start(job, places, outlives)
+        return True
 
     def _start(self, job: Waiting, places: tuple[Place, ...], outlives: bool) -> None:
         taken = tuple(pair for _, devices in places for pair in devices)
@@ -207,7 +233,7 @@ class _Pass:
         self, job: Waiting, shape: Shape, verdict: Verdict, room: list[int], gap: int, *, turn: bool
     ) -> tuple[Place, ...] | None:
         """Choose victims for `job` and return where it goes when they are gone, or None."""
-        if self.beneficiaries >= self.policy.most_beneficiaries or not self._possible_at_all(shape):
+        if self.beneficiaries >= self.policy.most_beneficiaries or not self.possible(shape):
             return None
         victims = self.victims.for_job(job, verdict, self.openings, self.space, turn=turn)
         found = choose_for(shape, room, victims, self.victims, self.space, self.now, gap=gap)
@@ -270,7 +296,7 @@ class _Pass:
         if shape not in self.settled:
             request = job.request
             key = (request.kind, request.model, request.node, self.openings.closed_to(job.kind))
-            if key not in self.reserved and self._possible_at_all(shape):
+            if key not in self.reserved and self.possible(shape):
                 self._reserve(job, shape, key)
             else:
                 self.settled.add(shape)
@@ -287,33 +313,10 @@ class _Pass:
             self.fitted[shape] = len(self.started)
         return True
 
-    def _possible_at_all(self, shape: Shape) -> bool:
+    def possible(self, shape: Shape) -> bool:
         if shape not in self._possible:
             self._possible[shape] = self.space.find(shape, self.whole) is not None
         return self._possible[shape]
-
-    def why(self, job: Waiting, shape: Shape) -> _Reason:
-        """The sentence for a request that the free devices cannot take."""
-        request = shape.request
-        home = next((node for node in self.space.nodes if request.node == node.id != 0), None)
-        closing = self.openings.closing(job.kind)
-        if not self._possible_at_all(shape):
-            if request.tiers and self._possible_at_all(self.space.shape(replace(request, tiers=None), job.kind)):
-                return "no_such_tier", {"least": request.tiers[0], "most": request.tiers[1]}
-            if closing is not None and self._possible_at_all(self.space.shape(request, None)):
-                return "kept_group", {"group": closing[0].name}
-            if home is not None:
-                return "machine_too_small", {"node": home.name}
-            return "no_machine", {"asked": shape.requested, "nodes": request.nodes}
-        if home is not None:
-            return "machine_full", {"node": home.name}
-        if not request.gpus:
-            return "no_cpu", {"asked": -(-request.cpu_shares // FULL_CARD)}
-        free = self.space.free_cards(shape, self.space.free)
-        if free < shape.requested:
-            return "no_cards", {"asked": shape.requested, "free": free}
-        best = self.space.best_node(shape, self.space.free)
-        return "scattered", {"asked": request.gpus, "free": free, "best": best}
 
     def _reserve(self, job: Waiting, shape: Shape, key: _Kept) -> None:
         """Hold devices for `job` from the first moment at which it fits."""
@@ -353,11 +356,6 @@ class _Pass:
         return max(estimate.end_of(run, self.now, self.typical), self.now + OVERDUE_S)
 
 
-def _how_many_first(jobs: Sequence[Waiting], holds: Callable[[Waiting], bool]) -> int:
-    """How many of the first jobs something holds for, up to the first one that it does not hold for."""
-    return next((place for place, job in enumerate(jobs) if not holds(job)), len(jobs))
-
-
 @uncollected
 def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
     """Decide one pass.
@@ -371,8 +369,8 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
     """
     this = _Pass(snapshot, now, policy)
     order, place = queue_order(snapshot, now, policy), 0
-    promised = _how_many_first(order, lambda job: job.promised or job.job in this.asked_for)
-    urgent = promised + _how_many_first(order[promised:], lambda job: job.priority >= URGENT)
+    promised = how_many_first(order, lambda job: job.promised or job.job in this.asked_for)
+    urgent = promised + how_many_first(order[promised:], lambda job: job.priority >= URGENT)
     for end, away in ((promised, this.away.overdue), (urgent, this.away.own), (len(order), this.away.lent)):
         for job in order[place:end]:
             this.offer(job)
@@ -381,13 +379,15 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
     for job in this.deferred:
         this.offer(job, last=True)
     etas = estimate.starts(snapshot, this.running, [job for job, _ in this.waits], now)
-    full: dict[tuple[Shape, str], _Reason] = {}
+    full: dict[tuple[Shape, str], Reason] = {}
     borrowers = {job.job for job in this.deferred}
     waits: dict[int, Wait] = {}
     for position, (job, reason) in enumerate(this.waits, start=1):
         if isinstance(reason, Shape):
             known = (reason, job.kind)
-            reason = full.get(known) or full.setdefault(known, this.why(job, reason))
+            if known not in full:
+                full[known] = full_reason(job, reason, this.space, this.openings, this.possible)
+            reason = full[known]
             if reason[0] in _NOTHING_IDLE and job.job in borrowers and (facts := this.ledger.quota_facts(job)):
                 reason = (_NOTHING_IDLE[reason[0]], facts)
         code, args = reason

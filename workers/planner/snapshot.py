@@ -4,8 +4,8 @@ Plain data, no database and no clock. Times are unix seconds, sizes are shares: 
 `FULL_CARD` shares and a CPU device as many shares per core, so one kind of sum fits both.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from workers.count_classes import JOB
 from workers.machine_needs import NOTHING, Needs
@@ -119,7 +119,8 @@ class Request:
     `card_memory_mib` is the least memory that those shares of a card must amount to. `node` is the machine it
     belongs to, 0 where any will do; of several one is that. `root_inside`: only machines that offer it will do.
     `tiers` are the least and the most isolation tier of its machines; None takes any.
-    `needs` is what its image asks of each machine.
+    `needs` is what its image asks of each machine. `least`: where not that many nodes are free, so many will do;
+    0 takes all or none.
     """
 
     nodes: int = 1
@@ -133,6 +134,18 @@ class Request:
     root_inside: bool = False
     needs: Needs = NOTHING
     tiers: tuple[int, int] | None = None
+    least: int = 0
+
+    @property
+    def smallest(self) -> "Request":
+        """The same on the fewest nodes that will do."""
+        return replace(self, nodes=self.least, least=0) if self.least else self
+
+    @property
+    def larger(self) -> "Iterator[Request]":
+        """The same on more nodes than that, most first."""
+        for nodes in range(self.nodes, self.least, -1) if self.least else ():
+            yield replace(self, nodes=nodes, least=0)
 
     def takes(self, tier: int) -> bool:
         """Whether a machine of this isolation tier will do."""

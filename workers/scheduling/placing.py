@@ -43,6 +43,9 @@ def place(job_id: int, places: Places) -> Attempt:
         job = transitions.move(job_id, Event.PLACED, message=message, locked=seen)
     except (transitions.StaleReport, transitions.IllegalMove) as exc:
         raise Late(str(exc)) from exc
+    if job.min_nodes and job.nodes != len(places):  # it takes what is free, and more or less the next time
+        job.nodes = len(places)
+        job.save(update_fields=["nodes"])
     for _node, devices in places:
         for device, shares in devices:
             free = Device.objects.filter(pk=device, health=Device.Health.OK, used__lte=F("capacity") - shares)

@@ -107,7 +107,8 @@ class ResourceForm(forms.Form):
     def more_is_wrong(self) -> bool:
         """Whether one of the folded fields has an error."""
         return any(
-            self.errors.get(name) for name in ("memory_gib", "priority", "max_runtime_min", "nodes", "processes")
+            self.errors.get(name)
+            for name in ("memory_gib", "priority", "max_runtime_min", "nodes", "min_nodes", "processes")
         )
 
     def resources(self) -> Resources:
@@ -129,7 +130,7 @@ class ResourceForm(forms.Form):
             requested["cluster"] = data["cluster"]
         if data.get("device"):
             requested["device_kind"], requested["device_model"] = device_rules.parsed(data["device"])
-        for name in ("nodes", "gpus_per_node", "cpus"):
+        for name in ("nodes", "min_nodes", "gpus_per_node", "cpus"):
             if data.get(name) is not None:
                 requested[name] = data[name]
         return requested
@@ -169,7 +170,7 @@ class PriorityForm(forms.Form):
 
 def initial_of(requested: Resources) -> dict[str, Any]:
     """Initial values of the form for what was requested before."""
-    plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible", "root_inside")
+    plain = ("cluster", "nodes", "min_nodes", "gpus_per_node", "share", "cpus", "preemptible", "root_inside")
     span, priority = requested.get("max_runtime"), requested.get("priority", 0)
     device = device_rules.value_of(
         requested.get("device_kind", "gpu"), requested.get("device_model", ""), requested.get("gpus_per_node", 0)

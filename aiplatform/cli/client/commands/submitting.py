@@ -47,6 +47,7 @@ def options(verb: argparse.ArgumentParser) -> None:
     following.options(verb)
     resources.options(verb)
     verb.add_argument("--nodes", type=int, default=1)
+    verb.add_argument("--min-nodes", type=int, default=0, metavar="N", help="fewer machines will do, at least N")
     verb.add_argument(
         "--processes",
         type=int,
@@ -99,6 +100,7 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
     if not own and not args.data:
         raise ClientError("A preset needs --data with what it learns from.", USAGE)
     fields: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
+    fields |= {"min_nodes": args.min_nodes} if args.min_nodes else {}
     fields |= resources.fields(args) | following.fields(args)
     fields |= _set(args) if args.params else {}
     fields |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
