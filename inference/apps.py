@@ -15,9 +15,10 @@ class InferenceConfig(AppConfig):
         from inference import kind, searching
         from inference.messages import register as register_messages
         from inference.models import Model, Service
-        from inference.services import evaluations, publishing
+        from inference.services import evaluations, publishing, starting_weights
         from inference.views import figures
         from training import publishers
+        from training import starting_weights as weights_of_trainings
         from workers import kinds
 
         kinds.register(kind.EvaluationKind())
@@ -25,6 +26,7 @@ class InferenceConfig(AppConfig):
         register_messages()
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
+        weights_of_trainings.MODELS.register(starting_weights.MODELS)
         usage.register(evaluations.using)
         ways.register(
             ways.Way(

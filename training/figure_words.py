@@ -34,6 +34,8 @@ WORDS: dict[str, Any] = {
     "test/pck05": _("PCK@0.05 on test"),
     "test/miou": _("mIoU on test"),
     "test/pixel_accuracy": _("Pixel accuracy on test"),
+    "weights_taken": _("Tensors it began with"),
+    "weights_of": _("Tensors of the network"),
     "test/ap": _("AP on test"),
     "test/ap50": _("AP50 on test"),
     "test/ap75": _("AP75 on test"),

@@ -18,7 +18,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from datasets.models import DatasetVersion
-from training import publishers, run_inputs, variables, workdir
+from training import publishers, run_inputs, starting_weights, variables, workdir
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.programs import layout, program, script
@@ -84,6 +84,8 @@ class TrainingKind(JobKind):
         if processes > 1:  # each process its part of the cores, else they stand in each other's way
             env = dict.fromkeys(THREADS, str(max(1, int(job.cpus) // processes))) | env
         env |= looking.handed_over(training, run)
+        weights, folders = starting_weights.handed_over(training, attempt, run)
+        env |= weights
         if "hint" in training.extra:
             env["AIP_HINT"] = training.extra["hint"]
         if "close_delay_s" in training.extra:
@@ -92,7 +94,7 @@ class TrainingKind(JobKind):
             argv=[],
             command=_shown_command(training),
             env=env,
-            read_only=[folder for version, _role in versions for folder in version.folders],
+            read_only=[*(folder for version, _role in versions for folder in version.folders), *folders],
             read_write=[cache],
             secrets=[*secrets.values(), *snippets.secrets_of(training)],
             finish_grace_s=900.0 if training.preset else 30.0,  # own code may not listen: it hears TERM soon

@@ -18,6 +18,7 @@ TRAINING = {
     "import_failed": Wording(_("The data could not be imported: %(why)s"), why=nested("why")),
     "import_gone": Wording(_("Its dataset was removed, or the import was cancelled.")),
     "platform_error": Wording(_("It broke off because of an error of the platform. It can be tried again.")),
+    "weights_gone": Wording(_("%(weights)s is no longer there to start from.")),
     "no_command": Wording(_("A command is a list of words.")),
 }
 

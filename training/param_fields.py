@@ -8,13 +8,16 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from training import param_words
+from training import param_words, starting_weights
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.services import parameters
 
 #: What everybody decides: it stands above the folded parameters.
 FIRST = frozenset({"budget_minutes"})
+
+#: Id of the list of models on a page, from which fields that name one offer some.
+MODELS_LIST = "registry-models"
 
 
 def control(param: Param) -> forms.Field:
@@ -25,7 +28,8 @@ def control(param: Param) -> forms.Field:
     if param.kind == "bool":
         return forms.BooleanField(**words)
     if param.kind == "str":
-        return forms.CharField(max_length=parameters.MAX_TEXT, **words)
+        offers = {"list": MODELS_LIST} if param.name in starting_weights.NAMES else {}
+        return forms.CharField(max_length=parameters.MAX_TEXT, widget=forms.TextInput(attrs=offers), **words)
     bounds = {"min": param.minimum, "max": param.maximum, "step": 1 if param.kind == "int" else "any"}
     attrs = {name: f"{value:.12g}" if isinstance(value, float) else value for name, value in bounds.items()}
     widget = forms.NumberInput(attrs={name: value for name, value in attrs.items() if value is not None})

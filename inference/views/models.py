@@ -16,7 +16,7 @@ from inference.forms import ModelEditForm, UploadForm, VersionForm
 from inference.models import Model, ModelVersion
 from inference.orders import MODELS
 from inference.services import models as registry
-from inference.services import serving, withdrawing
+from inference.services import serving, starting_weights, withdrawing
 from inference.services.bytes import on_disk
 from workers import kinds
 
@@ -68,6 +68,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         if chosen
         else [],
         "may_edit": Model.objects.editable_by(request.user).filter(pk=pk).exists(),
+        "fine_tune": starting_weights.full_name(chosen) if chosen and starting_weights.goes_on(chosen) else "",
         "others": withdrawing.others_count(model),
         "form": VersionForm(),
     }

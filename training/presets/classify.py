@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from . import data, export, image_cache, lite0, nets, phases, shown, variation
@@ -39,6 +38,8 @@ class Classification(shown.Shown):
 
     card = CARD
     metric = "val/accuracy"
+
+    heads: tuple[str, ...] = ("fc.",)
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.facts: dict[str, Any] = {}
@@ -76,8 +77,6 @@ class Classification(shown.Shown):
         )
         net.freeze(params["frozen_stages"])
         self.model: nn.Module = net
-        if params["weights"]:
-            self._load_weights(Path(params["weights"]))
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
@@ -115,20 +114,6 @@ class Classification(shown.Shown):
         stride = max(1, self.rows // STATISTICS_ROWS)
         pixels = torch.from_numpy(self.image_cache.rows(self.learn[::stride])).double()
         return pixels.mean((0, 1, 2)).float(), pixels.std((0, 1, 2)).clamp(min=1.0).float()
-
-    def _load_weights(self, path: Path) -> None:
-        """Start from given weights; layers whose shape differs (the last one, mostly) stay fresh."""
-        try:
-            given = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
-        except Exception as error:  # both readers raise whatever they meet in a broken file
-            raise Refused(f"{path.name} cannot be read as weights: {error}") from error
-        given = {key.removeprefix("model."): value for key, value in given.items()}  # as our own exports name them
-        own = self.model.state_dict()
-        fitting = {key: value for key, value in given.items() if key in own and own[key].shape == value.shape}
-        if not fitting:
-            raise Refused(f"No layer of {path.name} fits {self.params['architecture']}.")
-        self.model.load_state_dict(fitting, strict=False)
-        say(f"started {len(fitting)} of {len(own)} layers from {path.name}")
 
     # Learning -----------------------------------------------------------------------------------------------
 

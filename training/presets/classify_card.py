@@ -54,8 +54,6 @@ CARD = Preset(
               "checkpoint is that of the best mean over the classes.", "", choices=("none", "balanced")),
         Param("flip_tta", "bool", True, "Score the mean over an image and its mirror image, in the evaluation and "
               "in the exported model.", advanced=True),
-        Param("weights", "str", "", "A .pth or .safetensors file with weights to start from; layers of another "
-              "shape are left out.", advanced=True),
     ),
     expected=(),
     size="Millions of weights: LeNet-5 0.06, ResNet-9 0.9, ViT 2.7, Lite0 3.4, GoogLeNet 6, ResNet-18 11, ResNet-50 24",

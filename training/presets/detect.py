@@ -39,6 +39,7 @@ class Detection(shown.Shown):
     """The task the trainer works on."""
 
     card = CARD
+    heads: tuple[str, ...] = ("what.",)
     metric = "val/ap"
     outputs: tuple[str, ...] = ("boxes", "scores")
 

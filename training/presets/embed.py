@@ -24,6 +24,7 @@ FORWARD = 0.35  # of learning from an image is looking at it
 class Embedding(shown.Shown):
     """The task the trainer works on."""
 
+    heads: tuple[str, ...] = ("centres",)
     metric = "val/recall_1"
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:

@@ -29,6 +29,7 @@ PRESENCE, NAMING = 0.2, 0.2  # weights of parts of the loss
 class Keypoints(shown.Shown):
     """The task the trainer works on. Its rows are objects."""
 
+    heads: tuple[str, ...] = ("what.",)
     metric = "val/pck05"
     fitting = "letterbox"
 

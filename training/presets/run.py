@@ -73,6 +73,7 @@ class Run:
     params_file: Path | None
     metrics_file: Path | None
     control_file: Path | None
+    weights: Path | None = None  # file that the parameter `weights` names, where the platform put it
     show: str = ""  # what is wanted instead of a training: "batch" or "layers", see preview.py and layers.py
     terminated: bool = field(default=False, init=False)
 
@@ -92,6 +93,7 @@ class Run:
             params_file=path("AIP_PARAMS"),
             metrics_file=path("AIP_METRICS_FILE"),
             control_file=path("AIP_CONTROL_FILE"),
+            weights=path("AIP_WEIGHTS"),
             show=env.get("AIP_SHOW", ""),
         )
 

@@ -27,6 +27,7 @@ FORWARD = 0.4  # of learning from an image is looking at it
 class Segmentation(shown.Shown):
     """The task the trainer works on."""
 
+    heads: tuple[str, ...] = ("what.",)
     metric = "val/miou"
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:

@@ -9,17 +9,20 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from . import data
 from .ranks import Ranks
 
 
 class Task(Protocol):
     """What a preset brings. Rows are positions 0..rows-1 among the images to learn from."""
 
+    version: data.Version
     model: nn.Module
     rows: int
     score: list[int]  # images to score on
     rows_scored: float  # what scoring costs, in rows learned from
     facts: dict[str, Any]  # what a checkpoint's meta.json says of the task's own choices
+    heads: tuple[str, ...]  # how the names of tensors begin that belong to the classes
     metric: str  # the figure that decides which checkpoint is best, higher is better
 
     def optimizer(self) -> torch.optim.Optimizer:
@@ -57,4 +60,6 @@ class Position:
     checkpoint_s: float = 0.0
     last_checkpoint_s: float = 0.0
     best: float | None = None
+    weights_taken: int = 0  # tensors that it started from, and how many the network has
+    weights_of: int = 0
     history: list[dict[str, float]] = field(default_factory=list)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import accumulate, cores, keeping, lanes, layers, phases, plateau, points, preview, samples
+from . import accumulate, cores, keeping, lanes, layers, phases, plateau, points, preview, samples, weights
 from .average import Average
 from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
@@ -49,11 +49,12 @@ class Trainer:
         limits = [params["steps"] or math.inf, params["epochs"] * self.per_epoch or math.inf]
         self.budget = Budget(params["budget_minutes"] * 60, min(limits), export_s=EXPORT_S)
 
+        self.at = Position()
+        weights.begin(self)
         task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # an overload that torch's stubs leave out
         self.average = Average(task.model, params["ema"])
         self.optimizer = task.optimizer()
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
-        self.at = Position()
         self.paused_s = self.saved_at = 0.0
         self.phases = phases.Phases(run, self.used_s, tells=ranks.leads)
         self.waiting, self.slowdown, self.step_s = cores.Waiting(), 1.0, 0.0
@@ -220,6 +221,7 @@ class Trainer:
                 "checkpoint_seconds": round(at.checkpoint_s, 2),
                 "checkpoint_share": round(at.checkpoint_s / self.used_s(), 5),
                 "slowdown": round(self.slowdown, 2),
+                **({"weights_taken": at.weights_taken, "weights_of": at.weights_of} if at.weights_of else {}),
                 **({"steps_planned": self.budget.last_step} if math.isfinite(self.budget.last_step) else {}),
             }
             whole = {**figures, **ending, "history": at.history}

@@ -16,6 +16,7 @@ from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
+from training import starting_weights
 from training.models import CodeSnapshot, ParameterSetVersion, TrainingDefaults, TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
@@ -169,7 +170,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
         if preset and switches.get("show_batch") and not preset.looks:
             raise additional.BadSwitch(_("%(preset)s cannot be previewed.") % {"preset": _(preset.title)})
         if preset:
-            training.params = _preset_params(preset, request.params, switches)
+            training.params = starting_weights.settled(user, preset, _preset_params(preset, request.params, switches))
         elif request.is_own_code:
             if switches.get("show_batch"):
                 raise additional.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))

@@ -10,7 +10,7 @@ from django.db import transaction
 from accounts.models import User
 from aiplatform.lib.errors import Refusals
 from datasets.models import DatasetVersion
-from training import run_inputs
+from training import run_inputs, starting_weights
 from training.models import TrainingInput, TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, data_use, drafts, own_code, parameter_sets, parameters
@@ -161,9 +161,10 @@ def restore(
     changes: dict[str, Any] = {}
     with found:
         if params:
-            preset = PRESETS.get(training.preset)
             merged = {**training.params, **params}
-            training.params = parameters.read(preset, merged) if preset else parameters.plain_pairs(merged)
+            training.params = (
+                _changed(owner, training, merged) if training.preset in PRESETS else parameters.plain_pairs(merged)
+            )
             datasets = [row.version for row in training.inputs.select_related("version__dataset") if row.version]
             changes = spec_of(training, datasets, nodes=places["nodes"])
     found.end()
@@ -173,3 +174,11 @@ def restore(
         actions.restore(job, by=by, checkpoint=str(folder), changes=changes)
     job.refresh_from_db()
     return training
+
+
+def _changed(owner: User, training: TrainingJob, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a preset after a change; models that it begins to name now must be there for the owner."""
+    preset, before = PRESETS[training.preset], training.params
+    read = parameters.read(preset, params)
+    changed = {name: value for name, value in read.items() if value != before.get(name)}
+    return read | starting_weights.settled(owner, preset, changed)

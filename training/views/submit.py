@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
@@ -15,13 +15,14 @@ from aiplatform import env
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from datasets.models import DatasetVersion
-from training import request_secrets
+from training import request_secrets, starting_weights
 from training.forms import OWN, SubmitForm
 from training.input_fields import written_variables
 from training.models import ParameterSet, TrainingJob
 from training.pairs import written_pairs
+from training.param_fields import MODELS_LIST
 from training.presets.catalog import PRESETS
-from training.services import additional, drafts, jobs, parameter_sets, planned
+from training.services import additional, drafts, jobs, parameter_sets, parameters, planned
 from training.task_kinds import preset_for
 from workers.images import forms as image_forms
 from workers.jobs.forms import following
@@ -32,7 +33,7 @@ from workers.scheduling import preview
 
 @needs(Action.TRAINING_SUBMIT)
 def job_submit(request: SignedInRequest) -> HttpResponse:
-    """GET may begin from `?preset=`, `?set=` (and `?set_version=`), `?clone=` or `?version=`."""
+    """GET may begin from `?preset=`, `?set=` (and `?set_version=`), `?clone=`, `?weights=` or `?version=`."""
     initial, given, pattern = _beginning(request)
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if form.is_bound:
@@ -63,6 +64,8 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "max_upload": env.MAX_UPLOAD_BYTES,
         "sets": ParameterSet.objects.usable_by(request.user).filter(preset__in=PRESETS).select_related("owner")[:200],
         "begun_from": begun_from,
+        "models": starting_weights.offered(request.user),
+        "models_list": MODELS_LIST,
         "differences": begun_from
         and parameter_sets.differences(PRESETS.get(begun_from.parameter_set.preset), begun_from.params),
         "has_data": _has_annotated(request.user),
@@ -101,6 +104,12 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
         initial["preset"] = (found and preset_for(found)) or initial["preset"]
     if query.get("preset") in PRESETS or query.get("preset") == OWN:
         initial["preset"] = query["preset"]
+    if words := query.get("weights", ""):
+        try:
+            preset, params = starting_weights.begun_from(request.user, words)
+        except parameters.BadParameter as exc:
+            raise Http404(exc.message) from None
+        return initial | {"preset": preset}, {preset: params}, words
     if number := ids.number(query.get("set", "")):
         rows = ParameterSet.objects.visible_to(request.user).usable_by(request.user)
         chosen = get_object_or_404(rows, pk=number, preset__in=PRESETS)

@@ -1,0 +1,57 @@
+"""Versions of the registry as what trainings start from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from inference.models import ModelVersion
+from training.presets.catalog import PRESETS
+from training.starting_weights import FILE, Models, RegisteredModel
+
+WEIGHTS = "model.safetensors"
+OFFERED = 50
+
+
+def _visible_to(user: User) -> QuerySet[ModelVersion]:
+    rows: QuerySet[ModelVersion] = ModelVersion.objects.visible_to(user).select_related("model__owner")
+    return rows
+
+
+def full_name(version: ModelVersion) -> str:
+    """OWNER/NAME v2, as a parameter names it."""
+    return f"{version.model.owner.username}/{version}"
+
+
+def has_weights(version: ModelVersion) -> bool:
+    """Whether there is something that can go on learning, beside what answers."""
+    return any(entry["name"] == WEIGHTS for entry in version.files)
+
+
+def goes_on(version: ModelVersion) -> bool:
+    """Whether a preset can begin a training with it."""
+    preset = PRESETS.get(version.preset)
+    return has_weights(version) and preset is not None and FILE in {param.name for param in preset.parameters}
+
+
+def named(user: User, owner: str, name: str, number: int) -> Sequence[RegisteredModel]:
+    """What this person may see of a name and number; their own alone where they have one and no owner is named."""
+    rows = _visible_to(user).filter(model__name=name, number=number)
+    if owner:
+        rows = rows.filter(model__owner__username=owner)
+    elif rows.filter(model__owner=user).exists():
+        rows = rows.filter(model__owner=user)
+    return [
+        RegisteredModel(full_name(row), row.path, row.preset, WEIGHTS if has_weights(row) else "", row.params)
+        for row in rows[:3]
+    ]
+
+
+def newest(user: User) -> Sequence[str]:
+    """Full names of the newest versions with weights that this person may see."""
+    return [full_name(row) for row in _visible_to(user).order_by("-pk")[:OFFERED] if has_weights(row)]
+
+
+MODELS = Models(named, newest)
