@@ -19,6 +19,8 @@ LABELS: Mapping[str, Any] = {
     "width": _("Input width"),
     "height": _("Input height"),
     "resize": _("Fitting of other shapes"),
+    "tile": _("Side of a tile"),
+    "tile_overlap": _("Overlap of tiles"),
     "boxes": _("Objects with only a box"),
     "crop": _("Part that is looked at"),
     "margin": _("Margin around boxes"),
@@ -87,7 +89,10 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     ),
     (
         _("Data"),
-        ("train_splits", "eval_split", "width", "height", "resize", "boxes", "crop", "margin", "pairs", "good_class"),
+        (
+            *("train_splits", "eval_split", "width", "height", "resize", "tile", "tile_overlap", "boxes", "crop"),
+            *("margin", "pairs", "good_class"),
+        ),
     ),
     (
         _("Network"),

@@ -20,8 +20,7 @@ from PIL import Image
 
 from tests import public_data
 from tests.presets import versions
-from training.presets import data, masks
-from training.presets.detect import coco_precision
+from training.presets import coco, data, masks
 
 ROUNDS = 5
 
@@ -57,7 +56,7 @@ def scored(version: data.Version, rows: list[int], drawn: Any) -> float:
             mask = _runs(masks.covered(shape, 1, 1, size, "ellipse"))
             truth["annotations"].append({**one, "bbox": shape["bbox"], "area": shape["area"], "segmentation": mask})
             answers.append({**one, "score": 1.0, "segmentation": _runs(drawn(pixels, shape))})
-    return coco_precision(truth, answers, masks=True)[0][1]
+    return coco.precision(truth, answers, masks=True)[0][1]
 
 
 def grabcut(pixels: np.ndarray, shape: dict[str, Any]) -> np.ndarray:

@@ -6,9 +6,7 @@ and how well those sides fit. Start with `python -m presets.detect`.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import checkpoints, data, export, image_cache, lanes, lite0, phases, shown, view, warp
+from . import checkpoints, coco, data, export, image_cache, lanes, lite0, phases, shown, tiles, view, warp
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
 from .marks import Marks
@@ -30,7 +27,9 @@ from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
 
 CANDIDATES = 300  # per class and image, before suppression
+MOST, MOST_OF_TILES = 300, 2000  # boxes that are answered for an image
 LOWEST_SCORE = 0.02  # of what is scored
+FORWARD = 0.6  # of learning from an image is looking at it
 NAMING = 0.5  # weight of telling classes apart where there is an object
 MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
 
@@ -52,18 +51,25 @@ class Detection(shown.Shown):
         self.learn, self.score, scored = data.split(
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
-        self.rows, self.rows_scored = len(self.learn), 0.6 * len(self.score)
         boxes = [self.truth[row][0] for row in self.learn]
         self.view = view.of_training(run, self.version, self.learn, boxes, params, cores=ranks.cores())
         self.frozen_filters = self._frozen_filters(run)
         self.facts = {"view": dataclasses.asdict(self.view), "frozen_filters": self.frozen_filters}
-        self.width, self.height, self.strides = self.view.width, self.view.height, self.view.strides
-        window, whole = math.prod(self.view.window), self.width * self.height
-        self.rows_scored *= whole / window
+        self.width, self.height = self.view.seen
+        self.strides = self.view.strides
+        self.tiles: tiles.Tiles | None = None
         with phases.packing(run, params, ranks):
-            self.image_cache = image_cache.open_or_make(
-                self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=self.view.resize
-            )
+            if self.view.tile:
+                every = [boxes for boxes, _ in self.truth]
+                self.tiles = tiles.Tiles(self.version, every, self.view.tile, params["tile_overlap"], run.cache_dir)
+            else:
+                self.image_cache = image_cache.open_or_make(
+                    self.version, run.cache_dir, width=self.width, height=self.height, channels=3,
+                    resize=self.view.resize,
+                )  # fmt: skip
+        self.regions = self.tiles.regions(self.learn) if self.tiles else [tiles.Region(row) for row in self.learn]
+        self.rows, looks = len(self.regions), self.tiles.count(self.score) if self.tiles else len(self.score)
+        self.rows_scored = FORWARD * looks * self.width * self.height / math.prod(self.view.window)
         self.fitted = [
             self.view.to_input(image, boxes) for image, (boxes, _) in zip(self.version.images, self.truth, strict=True)
         ]
@@ -72,7 +78,7 @@ class Detection(shown.Shown):
         self.places, _ = self._points(self.width, self.height)
         self.window_places, self.window_steps = self._points(*self.view.window)
         if ranks.leads:
-            counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
+            counts = f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
             for line in self.view.lines():
                 say(line)
@@ -133,7 +139,9 @@ class Detection(shown.Shown):
     def _to_image(self, row: int, input_boxes: np.ndarray) -> np.ndarray:
         """Boxes of input pixels in an image's own pixels, cut at its edge."""
         image = self.version.images[row]
-        if self.view.resize == "letterbox":
+        if self.tiles:
+            pass
+        elif self.view.resize == "letterbox":
             scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
             input_boxes = (input_boxes - np.array([left, top, left, top])) / scale
         else:
@@ -149,18 +157,28 @@ class Detection(shown.Shown):
 
     def load(self, rows: list[int]) -> tuple[Tensor, ...]:
         """Pixels [n, H, W, 3] uint8, boxes [n, K, 4], classes [n, K] and which of the K are real [n, K]."""
-        chosen = [self.learn[row] for row in rows]
-        pixels = torch.from_numpy(self.image_cache.rows(chosen))
-        most = max(len(self.fitted[row]) for row in chosen)
+        chosen = [self.regions[row] for row in rows]
+        if self.tiles:
+            pixels = np.stack([self.tiles.around(region) for region in chosen])
+        else:
+            pixels = self.image_cache.rows([region.row for region in chosen])
+        found = [self._shown(region) for region in chosen]
+        most = max(len(own) for own, _ in found)
         boxes = torch.zeros(len(chosen), most, 4)
         classes = torch.zeros(len(chosen), most, dtype=torch.int64)
         valid = torch.zeros(len(chosen), most, dtype=torch.bool)
-        for place, row in enumerate(chosen):
-            count = len(self.fitted[row])
-            boxes[place, :count] = torch.from_numpy(self.fitted[row])
-            classes[place, :count] = torch.from_numpy(self.truth[row][1])
-            valid[place, :count] = True
-        return pixels, boxes, classes, valid
+        for place, (own, kinds) in enumerate(found):
+            boxes[place, : len(own)] = torch.from_numpy(own)
+            classes[place, : len(own)] = torch.from_numpy(kinds)
+            valid[place, : len(own)] = True
+        return torch.from_numpy(pixels), boxes, classes, valid
+
+    def _shown(self, region: tiles.Region) -> tuple[np.ndarray, np.ndarray]:
+        """Boxes and classes of the objects in a region of an image, in its pixels."""
+        boxes, classes = region.inside(self.fitted[region.row]), self.truth[region.row][1]
+        left = boxes.clip(0, [self.view.width, self.view.height] * 2)
+        seen = (left[:, 2:] - left[:, :2]).prod(1) > warp.VISIBLE * (boxes[:, 2:] - boxes[:, :2]).prod(1)
+        return (boxes[seen], classes[seen]) if self.tiles else (boxes, classes)
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
@@ -210,8 +228,14 @@ class Detection(shown.Shown):
     # Scoring ------------------------------------------------------------------------------------------------
 
     def images(self, rows: list[int]) -> Tensor:
-        """Normalised images [n, 3, H, W] as the finished model sees them."""
-        pixels = torch.from_numpy(self.image_cache.rows(rows)).to(self.device).permute(0, 3, 1, 2)
+        """Normalised images [n, 3, H, W] as the finished model sees them; of large images the busiest tile."""
+        if self.tiles:
+            return self._normal(np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows]))
+        return self._normal(self.image_cache.rows(rows))
+
+    def _normal(self, rows: np.ndarray) -> Tensor:
+        """Pixels [n, H, W, 3] as the model is given them."""
+        pixels = torch.from_numpy(rows).to(self.device).permute(0, 3, 1, 2)
         return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
 
     @torch.inference_mode()
@@ -222,14 +246,27 @@ class Detection(shown.Shown):
         on_cpu = self.device.type == "cpu"
         at_once = 2 if on_cpu else 16
 
+        def found_in_tiles(row: int) -> list[dict[str, Any]]:
+            known: Any = self.tiles
+            places = known.of(row)
+            answers: list[list[np.ndarray]] = []
+            for start in range(0, len(places), at_once):
+                with torch.inference_mode():
+                    looks = answering(self._normal(known.pixels(row, places[start : start + at_once])))
+                answers.append([look.float().cpu().numpy() for look in looks])
+            boxes, scores = ([one for part in answers for one in part[place]] for place in (0, 1))
+            return self.detections(
+                row, known.joined(row, boxes, scores, lambda own, sure: self._kept(own, sure, LOWEST_SCORE))
+            )
+
         def found(start: int) -> list[dict[str, Any]]:
             some = mine[start : start + at_once]
             with torch.inference_mode():
                 answers = [answer.float().cpu().numpy() for answer in answering(self.images(some))]
             return [one for row, *own in zip(some, *answers, strict=True) for one in self.detections(row, own)]
 
-        starts = range(0, len(mine), at_once)
-        per_batch = lanes.for_scoring().map(found, starts) if on_cpu else [found(start) for start in starts]
+        look, starts = (found_in_tiles, mine) if self.tiles else (found, range(0, len(mine), at_once))
+        per_batch = lanes.for_scoring().map(look, starts) if on_cpu else [look(start) for start in starts]
         return self.figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
 
     def _kept(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> Iterator[tuple[int, np.ndarray]]:
@@ -257,26 +294,12 @@ class Detection(shown.Shown):
         figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
         if not detections:
             return figures
-        stats, precision = coco_precision(self.coco_truth(rows), detections)
+        stats, precision = coco.precision(coco.truth(self.version, self.names, self.truth, rows), detections)
         figures = dict(zip(figures, stats, strict=True))
         for index, name in enumerate(self.names):
             if (precision[:, index] > -1).any():
                 figures[f"val/ap50/{name}"] = float(precision[:, index].mean())
         return figures
-
-    def coco_truth(self, rows: list[int]) -> dict[str, Any]:
-        """The truth of these images as COCO wants it; ids are row + 1 and class index + 1."""
-        images: list[dict[str, Any]] = []
-        shapes: list[dict[str, Any]] = []
-        for row in rows:
-            image = self.version.images[row]
-            images.append({"id": row + 1, "width": image.width, "height": image.height, "file_name": image.path})
-            for (x0, y0, x1, y1), index in zip(*self.truth[row], strict=True):
-                box = [float(x0), float(y0), float(x1 - x0), float(y1 - y0)]
-                shape = {"id": len(shapes) + 1, "image_id": row + 1, "category_id": int(index) + 1, "iscrowd": 0}
-                shapes.append({**shape, "bbox": box, "area": box[2] * box[3]})
-        categories = [{"id": index + 1, "name": name} for index, name in enumerate(self.names)]
-        return {"info": {}, "images": images, "annotations": shapes, "categories": categories}
 
     # For people to see --------------------------------------------------------------------------------------
 
@@ -292,6 +315,9 @@ class Detection(shown.Shown):
         return [self._marks(own[real], kinds[real]) for own, kinds, real in each]
 
     def truths(self, rows: list[int]) -> list[Marks]:
+        if self.tiles:
+            parts = [tiles.Region(row, *self.tiles.busiest(row)) for row in rows]
+            return [self._marks(part.inside(self.fitted[part.row]), self.truth[part.row][1]) for part in parts]
         return [self._marks(self.fitted[row], self.truth[row][1]) for row in rows]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
@@ -324,37 +350,21 @@ class Detection(shown.Shown):
             "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
-                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": self.view.resize,
+                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3,
+                **({"resize": "letterbox", "tile": {"overlap": params["tile_overlap"]}} if self.tiles
+                   else {"resize": self.view.resize}),
             },
             "output": {name: name for name in self.outputs},
             "decode": {
                 "score_threshold": params["score_threshold"],
                 "iou_threshold": params["iou_threshold"],
-                "max_detections": 300,
+                "max_detections": MOST_OF_TILES if self.tiles else MOST,
             },
             "metrics": figures,
             "params": params,
         }  # fmt: skip
         samples = self.images(self.score[:8])
         export.write(self.answering(model), folder, outputs=self.outputs, samples=samples, about=about)
-
-
-def coco_precision(
-    truth: dict[str, Any], results: list[dict[str, Any]], *, masks: bool = False
-) -> tuple[list[float], np.ndarray]:
-    """AP, AP50 and AP75 as COCO has them, and the precision at an overlap of 0.5, recall × class.
-
-    Args:
-        masks: it is masks that overlap, not boxes.
-    """
-    with contextlib.redirect_stdout(io.StringIO()):
-        known = COCO(truth)
-        found = known.loadRes(results)
-        judge = COCOeval_faster(known, found, "segm") if masks else COCOeval_faster(known, found, "bbox")
-        judge.evaluate()
-        judge.accumulate()
-        judge.summarize()
-    return [max(0.0, float(value)) for value in judge.stats[:3]], judge.eval["precision"][0, :, :, 0, -1]
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Expected, Param, Preset, common
+from .preset import Expected, Param, Preset, common, tiling
 
 CARD = Preset(
     name="detect",
@@ -27,6 +27,7 @@ CARD = Preset(
               "objects and costs more.", "", choices=("auto", "8", "8,16", "8,16,32"), advanced=True),
         Param("head_width", "int", 64, "Channels of the pyramid and the heads.", "", 16, 512, advanced=True),
         Param("head_depth", "int", 1, "Convolutions in each head.", "", 1, 8, advanced=True),
+        *tiling(),
         Param("scale_jitter", "float", 0.25, "Training images are shrunk or enlarged by up to this share.", "",
               0, 0.9),
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,

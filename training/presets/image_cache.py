@@ -116,6 +116,11 @@ def pixels(path: Path, width: int, height: int, channels: int, resize: str) -> n
         inner = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BILINEAR)
         image = Image.new(image.mode, (width, height), (GREY_FILL,) * channels if channels == 3 else GREY_FILL)
         image.paste(inner, (left, top))
+    elif resize == "cut":  # the middle, at its own size
+        left, top = (image.width - width) // 2, (image.height - height) // 2
+        ground = Image.new(image.mode, (width, height), (GREY_FILL,) * channels if channels == 3 else GREY_FILL)
+        ground.paste(image, (-left, -top))
+        image = ground
     elif image.size != (width, height):
         image = image.resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(image, np.uint8).reshape(height, width, channels)

@@ -10,8 +10,8 @@ from faster_coco_eval.core import mask as coco_masks
 from PIL import Image
 from torch import Tensor, nn
 
-from . import data, lite0, masks, warp, yolact
-from .detect import Detection, coco_precision
+from . import coco, data, lite0, masks, warp, yolact
+from .detect import Detection
 from .instances_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
@@ -129,7 +129,7 @@ class Instances(Detection):
         scored = {"val/mask_ap": 0.0, "val/mask_ap50": 0.0, "val/mask_ap75": 0.0}
         if not detections:
             return found | scored
-        truth = self.coco_truth(rows)
+        truth = coco.truth(self.version, self.names, self.truth, rows)
         each = iter(truth["annotations"])
         for row in rows:
             image = self.version.images[row]
@@ -141,7 +141,7 @@ class Instances(Detection):
         results = [
             {key: one[key] for key in ("image_id", "category_id", "score", "segmentation")} for one in detections
         ]
-        stats, precision = coco_precision(truth, results, masks=True)
+        stats, precision = coco.precision(truth, results, masks=True)
         scored = dict(zip(scored, stats, strict=True))
         for index, name in enumerate(self.names):
             if (precision[:, index] > -1).any():

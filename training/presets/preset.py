@@ -114,6 +114,16 @@ class Preset:
         return {name: param.read(given[name]) if name in given else param.default for name, param in known.items()}
 
 
+def tiling() -> tuple[Param, ...]:
+    """The parameters of presets that can look at large images in tiles."""
+    return (
+        Param("tile", "int", 0, "Look at tiles of so many pixels at the images' own size, in learning and afterwards: "
+              "for small things on large images. 0: at whole images.", "px", 0, 2048),
+        Param("tile_overlap", "float", 0.2, "Share of a side that neighbouring tiles have in common: as large as most "
+              "objects, so that one tile sees each of them whole.", "", 0, 0.9, advanced=True),
+    )  # fmt: skip
+
+
 def common(
     *, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str, resize: str = "stretch"
 ) -> tuple[Param, ...]:

@@ -54,7 +54,7 @@ def described(trainer: Trainer) -> dict[str, Any]:
     task: Any = trainer.task
     counted, classes = shown.of(task).counts()
     about = {
-        "images": {"learn": task.rows, "score": len(task.score)},
+        "images": {"learn": len(task.learn), "score": len(task.score)},
         "counted": counted,
         "classes": [{"name": name, "count": count} for name, count in classes.items()],
         "input": [task.width, task.height] if hasattr(task, "width") else None,

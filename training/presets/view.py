@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from . import checkpoints, data, image_cache
-from .run import Run
+from . import checkpoints, data, image_cache, tiles
+from .run import Refused, Run
 
 LONG_SIDE, LONGEST_SIDE = 320, 1024  # of the input, in pixels, where nobody chose a size
 SMALL_OBJECT = 16.0  # nine of ten objects are at least so large at the chosen size, where images have the pixels
@@ -31,15 +31,16 @@ PX_PER_CORE_S = 1_000_000  # the detector learns from in a second of one CPU cor
 
 @dataclass(frozen=True)
 class View:
-    """Sizes are pixels. Learning sees `window`, the finished model all of width × height."""
+    """Sizes are pixels. Learning sees `window`, the finished model all of width × height, or tiles."""
 
     width: int
     height: int
-    resize: str  # stretch or letterbox
+    resize: str  # stretch, letterbox, or cut where there are tiles
     window: tuple[int, int]  # width, height
     strides: tuple[int, ...]
     objects: int
     lost: int  # objects smaller than LOST_OBJECT
+    tile: int = 0  # side of the tiles that all of an image is looked at in, at its own size; 0: it is seen as a whole
 
     @classmethod
     def kept(cls, described: Mapping[str, Any]) -> View:
@@ -48,15 +49,26 @@ class View:
 
     def suits(self, params: Mapping[str, Any]) -> bool:
         """Whether nobody asks for anything else."""
+        if self.tile != sixteens(params.get("tile", 0)):
+            return False
+        if self.tile:
+            return params["strides"] in ("auto", _written(self.strides))
         own = {"width": self.width, "height": self.height, "resize": self.resize, "strides": _written(self.strides)}
         return all(params[name] in (0, "auto", value) for name, value in own.items())
+
+    @property
+    def seen(self) -> tuple[int, int]:
+        """Width and height of what the finished model is given."""
+        return (self.tile, self.tile) if self.tile else (self.width, self.height)
 
     @property
     def windowed(self) -> bool:
         return self.window != (self.width, self.height)
 
     def to_input(self, image: data.Image, boxes: np.ndarray) -> np.ndarray:
-        """Boxes [K, 4] of an image's own pixels in input pixels."""
+        """Boxes [K, 4] of an image's own pixels in input pixels; those of tiles are the image's."""
+        if self.tile:
+            return boxes
         if self.resize == "letterbox":
             scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
             return np.asarray(boxes * scale + np.array([left, top, left, top], np.float32), np.float32)
@@ -67,11 +79,16 @@ class View:
         """What people should know of it, in the job's log."""
         if self.resize == "letterbox":
             yield f"images of several shapes are put into {self.width}×{self.height} without squeezing them"
-        if self.windowed:
+        if self.tile:
+            yield f"learning from tiles of {self.tile}×{self.tile} at the images' own size"
+        elif self.windowed:
             yield f"learning from windows of {self.window[0]}×{self.window[1]} around objects"
         if self.lost:
             few = f"{self.lost} of {self.objects} objects are smaller than {LOST_OBJECT:g} px"
-            yield f"{few} at {self.width}×{self.height} and will hardly be found: choose a larger width"
+            if self.tile:
+                yield f"{few} and will hardly be found: the images have no more pixels of them"
+            else:
+                yield f"{few} at {self.width}×{self.height} and will hardly be found: choose a larger width"
 
 
 def of_training(
@@ -119,6 +136,8 @@ def choose(
     """
     if before and before.suits(params):
         return before
+    if params.get("tile"):
+        return _tiled(boxes, params, before)
     shapes = [width / height for width, height in images]
     resize = params["resize"]
     if resize == "auto":
@@ -127,7 +146,7 @@ def choose(
     asked_width, asked_height = params["width"], params["height"]
     asked = bool(asked_width or asked_height)
     if asked:
-        width, height = _sixteens(asked_width or asked_height * shape), _sixteens(asked_height or asked_width / shape)
+        width, height = sixteens(asked_width or asked_height * shape), sixteens(asked_height or asked_width / shape)
     else:
         width, height = _size(_long_side(images, boxes), shape)
     sides = _scaled_sides(images, boxes, width, height, resize)
@@ -137,19 +156,37 @@ def choose(
         affordable = _affordable_side(images, shape, seconds * px_per_core_s)
         window = width, height = _size(max(_long_side(images, boxes), affordable), shape)
         sides = _scaled_sides(images, boxes, width, height, resize)
-    sizes = np.sqrt(sides.prod(1))
+    return View(width, height, resize, window, _strides(sides, params, before), *_counted(sides))
+
+
+def _tiled(boxes: Sequence[np.ndarray], params: Mapping[str, Any], before: View | None) -> View:
+    """Tiles at the images' own size: learning sees a window of a region around a tile.
+
+    Raises:
+        Refused: a size of the input was given as well.
+    """
+    if params["width"] or params["height"]:
+        raise Refused("tile says how large the input is: leave out width and height.")
+    tile = sixteens(params["tile"])
+    region = round(tiles.REACH * tile)
+    sides = np.concatenate([np.zeros((0, 2)), *(own[:, 2:] - own[:, :2] for own in boxes)])
+    strides = _strides(sides, params, before)
+    return View(region, region, "cut", (tile, tile), strides, *_counted(sides), tile=tile)
+
+
+def _strides(sides: np.ndarray, params: Mapping[str, Any], before: View | None) -> tuple[int, ...]:
+    """Maps that suit objects of these sides [M, 2], in input pixels, unless somebody chose or they are learned."""
+    if params["strides"] != "auto":
+        return tuple(int(stride) for stride in params["strides"].split(","))
+    if before:
+        return before.strides
     longest = float(np.quantile(sides.max(1), 0.75)) if len(sides) else 0.0
-    usual = before.strides if before else (8, 16, 32) if longest > LARGE_OBJECT else (8, 16)
-    asked_strides = params["strides"]
-    return View(
-        width=width,
-        height=height,
-        resize=resize,
-        window=window,
-        strides=usual if asked_strides == "auto" else tuple(int(stride) for stride in asked_strides.split(",")),
-        objects=len(sizes),
-        lost=int((sizes < LOST_OBJECT).sum()),
-    )
+    return (8, 16, 32) if longest > LARGE_OBJECT else (8, 16)
+
+
+def _counted(sides: np.ndarray) -> tuple[int, int]:
+    """How many objects there are, and how many of them are lost."""
+    return len(sides), int((np.sqrt(sides.prod(1)) < LOST_OBJECT).sum())
 
 
 def _common_shape(images: Sequence[tuple[int, int]]) -> float:
@@ -183,7 +220,7 @@ def _affordable_side(images: Sequence[tuple[int, int]], shape: float, learned_px
 
 def _size(side: float, shape: float) -> tuple[int, int]:
     """Width and height of a frame of this shape and long side."""
-    return (_sixteens(side), _sixteens(side / shape)) if shape >= 1 else (_sixteens(side * shape), _sixteens(side))
+    return (sixteens(side), sixteens(side / shape)) if shape >= 1 else (sixteens(side * shape), sixteens(side))
 
 
 def _scaled_sides(
@@ -202,13 +239,14 @@ def _scaled_sides(
 def _window(width: int, height: int, sides: np.ndarray) -> tuple[int, int]:
     """At least as large as the smallest input, and twice as large as nearly all objects; the whole if that is most."""
     large = float(np.quantile(sides.max(1), 0.95)) if len(sides) else 0.0
-    side = _sixteens(max(LONG_SIDE, 2 * large))
+    side = sixteens(max(LONG_SIDE, 2 * large))
     across, down = min(side, width), min(side, height)
     return (across, down) if across * down <= WINDOW_PAYS * width * height else (width, height)
 
 
-def _sixteens(pixels: float) -> int:
-    return max(32, round(pixels / 16) * 16)
+def sixteens(pixels: float) -> int:
+    """The side of an input near so many pixels; 0 stays."""
+    return max(32, round(pixels / 16) * 16) if pixels else 0
 
 
 def _written(strides: Sequence[int]) -> str:
