@@ -27,6 +27,9 @@ LABELS: Mapping[str, Any] = {
     "pairs": _("Points that change places in a mirror image"),
     "architecture": _("Network"),
     "net_width": _("Width of the network"),
+    "teacher": _("Teacher"),
+    "distill": _("Weight of the teacher"),
+    "temperature": _("Softening of the teacher"),
     "weights": _("Weights to start from"),
     "frozen_blocks": _("Frozen blocks"),
     "frozen_stages": _("Frozen stages"),
@@ -107,6 +110,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
             "accumulate",
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
             *("dice", "mask_weight", "svm_cost", "class_weights", "dimensions", "arc_margin", "arc_scale", "seed"),
+            *("teacher", "distill", "temperature"),
         ),
     ),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lite0, nets, phases, shown, variation
+from . import data, distill, export, image_cache, lite0, nets, phases, shown, variation
 from .classify_card import CARD
 from .marks import Marks
 from .ranks import Ranks, join
@@ -38,7 +39,6 @@ class Classification(shown.Shown):
 
     card = CARD
     metric = "val/accuracy"
-
     heads: tuple[str, ...] = ("fc.",)
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
@@ -77,9 +77,12 @@ class Classification(shown.Shown):
         )
         net.freeze(params["frozen_stages"])
         self.model: nn.Module = net
+        self.teacher = distill.chosen(run, params, taught_by, classes=self._names, device=self.device)
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
+            if self.teacher:
+                say(f"learns after {params['teacher']} ({self.teacher.architecture}) as well")
 
     def _truth(self) -> tuple[list[int], Tensor]:
         """Rows that can be learned from, and the class of each image [N], -1 where it has none."""
@@ -149,7 +152,12 @@ class Classification(shown.Shown):
         if params["mixup"] or params["cutmix"]:
             x, targets = variation.blended(x, targets, draws)
         logits = model(x.contiguous(memory_format=torch.channels_last)).float()
-        return {"class": self._misfit(logits, targets)}
+        wrong = self._misfit(logits, targets)
+        if self.teacher is None:
+            return {"class": wrong}
+        taught = self.teacher.answers(x, self.mean, self.std, whole=(self.width, self.height))
+        soft = distill.soft_loss(logits, taught, params["temperature"])
+        return {"class": (1 - params["distill"]) * wrong, "soft": params["distill"] * soft}
 
     def _targets(self, labels: Tensor) -> Tensor:
         """How much of each class images show [n, C], from their classes [n]."""
@@ -239,6 +247,16 @@ class Classification(shown.Shown):
             "metrics": figures,
             "params": self.params,
         }  # fmt: skip
+
+
+def taught_by(about: Mapping[str, Any]) -> nn.Module:
+    """The network of a finished classifier, without its weights."""
+    own, seen = about["params"], about["input"]
+    net = nets.build(
+        about["architecture"], classes=len(about["classes"]), channels=seen["channels"],
+        net_width=own["net_width"], width=seen["width"], height=seen["height"],
+    )  # fmt: skip
+    return Answering(net, mirror=own["flip_tta"])
 
 
 def main(kind: type[Classification] = Classification) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Param, Preset, common
+from .preset import Param, Preset, common, distillation
 
 _CHOSEN = {
     param.name: param
@@ -54,6 +54,7 @@ CARD = Preset(
               "checkpoint is that of the best mean over the classes.", "", choices=("none", "balanced")),
         Param("flip_tta", "bool", True, "Score the mean over an image and its mirror image, in the evaluation and "
               "in the exported model.", advanced=True),
+        *distillation(),
     ),
     expected=(),
     size="Millions of weights: LeNet-5 0.06, ResNet-9 0.9, ViT 2.7, Lite0 3.4, GoogLeNet 6, ResNet-18 11, ResNet-50 24",

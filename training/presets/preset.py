@@ -174,3 +174,15 @@ def common(
         Param("keep_ms", "int", 0, "Wait after each step, to leave the device to others.", "ms", 0, 60_000,
               advanced=True),
     )  # fmt: skip
+
+
+def distillation() -> tuple[Param, ...]:
+    """The parameters of presets that learn after a finished model, see distill.py."""
+    return (
+        Param("teacher", "str", "", "A larger model of this preset, as OWNER/NAME v2, whose answers are learned as "
+              "well; it must know all classes of the data.", advanced=True),
+        Param("distill", "float", 0.5, "Weight of the teacher's answers; the truth has the rest.", "", 0, 1,
+              advanced=True),
+        Param("temperature", "float", 4.0, "How much the teacher's answers are softened, so that the student sees "
+              "which classes are alike. 1: not at all.", "", 1, 100, advanced=True),
+    )  # fmt: skip

@@ -74,6 +74,7 @@ class Run:
     metrics_file: Path | None
     control_file: Path | None
     weights: Path | None = None  # file that the parameter `weights` names, where the platform put it
+    teacher: Path | None = None  # and that `teacher` names
     show: str = ""  # what is wanted instead of a training: "batch" or "layers", see preview.py and layers.py
     terminated: bool = field(default=False, init=False)
 
@@ -94,6 +95,7 @@ class Run:
             metrics_file=path("AIP_METRICS_FILE"),
             control_file=path("AIP_CONTROL_FILE"),
             weights=path("AIP_WEIGHTS"),
+            teacher=path("AIP_TEACHER"),
             show=env.get("AIP_SHOW", ""),
         )
 

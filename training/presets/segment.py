@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lanes, lite0, masks, phases, points, segmenter, shown, view, warp
+from . import data, distill, export, image_cache, lanes, lite0, masks, phases, points, segmenter, shown, view, warp
 from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
@@ -63,11 +64,14 @@ class Segmentation(shown.Shown):
         self.fitted = [self.view.to_input(i, b) for i, b in zip(self.version.images, truth, strict=True)]
         self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
+        self.teacher = distill.chosen(run, params, taught_by, classes=self.names, device=self.device, ground=1)
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
             for line in self.view.lines():
                 say(line)
+            if self.teacher:
+                say(f"learns after {params['teacher']} ({self.teacher.architecture}) as well")
 
     def _shapes(self, rows: list[int]) -> list[list[masks.Shape]]:
         """The shapes of each image; refuse a version that has none to draw masks from."""
@@ -94,18 +98,12 @@ class Segmentation(shown.Shown):
 
     def _build(self) -> nn.Module:
         torch.manual_seed(self.params["seed"])
-        params, classes = self.params, len(self.names) + 1
-        if params["architecture"] == "unet":
-            self.pretrained = False
-            return segmenter.UNet(classes, width=params["net_width"])
-        weights = lite0.pretrained_weights() if params["architecture"] == "lite0" else None
+        weights = lite0.pretrained_weights() if self.params["architecture"] == "lite0" else None
         self.pretrained = weights is not None
-        strides = tuple(stride for stride in segmenter.STRIDES if stride >= int(params["stride"]))
-        frozen = params["frozen_blocks"] if weights else 0
-        backbone = lite0.Lite0(strides, frozen_blocks=frozen, frozen_norms=self.pretrained)
+        net = network(self.params, len(self.names), frozen_norms=self.pretrained)
         if weights:
-            lite0.load_pretrained(backbone, weights)
-        return segmenter.Segmenter(backbone, classes, width=params["head_width"])
+            lite0.load_pretrained(net.get_submodule("backbone"), weights)  # type: ignore[arg-type]  # made by network()
+        return net
 
     # Learning -----------------------------------------------------------------------------------------------
 
@@ -132,9 +130,16 @@ class Segmentation(shown.Shown):
         """Cross-entropy of the pixels, and Dice: how little of each class an image shows is covered."""
         pixels, truth, boxes, valid = (part.to(self.device, non_blocking=True) for part in batch)
         seen = warp.Warp.of(draws, self.view, boxes, valid)
-        logits = segmenter.enlarged(model(seen.images(pixels)), *self.view.window)
+        x = seen.images(pixels)
+        logits = segmenter.enlarged(model(x), *self.view.window)
         wrong, uncovered = segmenter.losses(logits, seen.masks(truth), self.class_weights)
-        return {"pixel_loss": wrong, "dice_loss": self.params["dice"] * uncovered}
+        losses = {"pixel_loss": wrong, "dice_loss": self.params["dice"] * uncovered}
+        if self.teacher is None:
+            return losses
+        taught = self.teacher.answers(x, lite0.MEAN, lite0.STD, whole=(self.width, self.height))
+        soft = distill.soft_loss(logits, segmenter.enlarged(taught, *self.view.window), self.params["temperature"])
+        share = self.params["distill"]
+        return {**{name: (1 - share) * loss for name, loss in losses.items()}, "soft_loss": share * soft}
 
     # Scoring ------------------------------------------------------------------------------------------------
 
@@ -216,6 +221,22 @@ def figures(counts: np.ndarray, names: list[str]) -> dict[str, float]:
         "val/pixel_accuracy": float(right.sum() / max(there.sum(), 1)),
     }
     return found | {f"val/iou/{n}": float(iou[p]) for p, n in enumerate(names, start=1) if there[p]}
+
+
+def network(params: Mapping[str, Any], classes: int, *, frozen_norms: bool) -> nn.Module:
+    """The network for `classes` and the ground, with fresh weights; frozen norms are for pretrained ones."""
+    if params["architecture"] == "unet":
+        return segmenter.UNet(classes + 1, width=params["net_width"])
+    strides = tuple(stride for stride in segmenter.STRIDES if stride >= int(params["stride"]))
+    frozen = params["frozen_blocks"] if frozen_norms else 0
+    backbone = lite0.Lite0(strides, frozen_blocks=frozen, frozen_norms=frozen_norms)
+    return segmenter.Segmenter(backbone, classes + 1, width=params["head_width"])
+
+
+def taught_by(about: Mapping[str, Any]) -> nn.Module:
+    """The network of a finished segmenter, without its weights."""
+    own = {"architecture": about["architecture"], **about["params"]}
+    return network(own, len(about["classes"]), frozen_norms=False)
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Expected, Param, Preset, common
+from .preset import Expected, Param, Preset, common, distillation
 
 CARD = Preset(
     name="segment",
@@ -36,6 +36,7 @@ CARD = Preset(
               0, 0.9),
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,
               advanced=True),
+        *distillation(),
     ),
     expected=(
         Expected("generated shapes", "mIoU", 0.929, "40 images, learned from 260 others in 1,600 steps, which took "
