@@ -100,7 +100,7 @@ def test_variation_of_nothing_leaves_images_and_classes_alone():
     x, classes = torch.rand(6, 3, 20, 20), torch.eye(3)[[0, 1, 2, 0, 1, 2]]
     draws = drawn(6)
 
-    mixed, targets = variation.blended(x, classes, draws)
+    mixed, targets = variation.blended(x, classes, x.roll(1, 0), classes.roll(1, 0), draws)
 
     assert torch.equal(mixed, x)
     assert torch.equal(targets, classes)
@@ -113,7 +113,9 @@ def test_blended_images_are_of_each_class_as_much_as_they_show(how):
     labels = torch.arange(64) % 2
     x = labels.float()[:, None, None, None].expand(-1, 3, 20, 20)  # what is there of class 1 can be measured
 
-    mixed, targets = variation.blended(x, torch.eye(2)[labels], drawn(64, **{how: 1.0}))
+    classes = torch.eye(2)[labels]
+
+    mixed, targets = variation.blended(x, classes, x.roll(1, 0), classes.roll(1, 0), drawn(64, **{how: 1.0}))
 
     assert targets.sum(1) == pytest.approx(torch.ones(64))
     assert targets[:, 1] == pytest.approx(mixed.mean((1, 2, 3)), abs=1e-5)

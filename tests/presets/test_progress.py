@@ -122,6 +122,31 @@ def test_accumulated_gradient_is_that_of_the_whole_batch(tmp_path, preset, parts
     assert apart < 1e-5 * norm
 
 
+@pytest.mark.parametrize("parts", [2, 8])
+@pytest.mark.parametrize("how", ["mixup", "cutmix"])
+def test_accumulated_gradient_of_blended_images_is_that_of_the_whole_batch(tmp_path, how, parts):
+    version = versions.shades(tmp_path / "version")
+    run = Run.from_environment({"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(tmp_path / "cache")})
+    given = {**SMALL, "steps": 1, "architecture": "vit", how: 1.0, "light_jitter": 0.2, "erase": 0.5}  # no batch norms
+    one = classify.Classification(run, classify_card.CARD.read(given), ALONE)
+    batch, draws = one.load(list(range(8))), one.draw(torch.Generator().manual_seed(0), 8)
+
+    def loss(some: Any, chosen: Any, ranks: Ranks) -> dict[str, torch.Tensor]:
+        return one.loss(one.model, some, chosen, ranks)
+
+    whole = loss(batch, draws, ALONE)["class"]
+    whole.backward()
+    expected = torch.cat([p.grad.flatten() for p in one.model.parameters()])
+    one.model.zero_grad()
+    found = accumulate.learn(one.model, loss, batch, draws, ALONE, parts)["class"]
+    gradients = torch.cat([p.grad.flatten() for p in one.model.parameters()])
+
+    assert found.item() == pytest.approx(whole.item(), rel=1e-5)
+    assert (gradients - expected).norm() < 1e-5 * expected.norm()
+    plain = loss(batch[:2], draws, ALONE)["class"]
+    assert plain.item() != pytest.approx(whole.item(), rel=1e-3)  # what was compared is blended
+
+
 def made(preset: str, root: Path) -> Any:
     make = versions.squares if preset == "detect" else versions.outlines
     version = make(root / "version", train=4, val=2)

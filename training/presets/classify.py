@@ -19,6 +19,7 @@ from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
 
 STATISTICS_ROWS = 2000  # pictures that mean and spread are measured on
+OTHER = "other_"  # before the names of what is drawn for the image that another one is blended with
 SCORED_PIXELS = 500 * 64 * 64  # that are looked at together when scoring
 
 
@@ -130,27 +131,31 @@ class Classification(shown.Shown):
             self.model.parameters(), lr=params["lr"], momentum=0.9, weight_decay=decay, nesterov=True
         )
 
-    def load(self, rows: list[int]) -> tuple[Tensor, Tensor]:
-        """Pixels [n, H, W, C] uint8 and classes [n]."""
+    def load(self, rows: list[int]) -> tuple[Tensor, ...]:
+        """Pixels [n, H, W, C] uint8 and classes [n]; the same of the image that each is blended with, if any are.
+
+        They come along, so that a batch that is learned from in parts is blended as the whole one.
+        """
         chosen = [self.learn[row] for row in rows]
-        return torch.from_numpy(self.image_cache.rows(chosen)), self.labels[chosen]
+        batch = torch.from_numpy(self.image_cache.rows(chosen)), self.labels[chosen]
+        return (*batch, *(part.roll(1, 0) for part in batch)) if self._blends else batch
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, moved, lit, blanked and blended."""
-        return variation.draw(self.params, self.width, self.height, generator, count)
+        draws = variation.draw(self.params, self.width, self.height, generator, count)
+        others = {f"{OTHER}{name}": drawn.roll(1, 0) for name, drawn in draws.items()} if self._blends else {}
+        return draws | others
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
         """How far the answers are from what a varied batch shows."""
         params = self.params
-        pixels, labels = (part.to(self.device, non_blocking=True) for part in batch)
-        x = self._normal(variation.moved(pixels, draws))
-        if params["light_jitter"] or params["colour_jitter"]:
-            x = variation.lit(x, draws)
-        if params["erase"]:
-            x = variation.blanked(x, draws)
-        targets = self._targets(labels)
-        if params["mixup"] or params["cutmix"]:
-            x, targets = variation.blended(x, targets, draws)
+        pixels, labels, *others = (part.to(self.device, non_blocking=True) for part in batch)
+        x, targets = self._varied(pixels, draws), self._targets(labels)
+        if others:
+            of_other = {name.removeprefix(OTHER): drawn for name, drawn in draws.items() if name.startswith(OTHER)}
+            x, targets = variation.blended(
+                x, targets, self._varied(others[0], of_other), self._targets(others[1]), draws
+            )
         logits = model(x.contiguous(memory_format=torch.channels_last)).float()
         wrong = self._misfit(logits, targets)
         if self.teacher is None:
@@ -158,6 +163,18 @@ class Classification(shown.Shown):
         taught = self.teacher.answers(x, self.mean, self.std, whole=(self.width, self.height))
         soft = distill.soft_loss(logits, taught, params["temperature"])
         return {"class": (1 - params["distill"]) * wrong, "soft": params["distill"] * soft}
+
+    def _varied(self, pixels: Tensor, draws: dict[str, Tensor]) -> Tensor:
+        """uint8 [n, H, W, C] → normalised [n, C, H, W], each image varied as it was drawn."""
+        x = self._normal(variation.moved(pixels, draws))
+        if self.params["light_jitter"] or self.params["colour_jitter"]:
+            x = variation.lit(x, draws)
+        return variation.blanked(x, draws) if self.params["erase"] else x
+
+    @property
+    def _blends(self) -> bool:
+        """Whether some images are blended with another one."""
+        return bool(self.params["mixup"] or self.params["cutmix"])
 
     def _targets(self, labels: Tensor) -> Tensor:
         """How much of each class images show [n, C], from their classes [n]."""

@@ -61,21 +61,22 @@ def blanked(x: Tensor, draws: Mapping[str, Tensor]) -> Tensor:
     return x.masked_fill(inside, 0.0)
 
 
-def blended(x: Tensor, targets: Tensor, draws: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Blend images [n, C, H, W] with their neighbours, and put a patch of the neighbour into others.
+def blended(
+    x: Tensor, targets: Tensor, other: Tensor, other_targets: Tensor, draws: Mapping[str, Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Blend images [n, C, H, W] with others of the same shape, and put a patch of the other into some.
 
     Args:
-        targets: how much of each class the images show [n, classes].
+        targets, other_targets: how much of each class the images show [n, classes].
 
     Returns:
         images, and how much of each class they show [n, classes].
     """
-    other = x.roll(1, 0)
     share = draws["mixed"][:, None, None, None]
     inside = _square(x, draws["cut"])
     mixed = torch.where(inside, other, share * x + (1 - share) * other)
-    own = draws["mixed"] * (1 - inside.float().mean((1, 2, 3)))
-    return mixed, own[:, None] * targets + (1 - own[:, None]) * targets.roll(1, 0)
+    own = (draws["mixed"] * (1 - inside.float().mean((1, 2, 3))))[:, None]
+    return mixed, own * targets + (1 - own) * other_targets
 
 
 def _square(x: Tensor, patch: Tensor) -> Tensor:
