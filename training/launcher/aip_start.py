@@ -6,9 +6,11 @@ process, so signals and exit codes are its own.
 
 import os
 import runpy
+import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 
 def main() -> None:
@@ -20,6 +22,7 @@ def main() -> None:
     if hint:
         time.sleep(float(os.environ.get("AIP_HINT_S", "5")))
     target = sys.argv[1]
+    signals = _signals()
     try:
         if target == "-m":
             sys.argv = sys.argv[2:]
@@ -30,7 +33,42 @@ def main() -> None:
             sys.path[0] = str(Path(target).resolve().parent)
             runpy.run_path(target, run_name="__main__")
     finally:
-        time.sleep(float(os.environ.get("AIP_CLOSE_DELAY_S", "0")))
+        _wait(float(os.environ.get("AIP_CLOSE_DELAY_S", "0")), signals)
+
+
+class _Ending(Exception):
+    """Somebody asks the job to end."""
+
+
+def _signals() -> int:
+    """Return a pipe that gets the number of each signal that a handler of the program takes."""
+    pipe, end = os.pipe()
+    os.set_blocking(pipe, False)
+    os.set_blocking(end, False)
+    signal.set_wakeup_fd(end, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+    return pipe
+
+
+def _wait(seconds: float, signals: int) -> None:
+    """Wait, unless the job is asked to end: its program may have ended because of that, or be asked meanwhile."""
+    try:
+        signal.signal(signal.SIGTERM, _end)
+        if not _heard_term(signals):
+            time.sleep(seconds)
+    except _Ending:
+        pass
+
+
+def _end(*_signal: Any) -> None:
+    raise _Ending
+
+
+def _heard_term(pipe: int) -> bool:
+    try:
+        return signal.SIGTERM in os.read(pipe, 4096)
+    except BlockingIOError:
+        return False
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ SHELL = ["/bin/sh", "-c", 'if command -v bash >/dev/null; then exec bash -e "$0"
 WITH_HINT_AND_DELAY = [
     "/bin/sh", "-c",
     'if [ -n "$AIP_HINT" ]; then if [ "${RANK:-0}" = 0 ]; then printf "%s\\n" "$AIP_HINT"; fi; '
-    'sleep "${AIP_HINT_S:-5}"; fi; "$@"; code=$?; sleep "${AIP_CLOSE_DELAY_S:-0}"; exit $code',
+    'sleep "${AIP_HINT_S:-5}" || exit; fi; "$@"; code=$?; sleep "${AIP_CLOSE_DELAY_S:-0}"; exit $code',
     "sh",
 ]  # fmt: skip
 
