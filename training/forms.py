@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib import ids
+from aiplatform.lib.pages import refusals_shown_on
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
 from training.code_fields import CodeFields
@@ -22,7 +23,7 @@ from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.programs import script
 from training.programs.launchers import HELP, Launcher
-from training.services import parameter_sets
+from training.services import explicit, parameter_sets
 from training.version_choice import VersionChoice, VersionChoices, VersionSelect
 from workers.images.fields import ImageChoice
 from workers.jobs.forms.following import FollowingFields
@@ -154,6 +155,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             "0: presets start one per card, own code one. More are started by torchrun, which tells each its RANK."
         ),
     )
+    explicit = forms.BooleanField(required=False, widget=forms.HiddenInput)  # large-scale mode, for presets
     set_version = forms.ModelChoiceField(
         ParameterSetVersion.objects.none(), required=False, widget=forms.HiddenInput
     )  # what the parameters were begun from
@@ -177,6 +179,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         self.fields["set_version"].queryset = parameter_sets.versions_for(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         self.offer_snapshots()
+        self.explicit = bool(self["explicit"].value())
         self.add_params(self.presets(), given or {})
 
     def presets(self) -> Sequence[Preset]:
@@ -203,6 +206,11 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             if data.get("upload_id"):  # it is what the person did last, see upload.js
                 data["version"] = None
             self.check_params(PRESETS[data["preset"]])
+        if self.explicit and data.get("preset"):
+            preset = PRESETS.get(data["preset"])
+            with refusals_shown_on(self):
+                given = self.params_of(preset) if preset else {}
+                explicit.check(preset, given, data_comes=bool(data.get("upload_id")))
         return data
 
     def _forget_hidden(self, data: dict[str, Any]) -> None:
@@ -222,7 +230,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         """What `jobs.submit` takes, after `take_code`."""
         data = self.cleaned_data
         preset = PRESETS.get(data["preset"])
-        names = ("name", "description", "version", "processes", "extra")
+        names = ("name", "description", "version", "processes", "extra", "explicit")
         fields = {name: data[name] for name in names} | {"following": self.following()} | self.resources()
         if preset:
             fields.pop("root_inside", None)  # its box is for own code alone, and not shown

@@ -20,11 +20,12 @@ FIRST = frozenset({"budget_minutes"})
 MODELS_LIST = "registry-models"
 
 
-def control(param: Param) -> forms.Field:
-    """The form field of one parameter of a preset."""
+def control(param: Param, *, explicit: bool = False) -> forms.Field:
+    """The form field of one parameter of a preset; where all are given explicitly, one that begins empty."""
     words: dict[str, Any] = {"label": param_words.label(param.name), "help_text": _(param.help), "required": False}
-    if param.choices:
-        return forms.ChoiceField(choices=[(choice, choice) for choice in param.choices], **words)
+    if param.choices or (explicit and param.kind == "bool"):
+        choices = [(choice, choice) for choice in param.choices] or [("true", _("yes")), ("false", _("no"))]
+        return forms.ChoiceField(choices=[("", _("Choose one")), *choices] if explicit else choices, **words)
     if param.kind == "bool":
         return forms.BooleanField(**words)
     if param.kind == "str":
@@ -68,14 +69,19 @@ class ParamFields:
 
     fields: dict[str, forms.Field]
     called: Mapping[str, str]
+    explicit = False  # large-scale mode: nothing is filled in, see `training.services.explicit`
 
     def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
         for preset in presets:
             for param in preset.parameters:
-                field = control(param)
+                field = control(param, explicit=self.explicit)
                 field.code = param.name  # type: ignore[attr-defined]  # beside its words, since files and scripts know it by name
-                field.widget.attrs["data-default"] = _as_sent(param.default)
-                field.initial = given.get(preset.name, {}).get(param.name, param.default)
+                if not self.explicit:
+                    field.widget.attrs["data-default"] = _as_sent(param.default)
+                usual = None if self.explicit else param.default
+                chosen = given.get(preset.name, {}).get(param.name, usual)
+                is_switch = self.explicit and isinstance(chosen, bool)
+                field.initial = str(chosen).lower() if is_switch else chosen
                 self.fields[f"{preset.name}__{param.name}"] = field
 
     def params_of(self: Any, preset: Preset) -> dict[str, Any]:
@@ -123,7 +129,7 @@ class ParamFields:
                         "first": [row for row in fields if row["first"]],
                         "plain": _grouped([row for row in folded if not row["advanced"]]),
                         "advanced": _grouped([row for row in folded if row["advanced"]]),
-                        "wrong": any(row["field"].errors for row in folded),
+                        "open": self.explicit or any(row["field"].errors for row in folded),
                     }
                 )
         return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workers.jobs.following import Following
+from workers.jobs.following import FIELDS, Following
 from workers.jobs.forms.resource_request import ResourceForm
 
 
@@ -40,7 +40,7 @@ def of_form(form: ResourceForm, data: Mapping[str, Any], plain: Iterable[str]) -
 
 def of_following(following: Following) -> dict[str, Any]:
     """What comes first and how often it is tried, as a form says it."""
-    return {"after": list(following.after), "after_end": list(following.after_end)} | of_retries(following)
+    return {name: list(getattr(following, name)) for name in FIELDS} | of_retries(following)
 
 
 def of_retries(following: Following) -> dict[str, Any]:

@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "name": "", "description": "", "home_path": "", "start_file": "", "arguments": "", "command": "",
     "worker_command": "", "launcher": "", "processes": 0, "output_path": "", "writes_checkpoints": False, "extra": "",
     "nodes": 1, "share": 8, "preemptible": False, "root_inside": False, "params": {}, "variables": {}, "secrets": {},
-    "version": None, "eval_version": None, "datasets": [], "after": [], "after_end": [], "retries": 0,
+    "version": None, "eval_version": None, "datasets": [], "after": [], "after_end": [], "outputs_of": [], "retries": 0,
     "retry_pause_s": NOTHING.retry_pause_s, "priority": 0, "memory_mib": 0, "code": None, "image": None,
     "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "",
 }  # fmt: skip
@@ -65,6 +65,7 @@ def initial(user: User, request: Request) -> dict[str, Any]:
             "pairs": written_pairs(params) if isinstance(params, dict) else str(params),
             "after": request_body.words_of(given["after"]),
             "after_end": request_body.words_of(given["after_end"]),
+            "outputs_of": request_body.words_of(given["outputs_of"]),
         }
     )
 

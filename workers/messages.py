@@ -74,6 +74,9 @@ LIFE = {
     "followed_failed": Wording(
         _("Job %(job)s did not complete, so this one was not started. Restore that one, then this one.")
     ),
+    "outputs_gone": Wording(
+        _("The outputs of job %(job)s, which this one reads, are gone. Run that one again, then restore this one.")
+    ),
     "priority_changed": Wording(_("Priority changed from %(old)s to %(new)s.")),
     "more_time_requested": Wording(_("%(hours)s h more asked for."), hours=hours("span_s")),
     "more_time_granted": Wording(_("%(hours)s h more granted."), hours=hours("span_s")),

@@ -26,6 +26,8 @@ from tests.journeys.up import first_admin, running
 from tests.running import printed_in
 
 CPUS = 1.0
+INDEX = ("PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "HTTPS_PROXY")
+"""What pip needs here to reach its index: jobs get it as variables, as people would fill them in."""
 COLUMNS = ("style", "state", "seconds", "exit", "device", "own points", "machine's", "restorable", "files")
 
 
@@ -80,6 +82,8 @@ def run(client: Client, style: Style, **more: object) -> Ran:
     """
     upload = tus.upload(client, working_folder.pack(style.code), quiet=True)
     fields = {"name": style.name, "cpus": CPUS, **style.request, **more, "code_upload": upload}
+    if style.needs_index:
+        fields["variables"] = {name: os.environ[name] for name in INDEX if name in os.environ}
     made = client.post("training/jobs/", fields, once=True)
     route = f"training/jobs/{made['id']}/"
     row = waiting.until_over(client, route, every_s=0.25, quiet=True)

@@ -149,5 +149,5 @@ def test_dependencies_on_jobs_of_others_stay_when_the_owner_changes_his_own(put,
 
     following.change(behind, Following(after=[first.pk]), by=alice)
 
-    assert before == {"after": "", "after_end": ""}
+    assert before == {"after": "", "after_end": "", "outputs_of": ""}
     assert set(behind.dependencies.values_list("on_id", flat=True)) == {first.pk, build.pk}

@@ -75,6 +75,9 @@ class TrainingIn(OwnCodeIn):
         min_value=0, max_value=64, default=0,
         help_text="Fewer machines than `nodes` will do: as many as are free, so many at least. 0: all or none.",
     )  # fmt: skip
+    explicit = serializers.BooleanField(
+        default=False, help_text="Large-scale mode: the dataset is there, and every parameter of the preset is given."
+    )
     parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         "command", "name", "image", "home_path", "variables", "secrets", "output_path", "writes_checkpoints",
         "datasets", "cluster", "gpus_per_node", "share", "cpus", "memory_gib", "nodes", "launcher", "processes",
         "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min", "array", "after",
-        "after_end", "retries", "retry_pause_s",
+        "after_end", "outputs_of", "retries", "retry_pause_s",
     )  # fmt: skip
 
     command = forms.CharField(

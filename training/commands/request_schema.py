@@ -25,7 +25,8 @@ DEFAULTS: dict[str, Any] = {
     "name": "", "output_path": "", "home_path": "", "writes_checkpoints": False, "nodes": 1, "gpus_per_node": 0,
     "share": 8, "launcher": "once", "processes": 0, "worker_command": "", "array": "", "preemptible": False,
     "root_inside": False,
-    "variables": {}, "secrets": {}, "datasets": [], "after": [], "after_end": [], "retries": 0, "priority": 0,
+    "variables": {}, "secrets": {}, "datasets": [], "after": [], "after_end": [], "outputs_of": [], "retries": 0,
+    "priority": 0,
     "retry_pause_s": NOTHING.retry_pause_s, "memory_mib": 0, "code": None, "image": None,
     "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "",
 }  # fmt: skip
@@ -47,6 +48,7 @@ def initial(user: User, request: Request) -> dict[str, Any]:
         | {
             "after": request_body.words_of(given["after"]),
             "after_end": request_body.words_of(given["after_end"]),
+            "outputs_of": request_body.words_of(given["outputs_of"]),
             "retries": given["retries"],
             "retry_pause_s": given["retry_pause_s"],
         }

@@ -92,6 +92,7 @@ def fit(request: SignedInRequest) -> HttpResponse:
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None]:
     """Return initial values of the form, and the command they come from."""
     initial: dict[str, Any] = {"gpus_per_node": 0, "cpus": drafts.default_cpus()}
+    initial |= {"outputs_of": number} if (number := ids.number(request.GET.get("outputs_of", ""))) else {}
     if version := ids.number(request.GET.get("version", "")):
         initial["datasets"] = [version]
     if image := ids.number(request.GET.get("image", "")):

@@ -34,7 +34,7 @@ WHERE = (
     "task_type", "device", "gpus_per_node", "share", "cpus", "memory_gib", "cluster", "nodes", "launcher", "processes",
     "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min",
 )  # fmt: skip
-FOLLOWING = ("array", "after", "after_end", "retries", "retry_pause_s")
+FOLLOWING = ("array", "after", "after_end", "outputs_of", "retries", "retry_pause_s")
 
 
 @dataclass(frozen=True)

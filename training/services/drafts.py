@@ -20,7 +20,7 @@ from training import starting_weights
 from training.models import CodeSnapshot, ParameterSetVersion, TrainingDefaults, TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
-from training.services import additional, data_checks, own_code, parameters
+from training.services import additional, data_checks, explicit, own_code, parameters
 from training.services.data_checks import WrongTask
 from training.task_kinds import TASKS, preset_for
 from workers.device_kinds import CPU, GPU
@@ -72,6 +72,7 @@ class TrainingRequest:
         cpus: cores per node; None chooses.
         root_inside: for own code of people who may, see `workers.jobs.root_rights`.
         share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `resource_request.Resources`.
+        explicit: large-scale mode, see `explicit.check`.
         parent: the training this one was made from.
     """
 
@@ -111,6 +112,7 @@ class TrainingRequest:
     preemptible: bool = False
     root_inside: bool = False
     max_runtime: timedelta | None = None
+    explicit: bool = False
     parent: TrainingJob | None = None
     following: Following = NOTHING
 
@@ -146,6 +148,9 @@ def check(user: User, request: TrainingRequest) -> Draft:
         preset = _preset(request)
     with found:
         _check_data(user, request, preset)
+    with found:
+        if request.explicit and (preset or request.is_own_code):
+            explicit.check(preset, request.params, data_comes=request.data_comes)
     with found:
         check_priority(user, request.priority)
     with found:
@@ -293,6 +298,10 @@ def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> 
             raise Invalid(said, field="eval_version")
     with found:
         own_code.check_none(request)
+    with found:
+        if preset and request.following.outputs_of:
+            said = _("A preset learns from a dataset. Make a dataset of those outputs, and choose it here.")
+            raise Invalid(said, field="outputs_of")
     with found:
         if preset and request.device_kind not in preset.device_kinds:
             said = _("Presets learn on GPUs or on the processor. Choose another type of device.")

@@ -102,6 +102,7 @@ def kept(request: TrainingRequest) -> dict[str, Any]:
         "max_runtime_s": request.max_runtime and request.max_runtime.total_seconds(),
         "following": {
             "after": list(request.following.after), "after_end": list(request.following.after_end),
+            "outputs_of": list(request.following.outputs_of),
             "retries": request.following.retries, "retry_pause_s": request.following.retry_pause_s,
         },
     }  # fmt: skip

@@ -33,7 +33,10 @@ from workers.scheduling import preview
 
 @needs(Action.TRAINING_SUBMIT)
 def job_submit(request: SignedInRequest) -> HttpResponse:
-    """GET may begin from `?preset=`, `?set=` (and `?set_version=`), `?clone=`, `?weights=` or `?version=`."""
+    """GET may begin from `?preset=`, `?set=` (and `?set_version=`), `?clone=`, `?weights=` or `?version=`.
+
+    `?explicit=1` fills in no parameters, for large-scale mode; `?outputs_of=` names a job whose outputs it reads.
+    """
     initial, given, pattern = _beginning(request)
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if form.is_bound:
@@ -98,6 +101,8 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
         "cpus": drafts.default_cpus(),
     }
     query = request.GET
+    initial |= {"explicit": "1"} if query.get("explicit") == "1" else {}
+    initial |= {"outputs_of": number} if (number := ids.number(query.get("outputs_of", ""))) else {}
     if version := ids.number(query.get("version", "")):
         initial["version"] = version
         found = DatasetVersion.objects.usable_by(request.user).filter(pk=version).first()

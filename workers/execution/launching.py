@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from aiplatform.lib import disk, wording
@@ -15,7 +16,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.registry import Registry, dotted_name
 from workers import kinds, queues
-from workers.execution import handing_over, resuming, supervisors, tickets
+from workers.execution import earlier_outputs, handing_over, resuming, supervisors, tickets
 from workers.execution.supervisors import SupervisorFailed
 from workers.execution.time_limit import at_most
 from workers.jobs import transitions
@@ -170,6 +171,7 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
     if rank == 0 and not (run.path / COMMAND).exists():
         resuming.hold(attempt, run)
         launch = kinds.get(attempt.job.kind).prepare(attempt.job, attempt, run)
+        launch = replace(launch, env={**earlier_outputs.linked(attempt, run), **launch.env})
         records.write(run.spec, attempt.job.spec)
         if attempt.job.nodes > 1:
             launch.keep(run.path / COMMAND)

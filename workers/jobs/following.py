@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 MOST_JOBS = 100
 MOST_RETRIES = 20
 LONGEST_PAUSE_S = 86_400
+FIELDS = ("after", "after_end", "outputs_of")
+"""Those of `Following` that name jobs."""
 ENDED_AT_ONCE = 200
 """How many jobs one pass ends because what they were to follow failed."""
 
@@ -33,19 +35,23 @@ class Following:
     Args:
         after: numbers of the owner's jobs that have to complete first.
         after_end: numbers of the owner's jobs that have to end first, however.
+        outputs_of: numbers of the owner's jobs whose outputs it reads; they have to complete first, unless their end
+            is enough.
         retries: how often it is started again where its program fails.
         retry_pause_s: seconds before the first retry; each later pause is twice as long, up to a day.
     """
 
     after: Sequence[int] = ()
     after_end: Sequence[int] = ()
+    outputs_of: Sequence[int] = ()
     retries: int = 0
     retry_pause_s: int = 30
 
     def needs(self) -> dict[int, str]:
         """What is needed of each job, by number; to complete counts where both are requested."""
+        read = dict.fromkeys(self.outputs_of, Dependency.Needs.SUCCESS)
         ended = dict.fromkeys(self.after_end, Dependency.Needs.END)
-        return {**ended, **dict.fromkeys(self.after, Dependency.Needs.SUCCESS)}
+        return {**read, **ended, **dict.fromkeys(self.after, Dependency.Needs.SUCCESS)}
 
 
 NOTHING = Following()
@@ -77,7 +83,7 @@ def check(owner: User, following: Following, *, of: Job | None = None) -> None:
     behind = set() if of is None else {of.pk, *_all_after(of.pk)}
     jobs = Job.objects.filter(owner=owner).in_bulk(list(needs)[:MOST_JOBS])
     for number in list(needs)[:MOST_JOBS]:
-        field = "after" if number in following.after else "after_end"
+        field = next(name for name in FIELDS if number in getattr(following, name))
         with found:
             _check_one(jobs.get(number), number, needs[number], field)
             if number in behind:
@@ -96,7 +102,9 @@ def put_many(jobs: Iterable[Job], following: Following) -> None:
     """Write down what each of these jobs follows."""
     needs = following.needs()
     Dependency.objects.bulk_create(
-        Dependency(job=job, on_id=number, needs=need) for job in jobs for number, need in needs.items()
+        Dependency(job=job, on_id=number, needs=need, outputs=number in following.outputs_of)
+        for job in jobs
+        for number, need in needs.items()
     )
 
 

@@ -43,6 +43,7 @@ class Dependency(models.Model):
     job = models.ForeignKey(Job, models.CASCADE, related_name="dependencies")
     on = models.ForeignKey(Job, models.CASCADE, related_name="followers")
     needs = models.CharField(max_length=8, choices=Needs, default=Needs.SUCCESS)
+    outputs = models.BooleanField(default=False)  # it reads what the other one left, see execution.earlier_outputs
 
     class Meta:
         ordering = ["pk"]

@@ -10,7 +10,7 @@ from aiplatform.lib.api import StrictMixin
 from workers.jobs import arrays, following
 from workers.jobs.following import Following
 
-NAMES = ("after", "after_end", "retries", "retry_pause_s")
+NAMES = ("after", "after_end", "outputs_of", "retries", "retry_pause_s")
 
 
 def _numbers(help_text: str) -> serializers.ListField:
@@ -23,6 +23,7 @@ class FollowingIn(serializers.Serializer):
 
     after = _numbers("Your jobs that have to complete first.")
     after_end = _numbers("Your jobs that have to end first, however.")
+    outputs_of = _numbers("Your jobs whose outputs it reads; they have to complete first, unless their end is enough.")
     retries = serializers.IntegerField(
         min_value=0, max_value=following.MOST_RETRIES, default=0, help_text="How often it is started again if it fails."
     )
@@ -44,6 +45,7 @@ class FollowIn(StrictMixin, serializers.Serializer):
 
     after = _numbers("Jobs of its owner that have to complete first.")
     after_end = _numbers("Jobs of its owner that have to end first, however.")
+    outputs_of = _numbers("Jobs of its owner whose outputs it reads.")
 
 
 class ArrayIn(FollowingIn):

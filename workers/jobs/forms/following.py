@@ -42,10 +42,17 @@ class FollowForm(forms.Form):
         label=gettext_lazy("After the end of jobs"),
         help_text=gettext_lazy("Numbers of your jobs that have to end first, however they end."),
     )
+    outputs_of = JobNumbers(
+        label=gettext_lazy("Reads the outputs of jobs"),
+        help_text=gettext_lazy("Numbers of your jobs. They come first; their folders are in AIP_INPUTS."),
+    )
 
     def following(self) -> Following:
         """What was requested."""
-        return Following(after=self.cleaned_data.get("after") or (), after_end=self.cleaned_data.get("after_end") or ())
+        return Following(**self._jobs())
+
+    def _jobs(self) -> dict[str, Any]:
+        return {name: self.cleaned_data.get(name) or () for name in following.FIELDS}
 
 
 class FollowingFields(FollowForm):
@@ -73,8 +80,7 @@ class FollowingFields(FollowForm):
         data = self.cleaned_data
         pause = data.get("retry_pause_s")
         return Following(
-            after=data.get("after") or (),
-            after_end=data.get("after_end") or (),
+            **self._jobs(),
             retries=data.get("retries") or 0,
             retry_pause_s=following.NOTHING.retry_pause_s if pause is None else pause,
         )
@@ -82,8 +88,8 @@ class FollowingFields(FollowForm):
     @property
     def following_is_set(self) -> bool:
         """Whether one of the folded fields has an error, or says more than nothing."""
-        names = ("after", "after_end", "retries", "retry_pause_s", "array")
-        given = ("after", "after_end", "retries", "array")
+        names = (*following.FIELDS, "retries", "retry_pause_s", "array")
+        given = (*following.FIELDS, "retries", "array")
         return any(self.errors.get(name) for name in names) or any(
             self[name].value() not in (None, "", 0, "0") for name in given if name in self.fields
         )
@@ -109,8 +115,9 @@ def initial_of(job: Job) -> dict[str, Any]:
 
 def followed_by(job: Job) -> dict[str, str]:
     """Initial values of `FollowForm`: the jobs that this one follows."""
-    rows = list(job.dependencies.filter(on__owner=job.owner_id).values_list("on_id", "needs"))
+    rows = list(job.dependencies.filter(on__owner=job.owner_id).values_list("on_id", "needs", "outputs"))
     return {
-        "after": ", ".join(str(number) for number, needs in rows if needs == Dependency.Needs.SUCCESS),
-        "after_end": ", ".join(str(number) for number, needs in rows if needs == Dependency.Needs.END),
+        "after": ", ".join(str(number) for number, needs, _reads in rows if needs == Dependency.Needs.SUCCESS),
+        "after_end": ", ".join(str(number) for number, needs, _reads in rows if needs == Dependency.Needs.END),
+        "outputs_of": ", ".join(str(number) for number, _needs, reads in rows if reads),
     }

@@ -63,7 +63,8 @@ def array_stop(args: argparse.Namespace) -> None:
 def _jobs(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--after", type=int, action="append", metavar="ID", help="a job that has to complete first")
     verb.add_argument("--after-end", type=int, action="append", metavar="ID", help="a job that has to end first")
+    verb.add_argument("--outputs-of", type=int, action="append", metavar="ID", help="a job whose outputs it reads")
 
 
 def _followed(args: argparse.Namespace) -> dict[str, list[int]]:
-    return {"after": args.after or [], "after_end": args.after_end or []}
+    return {"after": args.after or [], "after_end": args.after_end or [], "outputs_of": args.outputs_of or []}

@@ -42,6 +42,9 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--writes-checkpoints", action="store_true", help="own code: it can go on from them")
     verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
     verb.add_argument("--params", metavar="NAME[:VERSION]", help="a saved parameter set to begin with")
+    verb.add_argument(
+        "--explicit", action="store_true", help="large-scale mode: refuse unless every parameter of the preset is given"
+    )
     verb.add_argument("--extra", default="", help="additional parameters, e.g. '-gpu:0,1 -keep:100'")
     verb.add_argument("--output-path", default="", help="folder for results, beneath the job's own")
     following.options(verb)
@@ -103,7 +106,7 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
     fields |= {"min_nodes": args.min_nodes} if args.min_nodes else {}
     fields |= resources.fields(args) | following.fields(args)
     fields |= _set(args) if args.params else {}
-    fields |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
+    fields |= {name: True for name in ("writes_checkpoints", "explicit") if getattr(args, name)}
     optional = {
         "preset": args.preset,
         "code": args.snapshot,

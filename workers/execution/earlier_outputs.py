@@ -1,0 +1,49 @@
+"""Outputs of earlier jobs as inputs of a later one: linked below inputs/, named in AIP_INPUTS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
+from workers.models import Attempt, Job
+from workers.output import files
+from workers.runs import RunDir
+from workers.states import COMPLETED
+
+
+class OutputsGone(DomainError):
+    """A job was to read what an earlier one left, and it is no longer there."""
+
+    code = "outputs_gone"
+
+
+def folder_of(job: Job) -> Path | None:
+    """The outputs of a job that is over: of its newest attempt that completed, else of the newest with any."""
+    there = files.attempts(job)
+    completed = set(job.attempts.filter(state__in=COMPLETED).values_list("number", flat=True))
+    chosen = next((number for number in there if number in completed), there[0] if there else None)
+    return None if chosen is None else files.folder_of(job, chosen)
+
+
+def linked(attempt: Attempt, run: RunDir) -> Mapping[str, str]:
+    """Link what the attempt's job reads of earlier ones, as inputs/job-NUMBER; returns variables that name it.
+
+    Raises:
+        OutputsGone: the earlier job left nothing, or its files were removed since.
+    """
+    rows = []
+    for dependency in attempt.job.dependencies.filter(outputs=True).select_related("on"):
+        folder = folder_of(dependency.on)
+        if folder is None:
+            raise OutputsGone(wording.message("job.outputs_gone", job=dependency.on_id))
+        run.inputs.mkdir(parents=True, exist_ok=True)
+        link = run.inputs / f"job-{dependency.on_id}"
+        if not link.is_symlink():
+            link.symlink_to(folder)
+        rows.append({"job": dependency.on_id, "name": dependency.on.name, "dir": str(folder)})
+    if not rows:
+        return {}
+    return {"AIP_INPUT_DIR": str(rows[0]["dir"]), "AIP_INPUTS": json.dumps(rows, ensure_ascii=False)}
