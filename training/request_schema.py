@@ -76,7 +76,7 @@ def of_job(job: Job) -> dict[str, Any]:
         "job__cluster", "job__owner", "code", "version__dataset", "eval_version"
     ).get(job=job)
     given = jobs.as_request(training)
-    del given["preset"]
+    del given["preset"], given["min_nodes"]  # of presets alone
     secret = snippets.secrets_of(training)
     request = request_body.of_request(given, training.secret_names) | request_body.of_retries(given["following"])
     request |= {
