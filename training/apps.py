@@ -13,16 +13,21 @@ class TrainingConfig(AppConfig):
         from aiplatform.lib import messages, sweeps
         from datasets import usage as dataset_usage
         from datasets import ways
-        from training import request_schemas, usage
+        from datasets.services import sources
+        from training import output_panel, request_schemas, usage
         from training.catalog_texts import texts
         from training.kind import TrainingKind
         from training.messages import register as register_messages
         from training.models import CodeSnapshot, ParameterSet
         from training.request_schema import SCHEMA
+        from training.services import output_datasets
         from training.task_kinds import preset_for
         from workers import kinds
+        from workers.jobs import job_page
 
         kinds.register(TrainingKind())
+        sources.SOURCES.register(output_datasets.SOURCE)
+        job_page.PANELS.register(output_panel.PANEL)
         sweeps.register("training.begin_planned")
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, path, re_path
 
-from training.views import catalog, jobs, pictures, planned, submit
+from training.views import catalog, jobs, outputs, pictures, planned, submit
 
 app_name = "training"
 urlpatterns: list[URLPattern] = [
@@ -9,6 +9,7 @@ urlpatterns: list[URLPattern] = [
     path("fit/", submit.job_fit, name="job-fit"),
     path("preview/", pictures.preview_new, name="preview-new"),
     path("presets/", catalog.presets, name="presets"),
+    path("outputs/<int:job>/dataset/", outputs.dataset, name="output-dataset"),
     path("params/", catalog.params, name="params"),
     path("params/new/", catalog.params_new, name="params-new"),
     path("params/<int:pk>/", catalog.params_detail, name="params-detail"),

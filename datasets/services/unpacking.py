@@ -19,7 +19,7 @@ from aiplatform.lib.wording import of_error
 from datasets import pictures
 from datasets.formats.file_kinds import sort_of
 from datasets.models import Import, Upload
-from datasets.services import server_paths, uploads
+from datasets.services import server_paths, sources, uploads
 from datasets.services.claims import ImportClaim
 
 MOST_INSIDE = 200  # archives inside one archive
@@ -62,7 +62,11 @@ def _unpack(row: Import, upload: Upload, folder: Path, note: Path, claim: Import
     remove_tree(partial)
     limits = Limits(max_bytes=env.MAX_UNPACKED_BYTES, max_files=env.MAX_ARCHIVE_FILES)
     try:
-        if kind_of(upload.file) is None:
+        source = sources.of(upload)
+        if source is not None:
+            report = sources.copied(source, upload, partial, limits, lambda n: claim.progress("unpacking", n, 0))
+            refused = _open_inside(partial, report, limits, upload.length, claim)
+        elif kind_of(upload.file) is None:
             report, refused = _single(upload, partial), []
         else:
             report = extract(

@@ -45,9 +45,10 @@ def test_run_of_an_array_names_it_and_follows_none_of_its_jobs(aip, platform, ca
 def test_follow_changes_what_a_waiting_job_follows(aip, platform, capfd):
     platform.answers("POST /api/v1/jobs/20/follow/", {"id": 20, "follows": [{"id": 12}, {"id": 13}]}, status=202)
 
-    aip("follow", 20, "--after", 12, "--after-end", 13)
+    aip("follow", 20, "--after", 12, "--after-end", 13, "--outputs-of", 14)
 
-    assert platform.asked("POST /api/v1/jobs/20/follow/")[0].json() == {"after": [12], "after_end": [13]}
+    sent = platform.asked("POST /api/v1/jobs/20/follow/")[0].json()
+    assert sent == {"after": [12], "after_end": [13], "outputs_of": [14]}
     assert "Job 20 follows 12, 13 now." in capfd.readouterr().err
 
 

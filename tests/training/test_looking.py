@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
+from aiplatform.cli.client import config, http
 from tests.factories import training as factory
 from tests.training.preparing import prepared
 from training import publishers
@@ -141,6 +144,19 @@ def test_layers_are_looked_into_by_a_job_that_begins_from_the_checkpoint(as_alic
     assert launch.env["AIP_SHOW"] == "layers"
     assert (run.inputs / "look").read_bytes() == picture.getvalue()
     assert launch.env["AIP_SHOW_IMAGE"] == str(run.inputs / "look")
+
+
+def test_command_of_layers_sends_an_image_of_ones_own(api, trained, tmp_path, monkeypatch):
+    picture = tmp_path / "me.png"
+    Image.new("RGB", (8, 8)).save(picture)
+    route, sent = f"training/jobs/{trained.pk}/layers/", {}
+    monkeypatch.setattr(http.Client, "open", lambda _self, *_where, **more: sent.update(more) or Mock())
+    http.Client(config.Config("http://testserver", "")).post_file(route, {"checkpoint": ""}, "image", picture)
+
+    made = api.generic("POST", f"/api/v1/{route}", sent["data"], content_type=sent["headers"]["Content-Type"])
+
+    launch, _run = prepared(TrainingJob.objects.get(pk=made.json()["id"]))
+    assert Path(launch.env["AIP_SHOW_IMAGE"]).read_bytes() == picture.read_bytes()
 
 
 def test_layers_are_shown_on_the_page_of_the_training(as_alice, api, alice, trained):

@@ -78,7 +78,7 @@ def listed(job: Job, attempt: int) -> tuple[list[Output], bool]:
             info = (root / path).lstat()
         except FileNotFoundError:  # the job is at work
             continue
-        rows.append(Output(_readable(path), info.st_size, times.moment(info.st_mtime)))
+        rows.append(Output(readable(path), info.st_size, times.moment(info.st_mtime)))
     return rows, False
 
 
@@ -121,10 +121,10 @@ def _some(root: Path) -> Iterator[tuple[str, Path, str]]:
     for count, path in enumerate(files.walk_beneath(root, lenient=True)):
         if count >= MAX_ZIPPED:
             raise Invalid(_("More than %(limit)s files: fetch them one by one.") % {"limit": MAX_ZIPPED})
-        yield _readable(path), root, path
+        yield readable(path), root, path
 
 
-def _readable(path: str) -> str:
+def readable(path: str) -> str:
     """A name as it can be shown and sent: bytes of a file name that are no text become "?"."""
     return path.encode("utf-8", "replace").decode()
 
@@ -133,4 +133,4 @@ def _on_disk(root: Path, path: str) -> str:
     """Turn a readable name back into the name on disk."""
     if "?" not in path or (root / path).exists():
         return path
-    return next((name for name in files.walk_beneath(root, lenient=True) if _readable(name) == path), path)
+    return next((name for name in files.walk_beneath(root, lenient=True) if readable(name) == path), path)

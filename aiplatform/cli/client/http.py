@@ -8,6 +8,7 @@ import socket
 import ssl
 import uuid
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any
 from urllib.parse import SplitResult, urlencode, urlsplit
 
@@ -53,6 +54,20 @@ class Client:
         """POST JSON; `once` adds an Idempotency-Key, so a repeated send creates one thing."""
         headers = {"Idempotency-Key": uuid.uuid4().hex} if once else {}
         return self.call("POST", route, body=body if body is not None else {}, headers=headers)
+
+    def post_file(self, route: str, fields: Mapping[str, str], name: str, file: Path) -> Any:
+        """POST a small file and fields beside it as a form, once."""
+        mark = uuid.uuid4().hex
+        parts = [f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{fields[key]}\r\n' for key in fields]
+        shown = file.name.replace('"', "_")
+        parts.append(f'--{mark}\r\nContent-Disposition: form-data; name="{name}"; filename="{shown}"\r\n\r\n')
+        data = "".join(parts).encode() + file.read_bytes() + f"\r\n--{mark}--\r\n".encode()
+        headers = {"Idempotency-Key": mark, "Content-Type": f"multipart/form-data; boundary={mark}"}
+        answer = self.open("POST", route, data=data, headers=headers)
+        try:
+            return answer.json()
+        finally:
+            answer.close()
 
     def delete(self, route: str) -> Any:
         return self.call("DELETE", route)

@@ -10,7 +10,7 @@ from typing import Any
 from aiplatform.cli.client import output, waiting
 from aiplatform.cli.client.commands import lookup, outputs, submitting
 from aiplatform.cli.client.commands.verbs import Noun
-from aiplatform.cli.client.errors import USAGE, ClientError
+from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 
 
 def add(train: Noun) -> None:
@@ -20,6 +20,7 @@ def add(train: Noun) -> None:
     verb = train.verb("layers", layers, "Show what each layer of a training answers, and where a classifier looked.")
     verb.add_argument("id", help="id or name")
     verb.add_argument("--checkpoint", default="", help="a name from `aip train checkpoints`; the newest when left out")
+    verb.add_argument("--image", type=Path, help="what the model is given; images it is scored on when left out")
     _folder(verb)
 
 
@@ -38,8 +39,13 @@ def preview(args: argparse.Namespace) -> int:
 
 def layers(args: argparse.Namespace) -> int:
     number = lookup.training(args.client, args.id)
-    asked = {"checkpoint": args.checkpoint}
-    look = args.client.post(f"training/jobs/{number}/layers/", asked, once=True)
+    route, asked = f"training/jobs/{number}/layers/", {"checkpoint": args.checkpoint}
+    if args.image and not args.image.is_file():
+        raise ClientError(f"There is no image at {args.image}.", NOT_FOUND)
+    if args.image:
+        look = args.client.post_file(route, asked, "image", args.image)
+    else:
+        look = args.client.post(route, asked, once=True)
     return _brought(args, look, "layers/layers.json", _say_layers)
 
 

@@ -75,6 +75,10 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = jobs.verb("download", fetch, "Fetch what a job gave back; a download that was cut goes on.")
     verb.add_argument("id", type=int)
     verb.add_argument("--to", type=Path, metavar="FOLDER", help="where it goes; ./aip-outputs/ID when left out")
+    verb = jobs.verb("dataset", dataset, "Make a dataset of what a job gave back.")
+    verb.add_argument("id", type=int)
+    verb.add_argument("name", nargs="?", default="", help="that of the job when left out")
+    verb.add_argument("--folder", default="", help="of its outputs; all of them when left out")
     verb = jobs.verb("wait", wait, "Wait for a job; leaves with 0 when it ended well and 6 when not.")
     verb.add_argument("id")
     for name, sentence in (
@@ -153,6 +157,11 @@ def job_logs(args: argparse.Namespace) -> None:
 
 def files(args: argparse.Namespace) -> None:
     show_list(args, args.client.get(f"jobs/{args.id}/files/"), outputs.COLUMNS, empty="No outputs yet.")
+
+
+def dataset(args: argparse.Namespace) -> None:
+    row = args.client.post("training/outputs/", {"job": args.id, "name": args.name, "folder": args.folder}, once=True)
+    done(args, row, f"Dataset {output.clean(row['dataset_name'])} ({row['dataset']}) is imported from job {args.id}.")
 
 
 def fetch(args: argparse.Namespace) -> None:

@@ -1,0 +1,76 @@
+"""Files of an import that lie on the platform already: rooms above say where, and they are copied, not uploaded.
+
+A room registers a source from its app's `AppConfig.ready()`, and names it in the metadata of an upload without bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.archive_names import safe_name
+from aiplatform.lib.archives import Limits, Report
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.files import OutsideRoot, open_beneath
+from aiplatform.lib.registry import Registry
+from datasets.models import Upload
+
+KEY = "source"  # in the metadata of an upload
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the files of an import lie.
+
+    Attributes:
+        name: as it stands in the metadata.
+        files: (root, path below it, name in the dataset) of each, for what the metadata say. Anybody can write
+            metadata, so it asks whether this person may read them.
+    """
+
+    name: str
+    files: Callable[[User, Mapping[str, str]], Iterator[tuple[Path, str, str]]]
+
+
+SOURCES: Registry[Source] = Registry("source of imports", name=lambda source: source.name)
+
+
+def of(upload: Upload) -> Source | None:
+    """The source that an upload names; None for one that was sent."""
+    return SOURCES.find(str(upload.metadata.get(KEY, "")))
+
+
+def copied(source: Source, upload: Upload, into: Path, limits: Limits, tick: Callable[[int], object]) -> Report:
+    """Copy the files of a source into a folder; links and special files are left out.
+
+    Raises:
+        Invalid: they are more than one import may hold.
+        DomainError: the person may not read them, or they are gone.
+    """
+    report = Report()
+    into.mkdir(parents=True)
+    for root, path, name in source.files(upload.owner, upload.metadata):
+        safe = "/".join(safe_name(part) for part in name.split("/"))
+        target = into / safe
+        try:
+            descriptor = open_beneath(root, path)
+        except (OutsideRoot, FileNotFoundError, NotADirectoryError):
+            continue  # it went while we looked
+        with os.fdopen(descriptor, "rb") as file:
+            report.files += 1
+            report.size_bytes += os.fstat(file.fileno()).st_size
+            if report.files > limits.max_files or report.size_bytes > limits.max_bytes:
+                raise Invalid(_("It holds more than one import may hold. Import it folder by folder."))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as copy:
+                shutil.copyfileobj(file, copy, 1 << 20)
+        if safe != name:
+            report.renamed.append((name, safe))
+        tick(report.files)
+    return report
