@@ -179,7 +179,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         self.fields["set_version"].queryset = parameter_sets.versions_for(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         self.offer_snapshots()
-        self.explicit = bool(self["explicit"].value())
+        self.is_explicit = bool(self["explicit"].value())
         self.add_params(self.presets(), given or {})
 
     def presets(self) -> Sequence[Preset]:
@@ -206,7 +206,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             if data.get("upload_id"):  # it is what the person did last, see upload.js
                 data["version"] = None
             self.check_params(PRESETS[data["preset"]])
-        if self.explicit and data.get("preset"):
+        if self.is_explicit and data.get("preset"):
             preset = PRESETS.get(data["preset"])
             with refusals_shown_on(self):
                 given = self.params_of(preset) if preset else {}

@@ -69,18 +69,18 @@ class ParamFields:
 
     fields: dict[str, forms.Field]
     called: Mapping[str, str]
-    explicit = False  # large-scale mode: nothing is filled in, see `training.services.explicit`
+    is_explicit = False  # large-scale mode: nothing is filled in, see `training.services.explicit`
 
     def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
         for preset in presets:
             for param in preset.parameters:
-                field = control(param, explicit=self.explicit)
+                field = control(param, explicit=self.is_explicit)
                 field.code = param.name  # type: ignore[attr-defined]  # beside its words, since files and scripts know it by name
-                if not self.explicit:
+                if not self.is_explicit:
                     field.widget.attrs["data-default"] = _as_sent(param.default)
-                usual = None if self.explicit else param.default
+                usual = None if self.is_explicit else param.default
                 chosen = given.get(preset.name, {}).get(param.name, usual)
-                is_switch = self.explicit and isinstance(chosen, bool)
+                is_switch = self.is_explicit and isinstance(chosen, bool)
                 field.initial = str(chosen).lower() if is_switch else chosen
                 self.fields[f"{preset.name}__{param.name}"] = field
 
@@ -129,7 +129,7 @@ class ParamFields:
                         "first": [row for row in fields if row["first"]],
                         "plain": _grouped([row for row in folded if not row["advanced"]]),
                         "advanced": _grouped([row for row in folded if row["advanced"]]),
-                        "open": self.explicit or any(row["field"].errors for row in folded),
+                        "open": self.is_explicit or any(row["field"].errors for row in folded),
                     }
                 )
         return rows

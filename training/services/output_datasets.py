@@ -44,7 +44,7 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "") -> Import:
     with transaction.atomic():
         upload = uploads.begin(owner=by, length=length, metadata=about)
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
-        dataset = datasets.create(owner=by, name=name, intro=_("Outputs of job %(job)s") % {"job": job.pk})
+        dataset = datasets.create(owner=by, name=name, intro="")
         return imports.start(dataset=dataset, by=by, upload_id=upload.pk, wanted="auto", agreed=True)
 
 
