@@ -65,7 +65,7 @@ def test_planned_training_keeps_everything_it_was_requested_with(alice, machine,
         name="a", description="why", preset="classify", params={"lr": 0.02}, set_version=gentle.versions.get(),
         cluster=alice.memberships.first().cluster, gpus_per_node=0, cpus=2.0, memory_mib=512, priority=10,
         preemptible=True, extra="-ShowStep", processes=2,
-        following=Following(after=[], after_end=[], retries=2, retry_pause_s=7),
+        following=Following(after=[], after_end=[], outputs_of=[], retries=2, retry_pause_s=7),
     )  # fmt: skip
 
     row = planned.plan(user=alice, request=asked, upload_id=sent.pk)
