@@ -10,6 +10,7 @@ from datasets.models import Dataset, Import, Upload
 from datasets.services import imports, uploads
 from tests.conftest import signed_in
 from tests.factories import datasets as pictures
+from tests.factories import training as factory
 from tests.factories import work
 from workers.runs import RunDir
 
@@ -54,6 +55,16 @@ def test_outputs_are_offered_on_the_page_of_the_job_and_imported_from_there(as_a
     assert f"/training/outputs/{augmented.pk}/dataset/" in page
     assert answer.url == f"/datasets/{row.dataset_id}/imports/{row.pk}/"
     assert (row.dataset.name, str(row.dataset.owner)) == ("augment", "Alice")
+
+
+def test_outputs_of_a_training_are_offered_on_its_page(as_alice, alice, cells, machine):
+    training = factory.training(alice, data=cells)
+    (factory.move(training, "succeeded").outputs / "model.onnx").write_bytes(b"x")
+
+    page = as_alice.get(f"/training/{training.pk}/files/").content.decode()
+
+    assert f"/training/outputs/{training.job_id}/dataset/" in page
+    assert f"?preset=own&amp;outputs_of={training.job_id}" in page
 
 
 def test_what_is_wrong_with_outputs_is_said_at_once(api, alice, cluster, augmented):

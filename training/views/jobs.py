@@ -210,6 +210,7 @@ def job_files(request: SignedInRequest, pk: int) -> HttpResponse:
         more=more,
         total_bytes=sum(output.size_bytes for output in outputs),
         checkpoints=checkpoints.valid(training),
+        **panels_of(request, training, job_tabs.FILES),
     )
 
 
