@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
+import re
 import subprocess
 import zipfile
 
@@ -84,3 +86,55 @@ def test_j05_figures_whose_names_nothing_can_keep_are_left_out(opens, run, train
 
     assert opens()
     assert results.figures(trained, 1) == {"loss": 2}
+
+
+ODD = [
+    "a b.txt",
+    "模型.pt",
+    "-rf",
+    "<b>&.html",
+    'q"uo;te.csv',
+    "new\nline",
+    "a%2e%2e",
+    "deep/er/x.bin",
+    "why?.log",
+    ".hidden",
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_each_file_is_exported_from_the_page_by_the_link_that_stands_there(as_alice, run, trained, name):
+    file = run.outputs / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"\x00whole\xff")
+
+    page = as_alice.get(f"/training/{trained.pk}/files/")
+    links = [html.unescape(link) for link in re.findall(r'href="(/training/\d+/files/1/content/\?[^"]+)"', page.text)]
+    answers = {b"".join(answer): answer for answer in map(as_alice.get, links)}
+
+    answer = answers[b"\x00whole\xff"]
+    assert len(links) == 2  # and `left`
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert "\n" not in answer["Content-Disposition"]
+    assert "<b>&" not in page.text
+
+
+def test_name_that_is_no_text_can_be_exported_too(as_alice, run, trained):
+    (run.outputs / os.fsdecode(b"caf\xe9.bin")).write_bytes(b"whole")
+
+    answer = as_alice.get(f"/training/{trained.pk}/files/1/content/", {"path": "caf?.bin"})
+
+    assert b"".join(answer) == b"whole"
+
+
+def test_large_file_is_exported_in_parts_that_were_missed(as_alice, run, trained):
+    size = 64 * 2**20
+    with (run.outputs / "large.bin").open("wb") as file:
+        file.truncate(size)
+        file.seek(size - 4)
+        file.write(b"tail")
+
+    answer = as_alice.get(f"/training/{trained.pk}/files/1/content/?path=large.bin", headers={"range": "bytes=-4"})
+
+    assert (answer.status_code, b"".join(answer)) == (206, b"tail")
+    assert answer["Content-Range"] == f"bytes {size - 4}-{size - 1}/{size}"
