@@ -75,7 +75,10 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
     def images(self, request: ApiRequest, pk: str) -> Response:
-        """Evaluated images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time."""
+        """Evaluated images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time.
+
+        `?cell=0,` are those that show the class, `?cell=,1` those where it was answered.
+        """
         at = queries.whole(request.query_params, "begin") or 0
         cell = request.query_params.get("cell", "")
         rows, more = results.images(self.get_object(), cell=cell, begin=at, count=100)

@@ -146,6 +146,13 @@ def _read(files: dict[str, Path], home: Path) -> Found:
     content.params = params if isinstance(params, dict) and is_sound(params) else {}
     if isinstance(spec.raw.get("verify"), dict):
         content.facts["verify"] = _figures(spec.raw["verify"])
+    speed = spec.raw.get("speed")
+    if isinstance(speed, dict):
+        words = {name: speed.get(name) for name in ("provider", "processor")}
+        told = {name: word[:100] for name, word in words.items() if isinstance(word, str) and is_sound(word)}
+        content.facts["speed"] = _figures(speed) | told
     content.facts["score_threshold"] = spec.decode.score_threshold
     content.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
+    if spec.input.overlap is not None:
+        content.facts["input"]["tile"] = {"overlap": spec.input.overlap}
     return content

@@ -45,7 +45,8 @@ def images(evaluation: Evaluation, *, cell: str = "", begin: int = 0, count: int
     """Return some of the evaluated images, worst first, and whether more follow.
 
     Args:
-        cell: "t,a" (places in the confusion matrix) leaves only images that have this pair.
+        cell: "t,a" (places in the confusion matrix) leaves only images that have this pair; "t," those that show t,
+            whatever was answered, and ",a" those where a was answered.
     """
     images: list[Any] = []
     for position, image in enumerate(_images(evaluation, cell)):
@@ -64,13 +65,15 @@ def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
         descriptor = open_beneath(place, "images.jsonl")
     except (OSError, OutsideRoot):
         return
-    marker = f'"{cell}"'.encode()
+    truth, _, answer = cell.partition(",")
+    marker = ('"' * bool(truth) + cell + '"' * bool(answer)).encode()
     with os.fdopen(descriptor, "rb") as file:
         for line in file:
             if cell and marker not in line:
                 continue
             image = json.loads(line)
-            if not cell or cell in image["cells"]:
+            pairs = (one.split(",") for one in image["cells"])
+            if not cell or any(truth in (t, "") and answer in (a, "") for t, a in pairs):
                 yield image
 
 

@@ -38,6 +38,12 @@ def figures_of(metrics: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @register.filter
+def provider_word(provider: str) -> str:
+    """CPUExecutionProvider → CPU."""
+    return {"CUDAExecutionProvider": "GPU"}.get(provider, provider.removesuffix("ExecutionProvider"))
+
+
+@register.filter
 def scientific(number: float) -> str:
     return f"{number:.1e}" if isinstance(number, int | float) else str(number)
 

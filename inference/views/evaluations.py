@@ -124,7 +124,10 @@ def _for_script(content: dict[str, Any]) -> dict[str, Any]:
 
 @needs(Action.EVALUATIONS_VIEW)
 def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A page of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`)."""
+    """A page of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`).
+
+    `?cell=0,` are those of its row, `?cell=,2` of its column.
+    """
     evaluation = _visible(request, pk)
     cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
     at = min(ids.number(begin) or 0, 10**8)
@@ -145,14 +148,17 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
     return render(request, "inference/_evaluation_images.html", context)
 
 
-def _cell_words(content: dict[str, Any], cell: str) -> tuple[str, str] | None:
-    """Names of truth and answer of a cell; an empty name is background."""
+def _cell_words(content: dict[str, Any], cell: str) -> tuple[str | None, str | None] | None:
+    """Names of truth and answer of a cell; an empty name is background, None any class."""
     labels = content.get("confusion", {}).get("labels", [])
-    parts = [ids.number(part) for part in cell.split(",")]
-    truth, answer = parts if len(parts) == 2 else (None, None)
-    if truth is None or answer is None or max(truth, answer) >= len(labels):
+    parts = cell.split(",")
+    known = [ids.number(part) for part in parts]
+    if len(parts) != 2 or any(
+        part and (place is None or place >= len(labels)) for part, place in zip(parts, known, strict=True)
+    ):
         return None
-    return labels[truth], labels[answer]
+    truth, answer = (None if place is None else labels[place] for place in known)
+    return None if truth is None and answer is None else (truth, answer)
 
 
 @needs(Action.EVALUATIONS_VIEW)

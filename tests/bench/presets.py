@@ -4,8 +4,9 @@ Runs the preset exactly as a job does, in its own folder and process, and prints
 seconds from start to exported model as a ratio to the budget, how true the promised time left was, and the conditions,
 beside the references. `--busy 2` lets two endless loops work beside it. `bccd`, `cells` (its boxes as ellipses), `nuts`
 and `fashion` need the public data (tests/public_data.py), or --data; `demo` is what `up --demo` trains on, `symbols`
-and `symbols-tiled` small things on large pictures, whole or in tiles, `outlines` filled shapes to segment, `keypoints`
-figures with joints, `instances-nuts` the photographs of `nuts` with a mask for each object.
+small things on pictures, `symbols-large` and `symbols-tiled` the same on larger ones, whole and in tiles, `outlines`
+filled shapes to segment, `keypoints` figures with joints, `instances-nuts` the photographs of `nuts` with a mask for
+each object.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ REFERENCES = {
     "bccd": ("val/ap50", "0.885 prototype in 9.5 min; YOLO11n from scratch 0.552; floor 0.85, aim 0.90"),
     "demo": ("val/ap50", "0.11 and 0.14 before; floor 0.60 on busy cores, 0.85 on free ones in 2 min"),
     "symbols": ("val/ap50", "nothing earlier on this set; photographs like it reached 0.28 in 12 min at 320 pixels"),
-    "symbols-tiled": ("val/ap50", "symbols at as many CPU-seconds"),
+    "symbols-large": ("val/ap50", "nothing earlier on this set"),
+    "symbols-tiled": ("val/ap50", "symbols-large at as many CPU-seconds"),
     "outlines": ("val/miou", "0.443 in 816 steps before; floor 0.85, aim 0.92"),
     "nuts": ("val/miou", "nothing earlier on this split; 12 photographs to learn from, 6 to score on"),
     "instances-nuts": ("val/mask_ap50", "GrabCut in the true boxes: python -m tests.bench.grabcut"),
@@ -50,6 +52,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "bccd": {"train_splits": "train,val", "eval_split": "test", "vertical_flip": 0.5},
     "demo": {"eval_split": "test", "flip": 0.0},
     "symbols": {},
+    "symbols-large": {},
     "symbols-tiled": {"tile": 320},
     "outlines": {"vertical_flip": 0.5},
     "nuts": {"vertical_flip": 0.5},
@@ -84,7 +87,8 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "keypoints": versions.figures,
     **dict.fromkeys(("demo", "tagging"), versions.digits_demo),
     "anomaly": versions.defects,
-    **dict.fromkeys(("symbols", "symbols-tiled"), versions.symbols),
+    "symbols": versions.symbols,
+    **dict.fromkeys(("symbols-large", "symbols-tiled"), versions.large_symbols),
 }
 #: recipe → (maker, its place in the folder of public data)
 PUBLIC: dict[str, tuple[Callable[[Path, Path], Path], str]] = {

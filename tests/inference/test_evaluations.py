@@ -2,6 +2,7 @@ import json
 import os
 
 import pytest
+from django.urls import reverse
 
 from accounts import sharing
 from aiplatform.lib.errors import Invalid
@@ -123,6 +124,18 @@ def test_evaluation_results_give_the_images_behind_a_cell(alice, tmp_path):
     assert all(f"{cell[0]},{cell[1]}" in image["cells"] for image in images)
     assert len(results.images(made, count=2)[0]) == 2
     assert results.images(made, cell="9,9") == ([], False)
+
+
+def test_evaluation_results_give_the_images_behind_a_row_and_a_column_of_the_matrix(alice, as_alice, tmp_path):
+    made = judged.evaluation(alice, tmp_path)
+    every = [set(image["cells"]) for image in results.images(made, count=100)[0]]
+
+    row, column = (results.images(made, cell=cell, count=100)[0] for cell in ("0,", ",1"))
+    page = as_alice.get(reverse("inference:evaluation-images", args=[made.pk]) + "?cell=0,").content.decode()
+
+    assert 0 < len(row) == sum(any(cell.startswith("0,") for cell in cells) for cells in every)
+    assert 0 < len(column) == sum(any(cell.endswith(",1") for cell in cells) for cells in every)
+    assert f"Images that show {results.load(made)['confusion']['labels'][0]}." in page
 
 
 def test_evaluation_results_follow_no_links(alice, tmp_path):

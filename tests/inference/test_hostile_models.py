@@ -28,7 +28,7 @@ def described(folder, **more):
 
 @pytest.mark.parametrize("figures", [{"a": float("nan")}, {"a": float("inf")}, {"a": HUGE}, {"\ud800": 1}, {"\0": 1}],
                          ids=["nan", "infinity", "huge", "surrogate", "nul"])  # fmt: skip
-@pytest.mark.parametrize("place", ["metrics", "verify", "params"])
+@pytest.mark.parametrize("place", ["metrics", "verify", "speed", "params"])
 def test_j05_public_model_breaks_no_list_and_no_page_by_its_figures(alice, bob, as_bob, tmp_path, place, figures):
     folder = described(tmp_path / "x", **{place: figures | ({} if place == "params" else {"good": 0.5})})
     archive = factory.zipped(folder, tmp_path / "x.zip")
@@ -37,7 +37,12 @@ def test_j05_public_model_breaks_no_list_and_no_page_by_its_figures(alice, bob, 
 
     for url in ("/models/", f"/models/{version.model_id}/", "/api/v1/models/", f"/api/v1/models/{version.model_id}/"):
         assert as_bob.get(url).status_code == 200
-    kept = {"metrics": version.metrics, "verify": version.facts.get("verify"), "params": version.params}[place]
+    kept = {
+        "metrics": version.metrics,
+        "verify": version.facts.get("verify"),
+        "speed": version.facts.get("speed"),
+        "params": version.params,
+    }[place]
     assert kept == ({} if place == "params" else {"good": 0.5})
 
 

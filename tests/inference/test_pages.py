@@ -128,6 +128,22 @@ def test_model_page_shows_names_as_text(alice, as_alice, tmp_path):
     assert "<b>x</b>" not in page
 
 
+def test_model_page_shows_speed_and_its_conditions(alice, as_alice, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+    speed = {"gflops": 1.25, "ms": 12.34, "threads": 2, "provider": "CPUExecutionProvider", "processor": "Any CPU"}
+    version.facts |= {"speed": speed | {"slowdown": 1.6}, "input": {**version.facts["input"], "tile": {"overlap": 0.2}}}
+    version.save()
+
+    page = as_alice.get(reverse("inference:model-detail", args=[version.model_id])).content.decode()
+    told = as_alice.get(f"/api/v1/model-versions/{version.pk}/").json()["facts"]["speed"]
+
+    assert "1.25 GFLOPs" in page
+    assert "CPU of the training machine (Any CPU), 2 threads, one at a time" in page
+    assert "on free ones about 1.6 times faster" in page
+    assert "tiles that overlap by 20 %" in page
+    assert told["ms"] == 12.34
+
+
 def test_model_version_download_holds_its_files(version, as_alice):
     answer = as_alice.get(reverse("inference:version-download", args=[version.pk]))
 

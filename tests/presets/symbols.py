@@ -18,13 +18,17 @@ SIZES = ((1024, 768), (768, 1024), (1024, 576), (576, 1024))
 SMALLEST, LARGEST = 20, 44  # side of a symbol in pixels
 
 
-def draw(counts: dict[str, int], *, seed: int = 5) -> list[Drawing]:
-    """Draw `counts[split]` pictures per split with two to eight symbols each."""
+def draw(counts: dict[str, int], *, seed: int = 5, larger: int = 1) -> list[Drawing]:
+    """Draw `counts[split]` pictures per split with two to eight symbols each.
+
+    Args:
+        larger: so many times the usual sides have the pictures; symbols stay as small as they are.
+    """
     rng = np.random.default_rng(seed)
     made = []
     for split, count in counts.items():
         for number in range(count):
-            image = _ground(rng, *SIZES[int(rng.integers(len(SIZES)))])
+            image = _ground(rng, *(larger * side for side in SIZES[int(rng.integers(len(SIZES)))]))
             boxes = [_symbol(rng, image) for _symbol_number in range(int(rng.integers(2, 9)))]
             made.append(Drawing(f"{split}_{number:03d}.jpg", split, image, boxes))
     return made

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from tests.presets import versions
-from training.presets import boxes, catalog, checkpoints, data, detector, export, image_cache, lite0, nets
+from training.presets import boxes, catalog, checkpoints, data, detector, export, image_cache, lite0, nets, speed
 from training.presets.run import Refused
 
 
@@ -170,7 +171,22 @@ def test_export_answers_as_the_detector_does_where_a_coarse_map_has_an_odd_side(
     samples = torch.rand(3, 3, height, width)
     export.write(answering, tmp_path, outputs=("boxes", "scores"), samples=samples, about={})  # compares both
 
-    assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < export.TOLERANCE
+    about = json.loads((tmp_path / "model.json").read_text())
+    assert about["verify"]["max_abs_diff"] < export.TOLERANCE
+    assert about["speed"]["ms"] > 0
+    assert 1 <= about["speed"]["runs"] <= speed.MOST_RUNS
+
+
+def test_speed_counts_what_convolutions_and_matrices_compute(tmp_path):
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 16 * 12, 5)).eval()
+    export.write(model, tmp_path, outputs=("logits",), samples=torch.rand(2, 3, 16, 12), about={})
+
+    measured = json.loads((tmp_path / "model.json").read_text())["speed"]
+
+    by_hand = 2 * (16 * 12 * 8 * 3 * 9 + 8 * 16 * 12 * 5)
+    assert measured["gflops"] == round(by_hand / 1e9, 4) > 0
+    assert measured["threads"] == torch.get_num_threads()
+    assert measured["provider"].endswith("ExecutionProvider")
 
 
 def test_preset_defaults_are_all_within_their_own_bounds():

@@ -151,6 +151,11 @@ def symbols(folder: Path, *, train: int = 260, val: int = 40) -> Path:
     return _drawn(folder, drawn_symbols.draw({"train": train, "val": val}), list(drawn_symbols.CLASSES))
 
 
+def large_symbols(folder: Path) -> Path:
+    """The same symbols on pictures of four times the area, where a whole picture is more than a model can look at."""
+    return _drawn(folder, drawn_symbols.draw({"train": 80, "val": 20}, larger=2), list(drawn_symbols.CLASSES))
+
+
 def outlines(folder: Path, *, train: int = 260, val: int = 40, size: tuple[int, int] = drawn_outlines.SIZE) -> Path:
     """Filled shapes with polygons around them (tests/presets/outlines.py)."""
     made = drawn_outlines.draw({"train": train, "val": val}, size=size)

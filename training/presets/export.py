@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from . import speed
 from .run import Refused, say
 
 TOLERANCE = 1e-2  # of pixels and logits; float32 through another engine's order of sums
@@ -45,9 +46,11 @@ def write(model: nn.Module, folder: Path, *, outputs: tuple[str, ...], samples: 
         raise Refused(f"The exported model differs from the trained one by {worst:g} on {len(samples)} images.")
     weights = {key: value.contiguous().clone() for key, value in model.state_dict().items()}
     save_file(weights, folder / "model.safetensors")
-    whole = {"format": 1, **about, "verify": {"samples": len(samples), "max_abs_diff": worst}}
+    measured = speed.of(model, folder / "model.onnx", samples[:1])
+    whole = {"format": 1, **about, "verify": {"samples": len(samples), "max_abs_diff": worst}, "speed": measured}
     (folder / "model.json").write_text(json.dumps(whole, indent=1))
     say(f"exported {folder.name}/model.onnx, differs from torch by {worst:.1e} at most")
+    say(f"{measured['gflops']:.2f} GFLOPs and {measured['ms']:.1f} ms an image, one at a time")
 
 
 def _export(model: nn.Module, example: Tensor, path: Path, outputs: tuple[str, ...]) -> None:

@@ -8,12 +8,14 @@ export function drawConfusion({ labels, matrix, background = false, unit = "" })
   const head = document.createElement("thead");
   const headRow = head.insertRow();
   headRow.append(document.createElement("td"));
-  for (const name of names) headRow.append(header(name, "col"));
+  for (const [answer, name] of names.entries()) {
+    headRow.append(header(name, "col", `,${answer}`, t("Images where %(answer)s was answered", { answer: name })));
+  }
   const body = document.createElement("tbody");
   matrix.forEach((row, truth) => {
     const total = row.reduce((sum, value) => sum + value, 0);
     const tr = body.insertRow();
-    tr.append(header(names[truth], "row"));
+    tr.append(header(names[truth], "row", `${truth},`, t("Images that show %(truth)s", { truth: names[truth] })));
     row.forEach((count, answer) => {
       const td = tr.insertCell();
       if (background && truth === labels.length - 1 && answer === truth) return;
@@ -23,11 +25,19 @@ export function drawConfusion({ labels, matrix, background = false, unit = "" })
   target.replaceChildren(head, body);
 }
 
-function header(text, scope) {
+/** The name of a class; a press on it shows the images of its whole row or column. */
+function header(text, scope, key, title) {
   const th = document.createElement("th");
   th.scope = scope;
-  th.textContent = text;
-  th.title = text;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "confusion-class";
+  button.textContent = text;
+  button.title = title;
+  button.setAttribute("aria-label", title);
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", () => showCell(button, key));
+  th.append(button);
   return th;
 }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from aiplatform.cli.client import output, waiting
 from aiplatform.cli.client.commands import lookup, resources, versioned
@@ -25,6 +27,25 @@ COLUMNS: list[Column] = [
     ("version", "latest_version"),
     ("metrics", "metrics"),
     ("made", lambda row: output.ago(row.get("created_at"))),
+]
+
+
+def _speed(row: Mapping[str, Any]) -> str:
+    """What its export measured, with the conditions."""
+    speed = row["facts"].get("speed") or {}
+    if "ms" not in speed:
+        return ""
+    where = f"{speed.get('provider', '').removesuffix('ExecutionProvider')}, {speed.get('threads', 1):g} threads"
+    return f"{speed['ms']:g} ms an image, one at a time ({where})"
+
+
+SHOWN: list[Column] = [
+    *((name.capitalize(), key) for name, key in COLUMNS),
+    ("Parameters", lambda row: row["facts"].get("parameters")),
+    ("Size", lambda row: output.size(row.get("size_bytes"))),
+    ("GFLOPs", lambda row: (row["facts"].get("speed") or {}).get("gflops")),
+    ("Speed", _speed),
+    ("Description", "description"),
 ]
 EVALUATIONS: list[Column] = [
     ("id", "id"),
@@ -69,7 +90,9 @@ def model_list(args: argparse.Namespace) -> None:
 
 
 def show(args: argparse.Namespace) -> None:
-    versioned.show(args, f"models/{lookup.model(args.client, args.model)}/", COLUMNS)
+    row = args.client.get(f"models/{lookup.model(args.client, args.model)}/")
+    newest = args.client.get(f"model-versions/{row['latest_version_id']}/") if row.get("latest_version_id") else {}
+    show_one(args, row | {"facts": newest.get("facts", {})}, SHOWN)
 
 
 def fetch(args: argparse.Namespace) -> None:
