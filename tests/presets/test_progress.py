@@ -17,6 +17,7 @@ from training.presets import (
     accumulate,
     classify,
     classify_card,
+    cores,
     detect,
     detect_card,
     keeping,
@@ -95,6 +96,28 @@ def trainer(root: Path, **params: Any) -> Trainer:
     card = classify_card.CARD.read({**SMALL, "net_width": 4, **params})
     task = classify.Classification(run, card, ALONE)
     return Trainer(task, run, task.params, ALONE)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "amp", "flags", "wanted"),
+    [("resnet9", True, "fpu avx512_bf16", True), ("resnet9", True, "fpu avx2", False),
+     ("resnet9", False, "fpu avx512_bf16", False), ("lite0", True, "fpu amx_bf16", False)],
+)  # fmt: skip
+def test_dense_networks_learn_in_bfloat16_where_the_processor_has_it(
+    tmp_path, monkeypatch, architecture, amp, flags, wanted
+):
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(cores, "FLAGS", tmp_path / "cpuinfo")
+
+    learner = trainer(tmp_path, steps=1, architecture=architecture, amp=amp)
+
+    batch, draws = learner.task.load(list(range(8))), learner.draws(0)
+    learner.task.model.train()
+    seen = []
+    learner.task.model.register_forward_hook(lambda _model, _given, answer: seen.append(answer.dtype))
+    loss = learner._loss(batch, draws, ALONE)
+    assert seen == [torch.bfloat16 if wanted else torch.float32]
+    assert next(iter(loss.values())).dtype == torch.float32
 
 
 @pytest.mark.parametrize("preset", ["detect", "segment"])
@@ -195,7 +218,7 @@ def test_preset_run_that_ends_without_progress_gives_back_its_best_point(tmp_pat
     assert not torch.equal(seen[-1], seen[-2])
 
 
-GANG = {**SMALL, "net_width": 4, "flip_tta": False, "steps": 20, "eval_share": 0, "lr": 0.05}
+GANG = {**SMALL, "net_width": 4, "flip_tta": False, "steps": 20, "eval_share": 0, "lr": 0.05, "amp": False}
 CLOSE = 1e-5  # float32 sums in another order: SGD keeps it at 1e-7, AdamW makes 1e-4 and more of it within 20 steps
 
 

@@ -52,6 +52,7 @@ class Classification(shown.Shown):
         )
         self.recipe = nets.RECIPES[params["architecture"]]
         self.width, self.height = self._size(params)
+        self.dense = self.recipe.dense
         self.params = params = self._settled(params)
         self.rows, self.rows_scored = len(self.learn), len(self.score) * (0.7 if params["flip_tta"] else 0.35)
         classes = len(self.version.classes)

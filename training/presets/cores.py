@@ -6,6 +6,8 @@ import contextlib
 from pathlib import Path
 
 TASKS = Path("/proc/self/task")
+FLAGS = Path("/proc/cpuinfo")
+BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})  # flags of x86 and of ARM
 BUSY = 1.3  # waiting makes work take so many times as long: from here on people are told
 
 
@@ -23,6 +25,16 @@ class Waiting:
             return 1.0
         self.ran_s, self.waited_s = ran, waited
         return 1.0 + since_waited / since_ran
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether the processor has instructions for bfloat16, as the kernel tells; elsewhere it would be slower."""
+    try:
+        lines = FLAGS.read_text().splitlines()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+    return bool(BFLOAT16 & set(flags.split()))
 
 
 def _of_threads() -> tuple[float, float]:

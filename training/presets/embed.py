@@ -43,6 +43,7 @@ class Embedding(shown.Shown):
         self.recipe = nets.RECIPES[params["architecture"]]
         self.width, self.height = self._size(params)
         batch = self.recipe.batch[max(self.width, self.height) > nets.SMALL]
+        self.dense = self.recipe.dense
         self.params = params = {
             **params, "lr": params["lr"] or self.recipe.lr, "batch_size": params["batch_size"] or batch,
         }  # fmt: skip

@@ -166,7 +166,8 @@ def common(
         Param("eval_share", "float", 0.05, "Share of the time that scoring along the way may take: at least four "
               "times before the end, where time is short on a sample of the images. 0: at the end only.", "", 0, 1,
               advanced=True),
-        Param("amp", "bool", True, "Compute in bfloat16 on GPUs.", advanced=True),
+        Param("amp", "bool", True, "Compute in bfloat16 on GPUs, and on processors where that is faster.",
+              advanced=True),
         Param("compile", "bool", False, "Compile the model first: pays on long runs on a GPU.", advanced=True),
         Param("show_steps", "bool", False, "Print every step to the log, not one line each 30 s.", advanced=True),
         Param("no_steps", "bool", False, "Print no steps to the log at all; scores and phases still are.",

@@ -107,6 +107,10 @@ class SharedBatchNorm(nn.BatchNorm2d):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
             return super().forward(x)
+        with torch.autocast(x.device.type, enabled=False):  # sums of many squares need more than bfloat16 has
+            return self._over_all(x.float()).to(x.dtype)
+
+    def _over_all(self, x: Tensor) -> Tensor:
         count = x.numel() // x.shape[1]
         sums = torch.cat([x.sum((0, 2, 3)), (x * x).sum((0, 2, 3)), x.new_tensor([float(count)])])
         sums = _Total.apply(sums)  # type: ignore[no-untyped-call]  # torch leaves it untyped

@@ -15,12 +15,14 @@ class Shown:
 
     Attributes:
         mean, std: of what the model is given, in pixel values 0..255; one each, or one for each channel.
+        dense: see Task.
         fitting: how a whole image is made to fit the model's input, see image_cache.pixels.
     """
 
     mean: Any = lite0.MEAN
     std: Any = lite0.STD
     fitting: str = ""
+    dense: bool = False
 
     def counts(self) -> tuple[str, dict[str, int]]:
         """What is counted among the images to learn from (objects or images), and how many there are of each class."""

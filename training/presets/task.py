@@ -23,6 +23,7 @@ class Task(Protocol):
     rows_scored: float  # what scoring costs, in rows learned from
     facts: dict[str, Any]  # what a checkpoint's meta.json says of the task's own choices
     heads: tuple[str, ...]  # how the names of tensors begin that belong to the classes
+    dense: bool  # whether bfloat16 is faster on processors that have it: dense convolutions, matrix products
     metric: str  # the figure that decides which checkpoint is best, higher is better
 
     def optimizer(self) -> torch.optim.Optimizer:

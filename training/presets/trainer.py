@@ -12,7 +12,6 @@ import math
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +60,8 @@ class Trainer:
         keeping.restore(self)
         self.model = self._wrapped(task.model)
         whole = params["accumulate"] == 1 and not params["compile"]
+        pays = ranks.device.type == "cuda" or (task.dense and cores.multiplies_bfloat16())
+        self.in_bfloat16 = bool(params["amp"] and pays)
         self.lanes = lanes.for_learning(task.model, ranks, self.batch_size) if whole else None
         self.parts: dict[str, Tensor] = {}
         self.parts_steps = 0
@@ -157,17 +158,17 @@ class Trainer:
     def _gradients(self, batch: tuple[Tensor, ...], draws: dict[str, Tensor]) -> dict[str, Tensor]:
         """Compute the loss of a batch, in its parts, and leave its gradients on the model."""
         if self.lanes:
-            loss = partial(self.task.loss, self.model)
-            return self.lanes.learn(self.task.model, loss, batch, draws)
-        fast = self.params["amp"] and self.ranks.device.type == "cuda"
+            return self.lanes.learn(self.task.model, self._loss, batch, draws)
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", torch.bfloat16) if fast else nullcontext():
-            if self.params["accumulate"] > 1:
-                loss = partial(self.task.loss, self.model)
-                return accumulate.learn(self.model, loss, batch, draws, self.ranks, self.params["accumulate"])
-            parts = self.task.loss(self.model, batch, draws, self.ranks)
+        if self.params["accumulate"] > 1:
+            return accumulate.learn(self.model, self._loss, batch, draws, self.ranks, self.params["accumulate"])
+        parts = self._loss(batch, draws, self.ranks)
         torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         return parts
+
+    def _loss(self, batch: tuple[Tensor, ...], draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        with torch.autocast(self.ranks.device.type, torch.bfloat16) if self.in_bfloat16 else nullcontext():
+            return self.task.loss(self.model, batch, draws, ranks)
 
     def _end_of_step(self) -> None:
         """Score and save where it is time for it."""
