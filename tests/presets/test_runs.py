@@ -13,7 +13,7 @@ import torch
 
 from tests.presets import versions
 from tests.presets.jobs import Job
-from training.presets import checkpoints
+from training.presets import checkpoints, nets
 
 pytestmark = pytest.mark.proof
 
@@ -129,7 +129,8 @@ def test_checkpoints_survive_kills_while_they_are_written(tmp_path, shades):
 
 def test_preset_run_names_the_parts_of_a_loss_that_is_no_number(tmp_path, shades):
     broken = tmp_path / "broken.pth"
-    torch.save({"fc.weight": torch.full((2, 32), float("nan"))}, broken)
+    net = nets.build("resnet9", classes=2, channels=3, net_width=4, width=16, height=16)
+    torch.save(net.state_dict() | {"fc.weight": torch.full((2, 32), float("nan"))}, broken)
 
     code, log = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 5, "weights": str(broken)}).run()
 
