@@ -128,11 +128,23 @@ def test_export_answers_as_the_embedder_does(tmp_path, architecture):
     known = F.normalize(torch.rand(20, 8))
 
     export.write(
-        neighbours.Answering(model, known), tmp_path, outputs=("vectors", "similarity"),
+        neighbours.Answering(model, known, mirror=True), tmp_path, outputs=("vectors", "similarity"),
         samples=torch.rand(3, channels, 32, 32), about={},
     )  # fmt: skip
 
     assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3
+
+
+def test_image_and_its_mirror_image_are_one_place_where_both_are_looked_at():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 4))
+    images = torch.rand(5, 1, 3, 4)
+
+    both, mirrored = (neighbours.vectors_of(net, seen, mirror=True) for seen in (images, images.flip(-1)))
+
+    assert torch.allclose(both, mirrored, atol=1e-6)
+    assert torch.allclose(both.norm(dim=1), torch.ones(5))
+    assert not torch.allclose(both, neighbours.vectors_of(net, images, mirror=False), atol=1e-2)
 
 
 def test_embed_preset_refuses_a_version_with_one_class(tmp_path):

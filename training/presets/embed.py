@@ -18,7 +18,7 @@ from .trainer import Trainer
 
 STATISTICS_ROWS = 2000  # images that mean and spread are measured on
 SHORT = 12  # signs of its checksum say which image of the dataset a known one is, to those who may see it
-FORWARD = 0.35  # of learning from an image is looking at it
+FORWARD = 0.35  # of learning from an image is looking at it once
 
 
 class Embedding(shown.Shown):
@@ -53,7 +53,8 @@ class Embedding(shown.Shown):
         chosen = neighbours.spread(self.labels[self.learn].tolist(), params["gallery"])
         self.known = [self.learn[place] for place in chosen]  # images that stay with the model
         self.known_vectors: Tensor | None = None
-        self.rows, self.rows_scored = len(self.learn), FORWARD * (len(self.score) + len(self.known))
+        looks = FORWARD * (2 if params["flip_tta"] else 1)
+        self.rows, self.rows_scored = len(self.learn), looks * (len(self.score) + len(self.known))
         self.channels = 3 if params["architecture"] == "lite0" else image_cache.channels_of(self.version)
         with phases.packing(run, params, ranks):
             self.image_cache = image_cache.open_or_make(
@@ -163,7 +164,9 @@ class Embedding(shown.Shown):
         parts = []
         for start in range(0, len(mine), neighbours.AT_ONCE):
             places = mine[start : start + neighbours.AT_ONCE]
-            parts.append((places, model(self.images([rows[place] for place in places]))[0].float().cpu()))
+            images = self.images([rows[place] for place in places])
+            own = neighbours.vectors_of(model.net, images, mirror=self.params["flip_tta"])  # type: ignore[arg-type]  # an Embedder
+            parts.append((places, own.cpu()))
         vectors = torch.zeros(len(rows), self.params["dimensions"])
         for places, own in ranks.gather(parts):
             vectors[places] = own
@@ -194,7 +197,7 @@ class Embedding(shown.Shown):
             "metrics": figures,
             "params": self.params,
         }  # fmt: skip
-        answering = neighbours.Answering(model, known.clone()).eval()  # type: ignore[arg-type]  # a model made above
+        answering = neighbours.Answering(model, known.clone(), mirror=self.params["flip_tta"]).eval()  # type: ignore[arg-type]  # made above
         samples = self.images(self.score[:16])
         export.write(answering, folder, outputs=("vectors", "similarity"), samples=samples, about=about)
 

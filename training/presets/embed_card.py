@@ -46,6 +46,8 @@ CARD = Preset(
               0, 0.9),
         Param("shift", "float", 0.07, "Training images are moved by up to this share of their size.", "", 0, 0.5,
               advanced=True),
+        Param("flip_tta", "bool", True, "Score the mean over an image and its mirror image, in the evaluation and "
+              "in the exported model.", advanced=True),
     ),
     expected=(),
     size="Millions of weights: ResNet-9 0.9, Lite0 3.5, ResNet-18 11, ResNet-50 24; and 512 bytes for each known image",

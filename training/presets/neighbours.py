@@ -31,14 +31,24 @@ class Embedder(nn.Module):
 class Answering(nn.Module):
     """The embedder as it is exported: unit vectors [N, D] and their cosines with those of the known images [N, M]."""
 
-    def __init__(self, model: Embedder, known: Tensor) -> None:
+    def __init__(self, model: Embedder, known: Tensor, *, mirror: bool) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.mirror = model, mirror
         self.register_buffer("known", known)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        vectors = F.normalize(self.model.net(x))
+        vectors = vectors_of(self.model.net, x, mirror=self.mirror)
         return vectors, vectors @ self.get_buffer("known").T
+
+
+def vectors_of(net: nn.Module, x: Tensor, *, mirror: bool) -> Tensor:
+    """Images [N, C, H, W] as unit vectors [N, D].
+
+    Args:
+        mirror: the direction between that of an image and that of its mirror image.
+    """
+    vectors = F.normalize(net(x).float())
+    return F.normalize(vectors + F.normalize(net(x.flip(-1)).float())) if mirror else vectors
 
 
 def arcface(cosines: Tensor, classes: Tensor, *, margin: float, scale: float) -> Tensor:
