@@ -150,7 +150,7 @@ def make(tmp_path: Path) -> World:
         (r"training/presets/|training/\^presets", {"pk": "detect"}),
         (r"training/\^?params/", {"pk": params.pk}),
         (r"training/\^?planned/", {"pk": _planned(owner, version, brought), "verb": "retry"}),
-        (r"training/", {"pk": trained.pk, "attempt": 1, "verb": "stop"}),
+        (r"training/", {"pk": trained.pk, "job": trained.job_id, "attempt": 1, "verb": "stop"}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
         (r"models/", {"pk": model.model_id}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Param, Preset, common, distillation
+from .preset import Expected, Param, Preset, common, distillation
 
 _CHOSEN = {
     param.name: param
@@ -56,8 +56,13 @@ CARD = Preset(
               "in the exported model.", advanced=True),
         *distillation(),
     ),
-    expected=(),
+    expected=(
+        Expected("Fashion-MNIST", "accuracy", 0.942, "ResNet-9 on the 10,000 test images, learned from the other "
+                 "60,000 in 10 minutes on 2 CPU cores that compute in bfloat16"),
+        Expected("BCCD", "balanced accuracy", 0.995, "Lite0 on cells cut out of the test split, learned from the cells "
+                 "of the others in 247 CPU seconds"),
+    ),
     size="Millions of weights: LeNet-5 0.06, ResNet-9 0.9, ViT 2.7, Lite0 3.4, GoogLeNet 6, ResNet-18 11, ResNet-50 24",
     created="2026-11-22",
-    reference_time="10 minutes for 60,000 images of 28×28 on 2 CPU cores",
+    reference_time="10 minutes for 7.7 passes over 60,000 images of 28×28 on 2 CPU cores",
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Param, Preset, common
+from .preset import Expected, Param, Preset, common
 
 _CHOSEN = {
     param.name: param
@@ -49,8 +49,12 @@ CARD = Preset(
         Param("flip_tta", "bool", True, "Score the mean over an image and its mirror image, in the evaluation and "
               "in the exported model.", advanced=True),
     ),
-    expected=(),
+    expected=(
+        Expected("Fashion-MNIST", "Recall@1", 0.912, "among the 10,000 test images, learned from the other 60,000 in "
+                 "10 minutes on 2 CPU cores that compute in bfloat16"),
+        Expected("Fashion-MNIST", "accuracy", 0.939, "class by the nearest of 10,000 known images, same training"),
+    ),
     size="Millions of weights: ResNet-9 0.9, Lite0 3.5, ResNet-18 11, ResNet-50 24; and 512 bytes for each known image",
     created="2026-11-22",
-    reference_time="10 minutes for 60,000 images of 28×28 on 2 CPU cores",
+    reference_time="10 minutes for 8.5 passes over 60,000 images of 28×28 on 2 CPU cores",
 )  # fmt: skip

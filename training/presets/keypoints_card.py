@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Param, Preset, common
+from .preset import Expected, Param, Preset, common
 
 CARD = Preset(
     name="keypoints",
@@ -40,7 +40,10 @@ CARD = Preset(
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,
               advanced=True),
     ),
-    expected=(),
+    expected=(
+        Expected("generated figures", "NME", 0.0111, "distance by the root of the box's area; learned in 401 CPU "
+                 "seconds"),
+    ),
     size="3.1 million weights, 13 MB",
     created="2026-11-23",
     reference_time="4 CPU minutes for 500 steps of 16 objects at 128×128",
