@@ -73,6 +73,9 @@ LABELS: Mapping[str, Any] = {
     "good_class": _("Class without defects"),
     "bank_patches": _("Patches remembered"),
     "cell": _("Side of a cell"),
+    "layers": _("Sizes that are looked for"),
+    "window": _("Cells of an object"),
+    "rounds": _("Rounds of search for errors"),
     "bins": _("Directions of edges"),
     "svm_cost": _("Cost of an error"),
     "iterations": _("Iterations"),
@@ -88,7 +91,7 @@ LABELS: Mapping[str, Any] = {
 GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (
         _("How long"),
-        ("budget_minutes", "epochs", "steps", "patience", "iterations", "checkpoint_minutes", "eval_share"),
+        ("budget_minutes", "epochs", "steps", "patience", "iterations", "rounds", "checkpoint_minutes", "eval_share"),
     ),
     (
         _("Data"),
@@ -102,6 +105,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (
             *("architecture", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides", "head_width"),
             *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins", "bank_patches", "prototypes"),
+            *("layers", "window"),
         ),
     ),
     (

@@ -45,7 +45,8 @@ REFERENCES = {
     "embed-fashion": ("val/recall_1", "nothing earlier; floor 0.88, aim 0.92"),
     "anomaly": ("val/auroc", "nothing earlier on this set; floor 0.95"),
     "crops": ("val/balanced_accuracy", "nothing earlier: the boxes of bccd cut out, one class each"),
-    "tagging": ("val/map", "nothing earlier: the digits of demo as tags of their pictures"),
+    "tagging": ("val/map", "nothing earlier: the shapes of outlines as tags of their pictures"),
+    "demo-hog": ("val/ap50", "nothing earlier; the detector by a network: demo"),
     "fashion-hog": ("val/accuracy", "HOG+SVM of the data's own table 0.926"),
 }
 RECIPES: dict[str, dict[str, Any]] = {
@@ -67,7 +68,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         **{"width": 96, "height": 96, "vertical_flip": 0.5},
     },
     "fashion-hog": {"train_splits": "train", "eval_split": "test"},
-    "tagging": {"eval_split": "test", "flip": 0.0},
+    "tagging": {"vertical_flip": 0.5, "width": 160},
+    "demo-hog": {"eval_split": "test"},
 }
 MODULES = {
     "anomaly": "anomaly",
@@ -80,12 +82,13 @@ MODULES = {
     "cells": "segment",
     "keypoints": "keypoints",
     "tagging": "tag",
+    "demo-hog": "hog_detect",
     "instances-nuts": "instances",
 }
 MAKERS: dict[str, Callable[[Path], Path]] = {
-    "outlines": versions.outlines,
+    **dict.fromkeys(("outlines", "tagging"), versions.outlines),
     "keypoints": versions.figures,
-    **dict.fromkeys(("demo", "tagging"), versions.digits_demo),
+    **dict.fromkeys(("demo", "demo-hog"), versions.digits_demo),
     "anomaly": versions.defects,
     "symbols": versions.symbols,
     **dict.fromkeys(("symbols-large", "symbols-tiled"), versions.large_symbols),
@@ -97,7 +100,7 @@ PUBLIC: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
     **dict.fromkeys(("nuts", "instances-nuts"), (versions.nuts, "nuts/coco")),
     **dict.fromkeys(("fashion", "embed-fashion", "fashion-hog"), (versions.fashion, "fashion-mnist.zip")),
 }
-UNTIMED = ("hog_svm", "anomaly")  # presets without a budget: they end by themselves
+UNTIMED = ("hog_svm", "hog_detect", "anomaly")  # presets without a budget: they end by themselves
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from tests.factories import work
 from tests.inference.running import a_run
 from tests.presets import versions
 from tests.presets.jobs import Job
-from training.presets import export, hog, hog_svm, hog_svm_card, pauses
+from training.presets import export, hog, hog_svm, hog_svm_card, pauses, svm
 from training.presets.run import Refused, Run
 from workers.jobs import buttons
 
@@ -70,6 +70,44 @@ def test_hog_is_the_same_for_an_image_and_its_negative_and_for_less_contrast():
     assert of.square().sum(1) == pytest.approx(torch.ones(1, 3, 3), abs=1e-3)
 
 
+def defined(image: np.ndarray, *, cell: int, bins: int) -> np.ndarray:
+    """The histograms of a grey image [H, W] as Dalal and Triggs 2005 define them: [rows, columns, 2, 2, bins].
+
+    Square-root gamma, centred differences, unsigned directions shared between the two nearest bins, L2-Hys.
+    """
+    edged = np.pad(np.sqrt(image.astype(np.float64)), 1, mode="edge")
+    right, down = edged[1:-1, 2:] - edged[1:-1, :-2], edged[2:, 1:-1] - edged[:-2, 1:-1]
+    place = np.degrees(np.arctan2(down, right)) % 180 * bins / 180
+    lower, upper = np.floor(place).astype(int), place - np.floor(place)
+    rows, columns = image.shape[0] // cell, image.shape[1] // cell
+    cells = np.zeros((rows, columns, bins))
+    for y, x in np.ndindex(rows * cell, columns * cell):
+        strength = np.hypot(right[y, x], down[y, x])
+        cells[y // cell, x // cell, lower[y, x] % bins] += strength * (1 - upper[y, x]) / cell**2
+        cells[y // cell, x // cell, (lower[y, x] + 1) % bins] += strength * upper[y, x] / cell**2
+    found = np.zeros((rows - 1, columns - 1, 2, 2, bins))
+    for y, x in np.ndindex(rows - 1, columns - 1):
+        block = cells[y : y + 2, x : x + 2]
+        clipped = np.minimum(block / np.sqrt((block**2).sum() + hog.EPSILON**2), 0.2)
+        found[y, x] = clipped / np.sqrt((clipped**2).sum() + hog.EPSILON**2)
+    return found
+
+
+@pytest.mark.parametrize("contrast", [1.0, 0.01])
+def test_hog_is_what_dalal_and_triggs_define_where_parts_of_the_image_are_even(contrast):
+    image = np.random.default_rng(0).random((21, 26)) * contrast
+    image[:10, :10] = 0.4 * contrast  # no gradient there, so no vote either
+
+    found = hog.Hog(cell=4, bins=9)(torch.tensor(image, dtype=torch.float32)[None, None]).numpy()
+
+    assert found[0].transpose(1, 2, 0).reshape(4, 5, 2, 2, 9) == pytest.approx(defined(image, cell=4, bins=9), abs=1e-4)
+
+
+@pytest.mark.parametrize("grey", [0.0, 0.4, 1.0])
+def test_hog_of_an_even_image_is_nothing(grey):
+    assert not hog.Hog(cell=4, bins=9)(torch.full((1, 3, 16, 16), grey)).any()
+
+
 def test_hog_takes_the_strongest_of_the_channels():
     grey = torch.rand(1, 1, 16, 16)
     coloured = torch.cat([torch.full_like(grey, 0.2), grey, torch.full_like(grey, 0.7)], 1)
@@ -115,9 +153,22 @@ def test_scale_of_margins_makes_their_softmax_most_like_the_truth():
     margins = torch.tensor([[1.0, -1.0]] * 9 + [[-1.0, 1.0]])
     labels = torch.zeros(10, dtype=torch.int64)
 
-    scale = hog.scale_of(margins, labels)
+    scale = svm.scale_of(margins, labels)
 
     assert torch.softmax(margins[0] * scale, 0)[0] == pytest.approx(0.9, abs=1e-3)
+
+
+def test_hog_preset_scales_margins_by_images_that_it_did_not_learn_from(shades, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(svm, "scale_of", lambda margins, labels: seen.append(labels) or 3.0)
+    for name in ("listen", "end_on_signal"):  # the signals are those of this process
+        monkeypatch.setattr(Run, name, lambda run: None)
+    one = training(shades, tmp_path)
+
+    assert one.train() == 0
+
+    assert [labels.tolist() for labels in seen] == [one.labels[one.score].tolist()]
+    assert not set(one.score) & set(one.learn)
 
 
 def test_hog_preset_refuses_cells_that_do_not_fit(shades, tmp_path):

@@ -131,10 +131,8 @@ def test_detection_windows_show_objects_where_their_boxes_say(symbols):
 
 def test_detection_scores_and_answers_in_pixels_of_letterboxed_images(symbols):
     for row in symbols.score:
-        own = symbols.truth[row][0]
-        assert np.allclose(
-            symbols._to_image(row, symbols.view.to_input(symbols.version.images[row], own)), own, atol=0.1
-        )
+        image, own = symbols.version.images[row], symbols.truth[row][0]
+        assert np.allclose(symbols.view.to_image(image, symbols.view.to_input(image, own)), own, atol=0.1)
     answering = symbols.answering(symbols.model)
     places, _scores = answering(symbols.images(symbols.score[:1]))
     assert places.shape[1] == len(symbols.places)

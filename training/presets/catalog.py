@@ -7,6 +7,7 @@ from . import (
     classify_card,
     detect_card,
     embed_card,
+    hog_detect_card,
     hog_svm_card,
     instances_card,
     keypoints_card,
@@ -27,5 +28,6 @@ PRESETS: dict[str, Preset] = {
         anomaly_card.CARD,
         instances_card.CARD,
         tag_card.CARD,
+        hog_detect_card.CARD,
     )
 }

@@ -29,6 +29,19 @@ def truth(
     return {"info": {}, "images": images, "annotations": shapes, "categories": categories}
 
 
+def figures(known: dict[str, Any], results: list[dict[str, Any]], names: list[str]) -> dict[str, float]:
+    """COCO's AP, and that of each class at half overlap."""
+    found = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
+    if not results:
+        return found
+    stats, exactness = precision(known, results)
+    found = dict(zip(found, stats, strict=True))
+    for index, name in enumerate(names):
+        if (exactness[:, index] > -1).any():
+            found[f"val/ap50/{name}"] = float(exactness[:, index].mean())
+    return found
+
+
 def precision(
     known: dict[str, Any], results: list[dict[str, Any]], *, masks: bool = False
 ) -> tuple[list[float], np.ndarray]:

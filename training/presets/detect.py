@@ -140,14 +140,8 @@ class Detection(shown.Shown):
         """Boxes of input pixels in an image's own pixels, cut at its edge."""
         image = self.version.images[row]
         if self.tiles:
-            pass
-        elif self.view.resize == "letterbox":
-            scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
-            input_boxes = (input_boxes - np.array([left, top, left, top])) / scale
-        else:
-            across, down = image.width / self.width, image.height / self.height
-            input_boxes = input_boxes * np.array([across, down, across, down])
-        return np.asarray(input_boxes.clip(0, [image.width, image.height] * 2))
+            return np.asarray(input_boxes.clip(0, [image.width, image.height] * 2))
+        return self.view.to_image(image, input_boxes)
 
     # Learning -----------------------------------------------------------------------------------------------
 
@@ -291,15 +285,7 @@ class Detection(shown.Shown):
 
     def figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
         """COCO's AP, and that of each class at half overlap."""
-        figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
-        if not detections:
-            return figures
-        stats, precision = coco.precision(coco.truth(self.version, self.names, self.truth, rows), detections)
-        figures = dict(zip(figures, stats, strict=True))
-        for index, name in enumerate(self.names):
-            if (precision[:, index] > -1).any():
-                figures[f"val/ap50/{name}"] = float(precision[:, index].mean())
-        return figures
+        return coco.figures(coco.truth(self.version, self.names, self.truth, rows), detections, self.names)
 
     # For people to see --------------------------------------------------------------------------------------
 

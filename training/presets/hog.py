@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 BLOCK = 2  # cells along each side of a block
 CLIPPED = 0.2  # no value of a block counts for more
+EPSILON = 1e-3  # length of a block's values below which they count as nothing
 TINY = 1e-6
 
 
@@ -32,8 +33,8 @@ class Hog(nn.Module):
         cells = F.avg_pool2d(self.votes(x.clamp(0, 1).sqrt()), self.cell)
         blocks = torch.cat([cells[:, :, dy : cells.shape[2] - 1 + dy, dx : cells.shape[3] - 1 + dx]
                             for dy in range(BLOCK) for dx in range(BLOCK)], 1)  # fmt: skip
-        clipped = (blocks / (blocks.square().sum(1, keepdim=True) + TINY).sqrt()).clamp(max=CLIPPED)
-        return clipped / (clipped.square().sum(1, keepdim=True) + TINY).sqrt()
+        clipped = (blocks / (blocks.square().sum(1, keepdim=True) + EPSILON**2).sqrt()).clamp(max=CLIPPED)
+        return clipped / (clipped.square().sum(1, keepdim=True) + EPSILON**2).sqrt()
 
     def votes(self, x: Tensor) -> Tensor:
         """How strongly each pixel votes for each direction: [N, bins, H, W]; of the channels the strongest counts."""
@@ -43,7 +44,7 @@ class Hog(nn.Module):
         down = F.conv2d(flat[..., 1:-1], self.across.transpose(2, 3)).view(count, channels, height, width)
         strongest = (right.square() + down.square()).argmax(1, keepdim=True)
         right, down = right.gather(1, strongest), down.gather(1, strongest)
-        strength = (right.square() + down.square() + TINY**2).sqrt()
+        strength = (right.square() + down.square()).sqrt()  # of an even ground exactly nothing: it votes for nothing
         right = torch.where(right == 0, TINY, right)  # exported, the angle of nothing would be no number
         direction = torch.atan2(down, right) / math.pi * self.bins  # -bins..bins; half a turn is the same direction
         bins = torch.arange(self.bins, device=x.device, dtype=x.dtype).view(1, -1, 1, 1)
@@ -63,28 +64,3 @@ class HogSvm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.as_tensor(self.fc(self.hog(x).flatten(1)))
-
-
-def squared_hinge(margins: Tensor, labels: Tensor) -> Tensor:
-    """Mean over the images of the squared hinge loss of all one-against-rest machines.
-
-    Args:
-        margins: [N, classes]; labels: [N].
-    """
-    signs = 2 * F.one_hot(labels, margins.shape[1]).to(margins.dtype) - 1
-    return (1 - signs * margins).clamp(min=0).square().sum(1).mean()
-
-
-def scale_of(margins: Tensor, labels: Tensor) -> float:
-    """By what margins are multiplied for their softmax to be most like the truth (temperature: Guo et al. 2017)."""
-    log_scale = torch.zeros(1, requires_grad=True)
-    optimizer = torch.optim.LBFGS([log_scale], max_iter=50, line_search_fn="strong_wolfe")
-
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(margins * log_scale.exp(), labels)
-        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-        return loss
-
-    optimizer.step(closure)  # type: ignore[no-untyped-call]  # torch leaves it untyped
-    return float(log_scale.detach().exp())

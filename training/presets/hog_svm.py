@@ -10,14 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 
-from . import data, export, image_cache, phases
-from .hog import BLOCK, Hog, HogSvm, scale_of, squared_hinge
+from . import data, export, image_cache, phases, svm
+from .hog import BLOCK, Hog, HogSvm
 from .hog_svm_card import CARD
 from .pauses import ALONE, Ended, Pausable
 from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
@@ -25,7 +23,6 @@ from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback
 SMALL, LARGE = 64, 96  # images up to this side are taken as they are; what larger ones are brought to
 AT_ONCE = 256  # images whose histograms are computed together
 MOST_BYTES = 4 << 30  # of the histograms of all images
-STILL = 1e-5  # relative change of the loss in an iteration at which learning has ended
 
 
 class Training:
@@ -82,10 +79,14 @@ class Training:
         except Ended:
             return TERMINATED
         self.run.end_on_signal()
-        scale = scale_of(features @ weights.T + bias, self.labels[self.learn])
-        model = HogSvm(self.hog, weights, bias, scale).eval()
         with self.job.phases.during(phases.SCORING, step=steps, left_s=None):
-            figures = self._figures(model)
+            margins, labels = self._margins(HogSvm(self.hog, weights, bias, 1.0).eval()), self.labels[self.score]
+            scale = svm.scale_of(margins, labels)
+            figures = {
+                "val/accuracy": float((margins.argmax(1) == labels).float().mean()),
+                "val/loss": float(F.cross_entropy(margins * scale, labels)),
+            }
+        model = HogSvm(self.hog, weights, bias, scale).eval()
         self.run.report(steps, figures)
         say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
         with self.job.phases.during(phases.EXPORTING, step=steps, left_s=None):
@@ -105,30 +106,12 @@ class Training:
 
     def _machines(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, float, int]:
         """Weights [classes, values] and bias [classes] of the machines, the last loss, and the iterations it took."""
-        shape = (len(self.version.classes), self.dims + 1)
-        pull = 1 / (2 * self.params["svm_cost"] * len(features))
-        losses: list[float] = []
 
-        def loss_of(values: np.ndarray) -> tuple[float, np.ndarray]:
-            both = torch.from_numpy(values).view(shape).float().requires_grad_()
-            weights, bias = both[:, :-1], both[:, -1]
-            loss = squared_hinge(features @ weights.T + bias, labels) + pull * weights.square().sum()
-            loss.backward()
-            gradient = both.grad
-            assert gradient is not None
-            return loss.item(), gradient.double().numpy().ravel()
+        def told(iteration: int, loss: float) -> None:
+            self.job.between(iteration, {"train/loss": loss}, 0.4 + 0.5 * iteration / self.params["iterations"])
 
-        def told(intermediate_result: OptimizeResult) -> None:
-            losses.append(float(intermediate_result.fun))
-            progress = 0.4 + 0.5 * len(losses) / self.params["iterations"]
-            self.job.between(len(losses), {"train/loss": losses[-1]}, progress)
-
-        found = minimize(
-            loss_of, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", callback=told,
-            options={"maxiter": self.params["iterations"], "maxcor": 20, "ftol": STILL, "gtol": 0.0},
-        )  # fmt: skip
-        both = torch.from_numpy(found.x).view(shape).float()
-        return both[:, :-1], both[:, -1], float(found.fun), len(losses)
+        signs = svm.signs_of(labels, len(self.version.classes))
+        return svm.learn(features, signs, cost=self.params["svm_cost"], iterations=self.params["iterations"], told=told)
 
     # What comes out -----------------------------------------------------------------------------------------
 
@@ -137,14 +120,10 @@ class Training:
         return torch.from_numpy(self.image_cache.rows(rows)).permute(0, 3, 1, 2).float() / 255
 
     @torch.inference_mode()
-    def _figures(self, model: HogSvm) -> dict[str, float]:
-        right, loss = 0, 0.0
-        for start in range(0, len(self.score), AT_ONCE):
-            some = self.score[start : start + AT_ONCE]
-            logits, labels = model(self.images(some)), self.labels[some]
-            right += int((logits.argmax(1) == labels).sum())
-            loss += float(F.cross_entropy(logits, labels, reduction="sum"))
-        return {"val/accuracy": right / len(self.score), "val/loss": loss / len(self.score)}
+    def _margins(self, model: HogSvm) -> Tensor:
+        """Of the images to score on [n, classes]."""
+        parts = [self.score[start : start + AT_ONCE] for start in range(0, len(self.score), AT_ONCE)]
+        return torch.cat([model(self.images(some)) for some in parts])
 
     def _export(self, model: HogSvm, folder: Path, figures: dict[str, float]) -> None:
         about = {

@@ -75,6 +75,16 @@ class View:
         across, down = self.width / image.width, self.height / image.height
         return np.asarray(boxes * np.array([across, down, across, down], np.float32), np.float32)
 
+    def to_image(self, image: data.Image, boxes: np.ndarray) -> np.ndarray:
+        """Boxes [K, 4] of input pixels in an image's own pixels, cut at its edge."""
+        if self.resize == "letterbox":
+            scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
+            boxes = (boxes - np.array([left, top, left, top])) / scale
+        else:
+            across, down = image.width / self.width, image.height / self.height
+            boxes = boxes * np.array([across, down, across, down])
+        return np.asarray(boxes.clip(0, [image.width, image.height] * 2))
+
     def lines(self) -> Iterator[str]:
         """What people should know of it, in the job's log."""
         if self.resize == "letterbox":
