@@ -12,6 +12,8 @@ BLOCK = 2  # cells along each side of a block
 CLIPPED = 0.2  # no value of a block counts for more
 EPSILON = 1e-3  # length of a block's values below which they count as nothing
 TINY = 1e-6
+FAINT = 1e-4  # a fortieth of a grey level: engines that resize images agree on no more
+BLACK = 1e-3  # a quarter of a grey level: at nought the root would make edges of rounding errors
 
 
 class Hog(nn.Module):
@@ -30,27 +32,29 @@ class Hog(nn.Module):
         self.register_buffer("across", torch.tensor([[[[-1.0, 0.0, 1.0]]]]), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        cells = F.avg_pool2d(self.votes(x.clamp(0, 1).sqrt()), self.cell)
+        cells = F.avg_pool2d(self.votes((x.clamp(0, 1) + BLACK).sqrt()), self.cell)
         blocks = torch.cat([cells[:, :, dy : cells.shape[2] - 1 + dy, dx : cells.shape[3] - 1 + dx]
                             for dy in range(BLOCK) for dx in range(BLOCK)], 1)  # fmt: skip
         clipped = (blocks / (blocks.square().sum(1, keepdim=True) + EPSILON**2).sqrt()).clamp(max=CLIPPED)
         return clipped / (clipped.square().sum(1, keepdim=True) + EPSILON**2).sqrt()
 
     def votes(self, x: Tensor) -> Tensor:
-        """How strongly each pixel votes for each direction: [N, bins, H, W]; of the channels the strongest counts."""
+        """How strongly each pixel votes for each direction [N, bins, H, W]; of the channels' votes the strongest.
+
+        Dalal and Triggs let the channel with the strongest gradient vote alone: where two are alike, another engine's
+        rounding would choose another direction.
+        """
         count, channels, height, width = x.shape
         flat = F.pad(x.reshape(-1, 1, height, width), (1, 1, 1, 1), mode="replicate")
         right = F.conv2d(flat[:, :, 1:-1], self.across).view(count, channels, height, width)
         down = F.conv2d(flat[..., 1:-1], self.across.transpose(2, 3)).view(count, channels, height, width)
-        strongest = (right.square() + down.square()).argmax(1, keepdim=True)
-        right, down = right.gather(1, strongest), down.gather(1, strongest)
-        strength = (right.square() + down.square()).sqrt()  # of an even ground exactly nothing: it votes for nothing
+        strength = ((right.square() + down.square()).sqrt() - FAINT).clamp(min=0)  # an even ground votes for nothing
         right = torch.where(right == 0, TINY, right)  # exported, the angle of nothing would be no number
         direction = torch.atan2(down, right) / math.pi * self.bins  # -bins..bins; half a turn is the same direction
-        bins = torch.arange(self.bins, device=x.device, dtype=x.dtype).view(1, -1, 1, 1)
-        off = direction - bins
+        bins = torch.arange(self.bins, device=x.device, dtype=x.dtype).view(1, 1, -1, 1, 1)
+        off = direction.unsqueeze(2) - bins
         off = (off - self.bins * (off / self.bins).round()).abs()
-        return strength * (1 - off).clamp(min=0)  # shared between the two nearest directions
+        return (strength.unsqueeze(2) * (1 - off).clamp(min=0)).amax(1)  # shared between the two nearest directions
 
 
 class HogSvm(nn.Module):

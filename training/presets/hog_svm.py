@@ -119,7 +119,7 @@ class Training:
         """Images [n, C, H, W] of 0..1."""
         return torch.from_numpy(self.image_cache.rows(rows)).permute(0, 3, 1, 2).float() / 255
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def _margins(self, model: HogSvm) -> Tensor:
         """Of the images to score on [n, classes]."""
         parts = [self.score[start : start + AT_ONCE] for start in range(0, len(self.score), AT_ONCE)]
