@@ -46,7 +46,7 @@ REFERENCES = {
     "anomaly": ("val/auroc", "nothing earlier on this set; floor 0.95"),
     "crops": ("val/balanced_accuracy", "nothing earlier: the boxes of bccd cut out, one class each"),
     "tagging": ("val/map", "nothing earlier: the shapes of outlines as tags of their pictures"),
-    "demo-hog": ("val/ap50", "nothing earlier; the detector by a network: demo"),
+    "demo-hog": ("val/ap50", "0.898 in 109 CPU-seconds before; the detector by a network: demo"),
     "fashion-hog": ("val/accuracy", "HOG+SVM of the data's own table 0.926"),
 }
 RECIPES: dict[str, dict[str, Any]] = {

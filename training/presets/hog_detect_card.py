@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Param, Preset, common
+from .preset import Expected, Param, Preset, common
 
 _SHARED = ("train_splits", "eval_split", "width", "height", "resize", "seed")
 _COMMON = common(batch=1, rate=0.1, decay=0, ema=0, warmup=0, anneal="linear", resize="auto")
@@ -33,10 +33,12 @@ CARD = Preset(
         Param("score_threshold", "float", 0.3, "Boxes below this score are not shown when the model is used.", "",
               0, 1),
     ),
-    expected=(),
+    expected=(
+        Expected("generated digits", "AP50", 0.898, "40 images, learned from 160 others of 320×240 in 109 CPU seconds"),
+    ),
     size="Some 1,800 weights for each class with windows of 6×6 cells",
     created="2026-11-24",
-    reference_time="76 CPU seconds for 160 images of 320×240",
+    reference_time="109 CPU seconds for 160 images of 320×240",
     suspend=False,
     finish=False,
     restore=False,
