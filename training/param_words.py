@@ -60,6 +60,8 @@ LABELS: Mapping[str, Any] = {
     "flip": _("Mirroring left to right"),
     "vertical_flip": _("Mirroring top to bottom"),
     "scale_jitter": _("Change of scale"),
+    "multi_scale": _("Sizes of the input"),
+    "mosaic": _("Mosaics of four images"),
     "turn": _("Rotation"),
     "light_jitter": _("Change of light"),
     "shift": _("Shift"),
@@ -121,7 +123,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         _("Variation of the images"),
         (
             *("flip", "vertical_flip", "scale_jitter", "turn", "light_jitter", "colour_jitter", "shift", "erase"),
-            *("mixup", "cutmix"),
+            *("mosaic", "mixup", "cutmix", "multi_scale"),
         ),
     ),
     (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta", "gallery")),

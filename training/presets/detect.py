@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import checkpoints, coco, data, export, image_cache, lanes, lite0, phases, shown, tiles, view, warp
+from . import checkpoints, coco, data, export, image_cache, lanes, lite0, mosaic, phases, shown, tiles, view, warp
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
 from .marks import Marks
@@ -76,7 +76,7 @@ class Detection(shown.Shown):
         self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
         self.places, _ = self._points(self.width, self.height)
-        self.window_places, self.window_steps = self._points(*self.view.window)
+        self.window_points: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
         if ranks.leads:
             counts = f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
@@ -176,7 +176,9 @@ class Detection(shown.Shown):
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
-        return warp.draw(self.params, generator, count)
+        draws = warp.draw(self.params, generator, count)
+        share = self.params.get("mosaic", 0.0)
+        return {**draws, **mosaic.draw(share, generator, count)} if share else draws
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
         """Focal loss for the class, GIoU for the box, cross-entropy for the fit.
@@ -184,20 +186,43 @@ class Detection(shown.Shown):
         Focal loss tells objects from the ground at once and classes from each other late; where there is an object,
         cross-entropy between the classes does that within few steps.
         """
-        pixels, boxes, classes, valid = (part.to(self.device, non_blocking=True) for part in batch)
+        images, boxes, classes, valid = self._varied(batch, draws)
+        answers = [answer.float() for answer in model(images)]
+        width, height = images.shape[3], images.shape[2]
+        return self.detection_losses(answers, boxes, classes, valid, ranks, (width, height))[0]
+
+    def _varied(self, batch: Any, draws: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Normalised images [n, 3, h, w] as they are learned from, boxes in their pixels, classes, which are real."""
+        pixels, boxes, classes, valid, *_ = (part.to(self.device, non_blocking=True) for part in batch)
         seen = warp.Warp.of(draws, self.view, boxes, valid)
         boxes, valid = seen.boxes(boxes, valid)
-        answers = [answer.float() for answer in model(seen.images(pixels))]
-        return self.detection_losses(answers, boxes, classes, valid, ranks)[0]
+        images = seen.images(pixels)
+        if "mosaic" not in draws:
+            return images, boxes, classes, valid
+        images, boxes, classes, valid = mosaic.made(images, boxes, classes, valid, draws, visible=warp.VISIBLE)
+        return images.contiguous(memory_format=torch.channels_last), boxes, classes, valid
 
     def detection_losses(
-        self, answers: list[Tensor], boxes: Tensor, classes: Tensor, valid: Tensor, ranks: Ranks
+        self,
+        answers: list[Tensor],
+        boxes: Tensor,
+        classes: Tensor,
+        valid: Tensor,
+        ranks: Ranks,
+        window: tuple[int, int],
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """The losses of classes, boxes and fits, and which box each point answers for [N, P], -1 where none."""
+        """The losses of classes, boxes and fits, and which box each point answers for [N, P], -1 where none.
+
+        Args:
+            window: width and height of the images that were looked at.
+        """
         logits, distances, fits = answers
+        if window not in self.window_points:
+            self.window_points[window] = self._points(*window)
+        places, steps = self.window_points[window]
         chosen, sides = geometry.assign(
-            self.window_places,
-            self.window_steps,
+            places,
+            steps,
             boxes,
             valid,
             strides=self.strides,
@@ -208,7 +233,7 @@ class Detection(shown.Shown):
         image, place = positive.nonzero(as_tuple=True)
         wanted[image, place, classes[image, chosen[image, place]]] = 1
         count = ranks.mean(positive.sum().float()).clamp(min=1)
-        scale = self.window_steps[place, None]
+        scale = steps[place, None]
         iou, giou = geometry.overlap(distances[positive] / scale, sides[positive] / scale)
         named = classes[image, chosen[image, place]]
         weights = self.class_weights[named]
@@ -295,8 +320,7 @@ class Detection(shown.Shown):
         return "objects", dict(zip(self.names, (int(count) for count in counts), strict=True))
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
-        _, boxes, classes, valid, *_ = (part.to(self.device) for part in batch)
-        boxes, valid = warp.Warp.of(draws, self.view, boxes, valid).boxes(boxes, valid)
+        _, boxes, classes, valid = self._varied(batch, draws)
         each = zip(boxes.cpu().numpy(), classes.cpu().numpy(), valid.cpu().numpy(), strict=True)
         return [self._marks(own[real], kinds[real]) for own, kinds, real in each]
 

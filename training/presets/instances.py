@@ -80,7 +80,7 @@ class Instances(Detection):
         seen = warp.Warp.of(draws, self.view, boxes, valid)
         boxes, valid = seen.boxes(boxes, valid)
         *answers, shares, prototypes = (answer.float() for answer in model(seen.images(pixels)))
-        parts, chosen = self.detection_losses(answers, boxes, classes, valid, ranks)
+        parts, chosen = self.detection_losses(answers, boxes, classes, valid, ranks, seen.window)
         half = yolact.FINEST // 2
         shown = seen.masks(numbers)[:, half :: yolact.FINEST, half :: yolact.FINEST]
         wrong, count = prototypes.sum() * 0, 0

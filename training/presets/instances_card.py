@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Expected, Param, Preset, common
+from .preset import Expected, Param, Preset, common, multi_scale
 
 CARD = Preset(
     name="instances",
@@ -37,6 +37,7 @@ CARD = Preset(
               0, 0.9),
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,
               advanced=True),
+        multi_scale(),
         Param("center_radius", "float", 1.5, "Points so near an object's centre answer for it.", "strides",
               0.5, 10, advanced=True),
         Param("iou_threshold", "float", 0.5, "Of two boxes that overlap more than this, the better one is kept.",

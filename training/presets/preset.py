@@ -124,6 +124,12 @@ def tiling() -> tuple[Param, ...]:
     )  # fmt: skip
 
 
+def multi_scale() -> Param:
+    """The parameter of presets that can learn at several sizes of the input, see warp.py."""
+    return Param("multi_scale", "float", 0.0, "Each batch is learned at a size of the input of its own, smaller or "
+                 "larger by up to this share, in steps of 32 pixels.", "", 0, 0.5, advanced=True)  # fmt: skip
+
+
 def common(
     *, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str, resize: str = "stretch"
 ) -> tuple[Param, ...]:

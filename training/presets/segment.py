@@ -131,13 +131,13 @@ class Segmentation(shown.Shown):
         pixels, truth, boxes, valid = (part.to(self.device, non_blocking=True) for part in batch)
         seen = warp.Warp.of(draws, self.view, boxes, valid)
         x = seen.images(pixels)
-        logits = segmenter.enlarged(model(x), *self.view.window)
+        logits = segmenter.enlarged(model(x), *seen.window)
         wrong, uncovered = segmenter.losses(logits, seen.masks(truth), self.class_weights)
         losses = {"pixel_loss": wrong, "dice_loss": self.params["dice"] * uncovered}
         if self.teacher is None:
             return losses
         taught = self.teacher.answers(x, lite0.MEAN, lite0.STD, whole=(self.width, self.height))
-        soft = distill.soft_loss(logits, segmenter.enlarged(taught, *self.view.window), self.params["temperature"])
+        soft = distill.soft_loss(logits, segmenter.enlarged(taught, *seen.window), self.params["temperature"])
         share = self.params["distill"]
         return {**{name: (1 - share) * loss for name, loss in losses.items()}, "soft_loss": share * soft}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Expected, Param, Preset, common, distillation
+from .preset import Expected, Param, Preset, common, distillation, multi_scale
 
 CARD = Preset(
     name="segment",
@@ -36,6 +36,7 @@ CARD = Preset(
               0, 0.9),
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,
               advanced=True),
+        multi_scale(),
         *distillation(),
     ),
     expected=(

@@ -15,6 +15,7 @@ from .masks import IGNORED
 from .view import View
 
 AIMED = 0.85  # share of windows that look at an object
+STEP = 32  # px: sides of the input that several sizes are learned at are multiples of it
 VISIBLE = 0.4  # an object of which less is left in the image is not trained on
 
 
@@ -24,7 +25,10 @@ def draw(params: Mapping[str, Any], generator: torch.Generator, count: int) -> d
     jitter = params["scale_jitter"]
     mirrored = torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1)
     light = 1 + params["light_jitter"] * (2 * uniform[:, 5:7] - 1)
+    varied = params.get("multi_scale", 0.0)
+    size = 1 + varied * (2 * torch.rand(1, generator=generator) - 1) if varied else torch.ones(1)
     return {
+        "size": size.expand(count),  # one for all images of a batch
         "flip": 1 - 2 * mirrored.float(),
         "scale": (1 - jitter) * ((1 + jitter) / (1 - jitter)) ** uniform[:, 2],
         "move": 2 * uniform[:, 3:5] - 1,
@@ -41,17 +45,19 @@ class Warp:
     shift: Tensor
     light: Tensor  # contrast and brightness [N, 2]
     size: Tensor  # width and height of the input
-    window: Tensor  # of what is cut out
+    window: tuple[int, int]  # width and height of the images that are made
 
     @classmethod
     def of(cls, draws: Mapping[str, Tensor], view: View, boxes: Tensor, valid: Tensor) -> Warp:
         """From what `draw` gave; windows look at `boxes` [N, K, 4], of which those in `valid` [N, K] are real."""
         size, window = boxes.new_tensor([view.width, view.height]), boxes.new_tensor(view.window)
+        drawn = float(draws["size"][0])
+        wide, high = (side if drawn == 1 else max(STEP, round(side * drawn / STEP) * STEP) for side in view.window)
         zoom = draws["flip"] / draws["scale"][:, None] * window / size
         shift = draws["move"] * (1 - zoom.abs()).abs()
         if view.windowed:
             shift = _aimed(shift, zoom.abs(), boxes / size.repeat(2) * 2 - 1, valid, draws)
-        return cls(zoom, shift, draws["light"], size, window)
+        return cls(zoom, shift, draws["light"], size, (wide, high))
 
     def images(self, pixels: Tensor) -> Tensor:
         """Normalised images [N, 3, h, w] of pixels [N, H, W, 3]; what lies outside is grey."""
@@ -71,9 +77,10 @@ class Warp:
     def boxes(self, boxes: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         """Boxes [N, K, 4] in pixels of `images`, cut at their edges, and which of them still show an object."""
         corners = boxes.reshape(*boxes.shape[:2], 2, 2) / self.size * 2 - 1
-        corners = ((corners - self.shift[:, None, None]) / self.zoom[:, None, None] + 1) / 2 * self.window
+        window = boxes.new_tensor(self.window)
+        corners = ((corners - self.shift[:, None, None]) / self.zoom[:, None, None] + 1) / 2 * window
         moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
-        cut = moved.clamp(min=0).minimum(self.window.repeat(2))
+        cut = moved.clamp(min=0).minimum(window.repeat(2))
         left = (cut[..., 2:] - cut[..., :2]).clamp(min=0).prod(-1)
         whole = (moved[..., 2:] - moved[..., :2]).prod(-1)
         return cut, valid & (left > VISIBLE * whole)
@@ -81,7 +88,7 @@ class Warp:
     def _grid(self, count: int) -> Tensor:
         theta = torch.zeros(count, 2, 3, device=self.zoom.device)
         theta[:, 0, 0], theta[:, 1, 1], theta[:, :, 2] = self.zoom[:, 0], self.zoom[:, 1], self.shift
-        width, height = (int(side) for side in self.window)
+        width, height = self.window
         return F.affine_grid(theta, [count, 1, height, width], align_corners=False)
 
 
