@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from datasets.services.datasets import NAME_MAX
+from workers.execution import earlier_outputs
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
 from workers.models import Job
-from workers.output import files
 
 
 class OutputDatasetForm(forms.Form):
@@ -37,7 +37,7 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     """None while the job is at work, where it left nothing, and for people who may do neither."""
     may_import = user.can(Action.DATASETS_CREATE)
     is_own = job.owner_id == user.pk
-    if not job.is_final or not files.attempts(job) or not (may_import or is_own):
+    if not job.is_final or earlier_outputs.folder_of(job) is None or not (may_import or is_own):
         return None
     return {
         "form": OutputDatasetForm(auto_id="output-%s") if may_import else None,

@@ -55,12 +55,13 @@ def merged(boxes: Floats, scores: Floats, classes: Ints, of: Ints, tiles: Floats
     inner = np.concatenate([tiles[:, :2] > 0, tiles[:, 2:] < np.array(size)], 1)[of]
     cut = (inner & (np.abs(boxes - corners) < EDGE)).any(1)
     owner = np.arange(len(boxes))
-    low, high = np.maximum(tiles[:, None, :2], tiles[:, :2]), np.minimum(tiles[:, None, 2:], tiles[:, 2:])
-    shared = np.concatenate([low, high], 2)
-    for first, second in np.argwhere((shared[..., 2:] > shared[..., :2]).all(2)):
-        if first < second:
-            own, others = (np.flatnonzero(of == tile) for tile in (first, second))
-            for one, other in _pairs(boxes, classes, cut, own, others, shared[first, second]):
+    answering = np.unique(of)
+    for place, first in enumerate(answering):
+        rest = answering[place + 1 :]
+        low, high = np.maximum(tiles[first, :2], tiles[rest, :2]), np.minimum(tiles[first, 2:], tiles[rest, 2:])
+        for near in np.flatnonzero((high > low).all(1)):
+            own, others = (np.flatnonzero(of == tile) for tile in (first, rest[near]))
+            for one, other in _pairs(boxes, classes, cut, own, others, np.concatenate([low[near], high[near]])):
                 owner[owner == owner[other]] = owner[one]
     numbers = np.unique(owner, return_inverse=True)[1].reshape(-1)
     for number in np.flatnonzero(np.bincount(numbers) > 1) if len(numbers) else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -177,3 +178,19 @@ def test_evaluator_decodes_no_further_ahead_than_a_few_batches_of_looks(tmp_path
 
     most = -(-AHEAD * 8 // 9)  # images of nine looks that wait
     assert ahead == [min(most + step, 19) for step in range(19)]
+
+
+def test_joining_thousands_of_tiles_takes_little_memory():
+    side = 64
+    places = tiles.grid(4000, 3000, (256, 256), 0.75)
+    rects = np.array([[x, y, x + 256, y + 256] for x, y in places], np.float32)
+    of = np.arange(len(places))
+    boxes = np.concatenate([rects[:, :2] + side, rects[:, :2] + 2 * side], 1)
+
+    tracemalloc.start()
+    numbers = tiles.merged(boxes, np.ones(len(of), np.float32), of % 5, of, rects, (4000, 3000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert len(numbers) == len(places) > 2500
+    assert peak < 20 << 20

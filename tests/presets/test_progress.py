@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from tests import ports
 from tests.presets import versions
 from tests.presets.jobs import Job
 from training.presets import (
     accumulate,
+    checkpoints,
     classify,
     classify_card,
     cores,
@@ -305,3 +309,44 @@ def test_preset_run_with_adamw_by_two_ranks_equals_one_but_for_rounding(tmp_path
         curves.append(job.curve("train/loss"))
 
     assert curves[1] == pytest.approx(curves[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("home", ["checkpoints", "resume"])
+def test_best_point_is_given_back_also_where_an_earlier_attempt_made_it(tmp_path, home):
+    average = nn.Linear(2, 1)
+    tensors = {key: value + 1 for key, value in average.state_dict().items()}
+    for step, metric in ((5, 0.9), (10, 0.8)):
+        state = {"average": tensors, "position": {"step": step}}
+        checkpoints.write(
+            tmp_path / home, step=step, metric=metric, best=step == 5,
+            fill=lambda folder, state=state: torch.save(state, folder / "state.pt"),
+        )  # fmt: skip
+    said: list[str] = []
+    run = SimpleNamespace(checkpoint_dir=tmp_path / "checkpoints", resume_from=tmp_path / "resume" / "step-000010")
+    at = SimpleNamespace(best=0.9)
+    trainer = SimpleNamespace(run=run, at=at, average=average, ranks=ALONE, say=said.append)
+
+    keeping.take_best(trainer)
+
+    assert said == ["the model is that of step 5, the best point"]
+    assert torch.equal(average.weight, tensors["weight"])
+    at.best = 0.95  # of a point whose checkpoint is gone
+    keeping.take_best(trainer)
+    assert said[1] == "the checkpoint of the best point is gone: the model is that of the last step"
+
+
+def test_accumulation_leaves_statistics_as_one_look_at_each_part_does():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    once = copy.deepcopy(model)
+    batch = (torch.rand(8, 3),)
+
+    def loss(some: Any, _draws: Any, ranks: Ranks) -> dict[str, torch.Tensor]:
+        return {"all": model(some[0]).square().sum() / ranks.mean(torch.tensor(float(len(some[0]))))}
+
+    accumulate.learn(model, loss, batch, {}, ALONE, 2)
+    for part in batch[0].chunk(2):
+        once(part)
+
+    assert torch.equal(model[1].running_mean, once[1].running_mean)
+    assert torch.equal(model[1].running_var, once[1].running_var)

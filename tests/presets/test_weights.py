@@ -145,3 +145,12 @@ def test_preset_begins_with_weights_once_says_how_many_and_remembers_it(tmp_path
     assert "restored from" in log
     assert "begins with" not in log
     assert json.loads((second.outputs / "metrics.json").read_text())["weights_taken"] == figures["weights_taken"]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("resnet50", "resnet18"), ("resnet18", "resnet50")])
+def test_weights_of_a_network_of_another_depth_are_refused(tmp_path, theirs, ours):
+    made = nets.build(theirs, classes=3, channels=1, net_width=4, width=64, height=64)
+    path = kept(made, tmp_path / "w.pth")
+
+    with pytest.raises(Refused, match="it is of another network"):
+        weights.start(nets.build(ours, classes=3, channels=1, net_width=4, width=64, height=64), path)

@@ -12,9 +12,10 @@ from aiplatform.lib.errors import Invalid
 from tests.factories import work
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
-from workers.execution import launching
+from workers.execution import earlier_outputs, launching
 from workers.jobs import following
 from workers.jobs.following import Following
+from workers.jobs.forms import following as forms
 from workers.models import Job
 from workers.runs import RunDir
 
@@ -106,3 +107,25 @@ def test_variables_name_each_folder(placed, alice, cluster):
 
     rows = json.loads(printed(RunDir.of(job.pk, 1).log))
     assert [(row["job"], row["dir"]) for row in rows] == [(one.pk, str(RunDir.of(one.pk, 1).outputs)) for one in jobs]
+
+
+def test_attempt_that_left_nothing_hides_no_earlier_one(alice, cluster):
+    first = left_by(alice, cluster, state="failed")
+    RunDir.of(first.pk, 2).outputs.mkdir(parents=True)  # made for every attempt, before its program begins
+    empty = work.job(alice, cluster, name="empty", state="succeeded")
+    RunDir.of(empty.pk, 1).outputs.mkdir(parents=True)
+
+    assert earlier_outputs.folder_of(first) == RunDir.of(first.pk, 1).outputs
+    assert earlier_outputs.folder_of(empty) is None
+
+
+def test_job_like_another_reads_what_that_one_read(alice, bob, cluster):
+    first, before, again = (work.job(alice, cluster, name=name) for name in ("first", "before", "again"))
+    following.put(again, Following(outputs_of=[first.pk], after=[before.pk], retries=2))
+
+    assert following.like(again).outputs_of == (first.pk,)
+    assert following.like(again).after == ()
+    assert forms.initial_of(again)["outputs_of"] == str(first.pk)
+    assert forms.followed_by(again) == {"after": str(before.pk), "after_end": "", "outputs_of": str(first.pk)}
+    Job.objects.filter(pk=first.pk).update(owner=bob)
+    assert following.like(again).outputs_of == ()

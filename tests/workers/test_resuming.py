@@ -2,8 +2,10 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
+from django.utils.timezone import now
 
 from tests.factories import work
 from workers.execution import resuming
@@ -100,3 +102,31 @@ def test_resuming_hold_twice_changes_nothing(again):
 
     assert attempt.checkpoint_in == first
     assert (run.path / "resume" / "step-000020" / "model").read_bytes() == b"new"
+
+
+def test_resuming_hold_keeps_the_best_checkpoint_over_several_attempts(again):
+    job, attempt, run = again
+    saved(job, 1, 5, model=b"best")
+    (RunDir.of(job.pk, 1).checkpoints / "best").symlink_to("step-000005")
+
+    resuming.hold(attempt, run)
+    shutil.rmtree(RunDir.of(job.pk, 1).checkpoints)
+    job.attempts.filter(number=2).update(ended_at=now())
+    third = job.attempts.create(number=3, state="starting", checkpoint_in=str(run.path / "resume" / "step-000020"))
+    later = RunDir.of(job.pk, 3)
+    resuming.hold(third, later)  # the second attempt made no checkpoint of its own
+
+    assert (run.path / "resume" / "best" / "model").read_bytes() == b"best"
+    assert (later.path / "resume" / "best" / "model").read_bytes() == b"best"
+
+
+def test_resuming_hold_follows_no_best_out_of_the_checkpoints(again, tmp_path):
+    _job, attempt, run = again
+    (tmp_path / "step-000099").mkdir()
+    (tmp_path / "step-000099" / "meta.json").write_text('{"step": 99, "files": {}}')
+    Path(attempt.checkpoint_in).with_name("best").symlink_to(tmp_path / "step-000099")
+
+    resuming.hold(attempt, run)
+
+    assert (run.path / "resume" / "step-000020").is_dir()
+    assert not (run.path / "resume" / "best").exists()

@@ -23,7 +23,7 @@ from training.services.machine_request import MachineRequest
 from workers.images.models import Image
 from workers.images.services import compatibility, uses
 from workers.jobs import arrays, submission
-from workers.jobs.following import NOTHING, Following
+from workers.jobs.following import NOTHING, Following, like
 from workers.jobs.resource_request import Resources
 
 KIND = "command"
@@ -204,7 +204,7 @@ def as_request(command: Command) -> dict[str, Any]:
         "processes": command.processes,
         "worker_command": command.worker_script,
         "array": job.array.indices if job.array else "",
-        "following": Following(retries=job.retries, retry_pause_s=job.retry_pause_s),
+        "following": like(job),
     }
 
 

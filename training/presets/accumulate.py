@@ -7,8 +7,8 @@ that learn their statistics see one part at a time, so they are the exception.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +57,8 @@ def learn(
     def some(at: slice) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
         return tuple(one[at] for one in batch), {name: drawn[at] for name, drawn in draws.items()}
 
-    means = _means(loss, [some(at) for at in slices], own)
+    with _still_norms(model):
+        means = _means(loss, [some(at) for at in slices], own)
     sums: dict[str, Tensor] = {}
     for number, at in enumerate(slices):
         last = number == parts - 1
@@ -68,6 +69,20 @@ def learn(
         for name, value in found.items():
             sums[name] = sums.get(name, torch.zeros_like(value)) + value.detach() / parts
     return sums
+
+
+@contextmanager
+def _still_norms(model: nn.Module) -> Iterator[None]:
+    """Let batch norms look at a batch without taking its statistics into their own."""
+    norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
+    before = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+    try:
+        yield
+    finally:
+        for norm, momentum in zip(norms, before, strict=True):
+            norm.momentum = momentum
 
 
 @torch.no_grad()

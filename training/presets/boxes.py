@@ -49,6 +49,19 @@ def assign(
     return torch.where(smallest.isinf(), -1, chosen), distances
 
 
+def padded(objects: list[tuple[np.ndarray, np.ndarray]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Boxes [K, 4] and classes [K] of each image as tensors [N, K, 4], [N, K], and which of the K are real [N, K]."""
+    most = max(len(boxes) for boxes, _ in objects)
+    boxes = torch.zeros(len(objects), most, 4)
+    classes = torch.zeros(len(objects), most, dtype=torch.int64)
+    valid = torch.zeros(len(objects), most, dtype=torch.bool)
+    for place, (own, kinds) in enumerate(objects):
+        boxes[place, : len(own)] = torch.from_numpy(own)
+        classes[place, : len(own)] = torch.from_numpy(kinds)
+        valid[place, : len(own)] = True
+    return boxes, classes, valid
+
+
 def overlap(ours: Tensor, theirs: Tensor) -> tuple[Tensor, Tensor]:
     """IoU and GIoU of boxes given as distances [M, 4] from the same points."""
     small, large = torch.minimum(ours, theirs), torch.maximum(ours, theirs)

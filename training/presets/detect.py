@@ -76,6 +76,7 @@ class Detection(shown.Shown):
         self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
         self.places, _ = self._points(self.width, self.height)
+        self.mosaics: float = params.get("mosaic", 0.0)
         self.window_points: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
         if ranks.leads:
             counts = f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored})"
@@ -150,22 +151,18 @@ class Detection(shown.Shown):
         return lite0.optimizer(self.model, self.params, pretrained=self.pretrained)
 
     def load(self, rows: list[int]) -> tuple[Tensor, ...]:
-        """Pixels [n, H, W, 3] uint8, boxes [n, K, 4], classes [n, K] and which of the K are real [n, K]."""
+        """Pixels [n, H, W, 3] uint8, boxes [n, K, 4], classes [n, K] and which of the K are real [n, K].
+
+        For mosaics the same again of the three images before each.
+        """
         chosen = [self.regions[row] for row in rows]
         if self.tiles:
             pixels = np.stack([self.tiles.around(region) for region in chosen])
         else:
             pixels = self.image_cache.rows([region.row for region in chosen])
-        found = [self._shown(region) for region in chosen]
-        most = max(len(own) for own, _ in found)
-        boxes = torch.zeros(len(chosen), most, 4)
-        classes = torch.zeros(len(chosen), most, dtype=torch.int64)
-        valid = torch.zeros(len(chosen), most, dtype=torch.bool)
-        for place, (own, kinds) in enumerate(found):
-            boxes[place, : len(own)] = torch.from_numpy(own)
-            classes[place, : len(own)] = torch.from_numpy(kinds)
-            valid[place, : len(own)] = True
-        return torch.from_numpy(pixels), boxes, classes, valid
+        batch = torch.from_numpy(pixels), *geometry.padded([self._shown(region) for region in chosen])
+        others = range(1, mosaic.OTHERS + 1) if self.mosaics else ()
+        return *batch, *(part.roll(number, 0) for number in others for part in batch)
 
     def _shown(self, region: tiles.Region) -> tuple[np.ndarray, np.ndarray]:
         """Boxes and classes of the objects in a region of an image, in its pixels."""
@@ -177,8 +174,10 @@ class Detection(shown.Shown):
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
         draws = warp.draw(self.params, generator, count)
-        share = self.params.get("mosaic", 0.0)
-        return {**draws, **mosaic.draw(share, generator, count)} if share else draws
+        if not self.mosaics:
+            return draws
+        others = [warp.draw(self.params, generator, count) | {"size": draws["size"]} for _ in range(mosaic.OTHERS)]
+        return mosaic.draw(self.mosaics, generator, count) | mosaic.together([draws, *others])
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
         """Focal loss for the class, GIoU for the box, cross-entropy for the fit.
@@ -193,14 +192,21 @@ class Detection(shown.Shown):
 
     def _varied(self, batch: Any, draws: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Normalised images [n, 3, h, w] as they are learned from, boxes in their pixels, classes, which are real."""
-        pixels, boxes, classes, valid, *_ = (part.to(self.device, non_blocking=True) for part in batch)
+        parts = [part.to(self.device, non_blocking=True) for part in batch]
+        if not self.mosaics:
+            return self._seen(parts[:4], draws)
+        each = [
+            self._seen(parts[4 * number : 4 * number + 4], mosaic.of_part(draws, number))
+            for number in range(mosaic.OTHERS + 1)
+        ]
+        images, boxes, classes, valid = mosaic.made(each, draws, visible=warp.VISIBLE)
+        return images.contiguous(memory_format=torch.channels_last), boxes, classes, valid
+
+    def _seen(self, part: list[Tensor], draws: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        pixels, boxes, classes, valid = part
         seen = warp.Warp.of(draws, self.view, boxes, valid)
         boxes, valid = seen.boxes(boxes, valid)
-        images = seen.images(pixels)
-        if "mosaic" not in draws:
-            return images, boxes, classes, valid
-        images, boxes, classes, valid = mosaic.made(images, boxes, classes, valid, draws, visible=warp.VISIBLE)
-        return images.contiguous(memory_format=torch.channels_last), boxes, classes, valid
+        return seen.images(pixels), boxes, classes, valid
 
     def detection_losses(
         self,

@@ -76,9 +76,13 @@ def restore(trainer: Trainer) -> None:
 
 def take_best(trainer: Trainer) -> None:
     """Replace the average by that of the best point, where its checkpoint is still whole."""
-    checkpoint = checkpoints.newest(trainer.run.checkpoint_dir / "best")
-    if checkpoint is None:
-        return
-    state = torch.load(checkpoint / "state.pt", map_location=trainer.ranks.device, weights_only=True)
-    trainer.average.load_state_dict(state["average"])
-    trainer.say(f"the model is that of step {state['position']['step']}, the best point")
+    run = trainer.run
+    for home in (run.checkpoint_dir, run.resume_from and run.resume_from.parent):
+        best = (home / "best").resolve() if home else None
+        about = checkpoints.meta(best) if best else None
+        if best and about and about["metric"] == trainer.at.best:
+            state = torch.load(best / "state.pt", map_location=trainer.ranks.device, weights_only=True)
+            trainer.average.load_state_dict(state["average"])
+            trainer.say(f"the model is that of step {about['step']}, the best point")
+            return
+    trainer.say("the checkpoint of the best point is gone: the model is that of the last step")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 LEAST = 0.1  # of the network's tensors; fewer agree by chance
+WHOLE = 0.85  # of each part of the network that is taken at all; networks of one family share less, at other depths
 NESTED = ("state_dict", "model_state_dict", "model", "average")  # where other tools' checkpoints keep the weights
 
 
@@ -68,7 +69,9 @@ def start(model: nn.Module, path: Path, *, heads: Sequence[str] = (), classes: S
     known = classes_of(path)
     other = known is not None and known != list(classes)
     head = [key for key in found if other and key.startswith(tuple(heads))]
-    if len(found) < LEAST * len(own):
+    parts = {_part(key) for key in found}
+    alike = sum(_part(key) in parts for key in own)
+    if len(found) < max(LEAST * len(own), WHOLE * alike):
         raise Refused(
             f"Only {len(found)} of the network's {len(own)} tensors are in {path.name}: it is of another network. "
             "Choose its architecture, and the width it was trained with."
@@ -119,6 +122,10 @@ def classes_of(path: Path) -> list[str] | None:
         return [str(entry["name"]) for entry in about["classes"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _part(name: str) -> str:
+    return name.split(".", 1)[0]
 
 
 def _named(found: Any) -> bool:

@@ -17,7 +17,7 @@ from training.services import additional, checkpoints, data_use, drafts, own_cod
 from training.services.drafts import TrainingRequest
 from workers.images.services import uses
 from workers.jobs import actions, resource_request, submission
-from workers.jobs.following import Following
+from workers.jobs.following import like
 from workers.jobs.resource_request import Resources
 from workers.models import Job
 
@@ -110,7 +110,7 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "preemptible": job.preemptible,
         "root_inside": job.root_inside,
         "max_runtime": job.max_runtime,
-        "following": Following(retries=job.retries, retry_pause_s=job.retry_pause_s),
+        "following": like(job),
     }
 
 

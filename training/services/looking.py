@@ -21,7 +21,7 @@ from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import additional, checkpoints, jobs
+from training.services import additional, checkpoints, drafts, jobs
 from training.services.drafts import MAX_NAME, TrainingRequest
 from workers.models import Job
 from workers.runs import RunDir
@@ -45,7 +45,7 @@ def image_of(job: Job) -> Path:
 def preview(*, user: User, request: TrainingRequest) -> TrainingJob:
     """Queue a look at what the requested training would see; refuses what `jobs.submit` refuses."""
     name = f"{request.name[: MAX_NAME - 8]}_preview" if request.name else ""
-    switches = f"{request.extra} {additional.SHOW_BATCH}".strip()
+    switches = f"{request.extra or drafts.standing_extra()} {additional.SHOW_BATCH}".strip()
     return jobs.submit(user=user, request=replace(request, name=name, extra=switches))
 
 
@@ -74,7 +74,7 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
     request = TrainingRequest(
         name=f"{training.job.name[: MAX_NAME - 7]}_layers",
         preset=training.preset,
-        params=training.params,
+        params=training.params | dict.fromkeys(training.params.keys() & {"weights", "teacher"}, ""),
         version=training.version,
         gpus_per_node=0,
         parent=training,

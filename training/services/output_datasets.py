@@ -32,7 +32,7 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "") -> Import:
     found = Refusals()
     with found:
         root = _root(job, folder)
-        length = sum((root / path).lstat().st_size for path in files.walk_beneath(root, lenient=True))
+        length = sum(_bytes(root / path) for path in files.walk_beneath(root, lenient=True))
         if not length:
             raise Invalid(_("There is nothing in it. Choose a job, or a folder, with files."), field="folder")
     with found:
@@ -46,6 +46,13 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "") -> Import:
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
         dataset = datasets.create(owner=by, name=name, intro="")
         return imports.start(dataset=dataset, by=by, upload_id=upload.pk, wanted="auto", agreed=True)
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:  # removed meanwhile
+        return 0
 
 
 def _root(job: Job, folder: str) -> Path:

@@ -272,7 +272,7 @@ def job_restore(request: SignedInRequest, pk: int) -> HttpResponse:
     preset = PRESETS.get(training.preset)
     rows = checkpoints.valid(training)
     choices = [(row.name, checkpoints.label(row)) for row in rows]
-    initial = {"gpus_per_node": training.job.gpus_per_node, "nodes": training.job.nodes}
+    initial = {"gpus_per_node": training.job.gpus_per_node, "nodes": training.job.wanted_nodes}
     form = RestoreForm(
         request.POST or None,
         preset=preset,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import walk_beneath
 from workers.models import Attempt, Job
 from workers.output import files
 from workers.runs import RunDir
@@ -22,10 +23,10 @@ class OutputsGone(DomainError):
 
 def folder_of(job: Job) -> Path | None:
     """The outputs of a job that is over: of its newest attempt that completed, else of the newest with any."""
-    there = files.attempts(job)
+    folders = {number: files.folder_of(job, number) for number in files.attempts(job)}
+    there = {number: folder for number, folder in folders.items() if folder and any(walk_beneath(folder, lenient=True))}
     completed = set(job.attempts.filter(state__in=COMPLETED).values_list("number", flat=True))
-    chosen = next((number for number in there if number in completed), there[0] if there else None)
-    return None if chosen is None else files.folder_of(job, chosen)
+    return next((folder for number, folder in there.items() if number in completed), next(iter(there.values()), None))
 
 
 def linked(attempt: Attempt, run: RunDir) -> Mapping[str, str]:

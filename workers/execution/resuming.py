@@ -42,6 +42,7 @@ def hold(attempt: Attempt, run: RunDir) -> None:
             source = checkpoints.newest_checkpoint(attempt.job)
             continue
         _hold_the_one_before(source, run.path / FOLDER)
+        _hold_the_best(source, run.path / FOLDER)
         Attempt.objects.filter(pk=attempt.pk).update(checkpoint_in=str(kept))
         attempt.checkpoint_in = str(kept)
         return
@@ -79,6 +80,17 @@ def _hold_the_one_before(source: Path, home: Path) -> None:
             _linked(path, home)
         except (OSError, ValueError, DomainError) as exc:
             log.info("checkpoint %s is not kept: %s", path, exc)
+
+
+def _hold_the_best(source: Path, home: Path) -> None:
+    """The best checkpoint so far too, under its name `best`: a training may give back that one in the end."""
+    try:
+        name = (source.parent / "best").readlink().name  # a program made the link: only its last part counts
+        if not (home / name).exists():
+            _linked(source.parent / name, home)
+        (home / "best").symlink_to(name)
+    except (OSError, ValueError, DomainError) as exc:
+        log.info("the best checkpoint beside %s is not kept: %s", source, exc)
 
 
 def _name(opened: int, target: Path) -> None:

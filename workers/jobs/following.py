@@ -57,6 +57,12 @@ class Following:
 NOTHING = Following()
 
 
+def like(job: Job) -> Following:
+    """What a job like this one waits for: those whose outputs it reads. Others that came before it ended long ago."""
+    read = job.dependencies.filter(outputs=True, on__owner=job.owner_id).values_list("on_id", flat=True)
+    return Following(outputs_of=tuple(read), retries=job.retries, retry_pause_s=job.retry_pause_s)
+
+
 def check(owner: User, following: Following, *, of: Job | None = None) -> None:
     """Refuse what no job could follow.
 

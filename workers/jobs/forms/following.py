@@ -109,15 +109,17 @@ class ArrayFields(FollowingFields):
 
 
 def initial_of(job: Job) -> dict[str, Any]:
-    """Initial values for a job like this one. Jobs that came before it ended long ago, so they are left out."""
-    return {"retries": job.retries, "retry_pause_s": job.retry_pause_s}
+    """Initial values for a job like this one. Jobs that came before it ended long ago: only those it reads stay."""
+    return {"retries": job.retries, "retry_pause_s": job.retry_pause_s, "outputs_of": followed_by(job)["outputs_of"]}
 
 
 def followed_by(job: Job) -> dict[str, str]:
     """Initial values of `FollowForm`: the jobs that this one follows."""
     rows = list(job.dependencies.filter(on__owner=job.owner_id).values_list("on_id", "needs", "outputs"))
     return {
-        "after": ", ".join(str(number) for number, needs, _reads in rows if needs == Dependency.Needs.SUCCESS),
+        "after": ", ".join(
+            str(number) for number, needs, reads in rows if needs == Dependency.Needs.SUCCESS and not reads
+        ),
         "after_end": ", ".join(str(number) for number, needs, _reads in rows if needs == Dependency.Needs.END),
         "outputs_of": ", ".join(str(number) for number, _needs, reads in rows if reads),
     }

@@ -14,7 +14,7 @@ from workers.models import Job
 def rank(job: Job, given: Mapping[str, Any]) -> int:
     """The machine that is asked for, the first one unless said."""
     number = queries.whole(given, "rank", 0) or 0
-    if number >= job.nodes:
+    if number not in job.ranks:
         raise Http404
     return number
 
