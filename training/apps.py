@@ -14,7 +14,7 @@ class TrainingConfig(AppConfig):
         from datasets import usage as dataset_usage
         from datasets import ways
         from datasets.services import sources
-        from training import output_panel, request_schemas, usage
+        from training import folds_panel, output_panel, request_schemas, usage
         from training.catalog_texts import texts
         from training.kind import TrainingKind
         from training.messages import register as register_messages
@@ -28,6 +28,7 @@ class TrainingConfig(AppConfig):
         kinds.register(TrainingKind())
         sources.SOURCES.register(output_datasets.SOURCE)
         job_page.PANELS.register(output_panel.PANEL)
+        job_page.PANELS.register(folds_panel.PANEL)
         sweeps.register("training.begin_planned")
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)

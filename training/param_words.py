@@ -15,6 +15,8 @@ LABELS: Mapping[str, Any] = {
     "checkpoint_minutes": _("Time between checkpoints"),
     "eval_share": _("Time for scoring"),
     "train_splits": _("Splits to learn from"),
+    "folds": _("Folds"),
+    "fold": _("Fold to score on"),
     "eval_split": _("Split to score on"),
     "width": _("Input width"),
     "height": _("Input height"),
@@ -98,7 +100,8 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (
         _("Data"),
         (
-            *("train_splits", "eval_split", "width", "height", "resize", "tile", "tile_overlap", "boxes", "crop"),
+            *("train_splits", "eval_split", "folds", "fold", "width", "height", "resize", "tile", "tile_overlap"),
+            *("boxes", "crop"),
             *("margin", "pairs", "good_class"),
         ),
     ),

@@ -50,8 +50,9 @@ def evaluate(run: Run) -> dict[str, Any]:
     if spec.task == TENSOR:
         raise truth.Unfit("This model came without model.json, so its answers cannot be understood.")
     split = str(run.params.get("split") or "")
-    known = run.params.get("learned")  # {"dir", "train", "evaluate"}: what the model was trained on
-    keys = learned.keys(Path(known["dir"]), train=known["train"], evaluate=known["evaluate"]) if known else set()
+    known = run.params.get("learned")  # {"dir", "train", "evaluate", "folds", "fold"}: what the model was trained on
+    division = {name: value for name, value in known.items() if name != "dir"} if known else {}
+    keys = learned.keys(Path(known["dir"]), **division) if known else set()
     data = truth.read(run.dataset, split, keys)
     task = TASKS[spec.task]
     if data.task not in task.data:

@@ -19,12 +19,13 @@ def key(row: Mapping[str, Any]) -> str:
     return str(row.get("sha256") or row["path"])
 
 
-def keys(root: Path, *, train: str, evaluate: str) -> set[str]:
+def keys(root: Path, *, train: str, evaluate: str, folds: int = 0, fold: int = 1) -> set[str]:
     """Keys of the images of a version that a preset learned from.
 
     Args:
         train: names of splits, separated by commas, as the parameter `train_splits`.
         evaluate: the split it scored on, as the parameter `eval_split`.
+        folds, fold: of a cross-validation, as the parameters; it scored on that part and learned from the others.
     """
     with (root / "manifest.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
@@ -33,6 +34,8 @@ def keys(root: Path, *, train: str, evaluate: str) -> set[str]:
     learn = [row for row in usable if (row.get("split") or "") in names]
     if not learn and not any(row.get("split") for row in usable):
         learn = usable
+    if folds:
+        return {key(row) for number, row in enumerate(sorted(learn, key=_place)) if number % folds + 1 != fold}
     scored = any(
         name and name not in names and any(row.get("split") == name for row in usable) for name in (evaluate, "test")
     )
@@ -49,6 +52,12 @@ def _usable(root: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     except OSError:
         return []
     return [row for row in rows if row["path"] in listed]
+
+
+def _place(row: Mapping[str, Any]) -> tuple[int, str]:
+    """The order in which images are dealt out to the parts of a cross-validation: by class, then by path."""
+    label = row.get("label")
+    return -1 if label is None else int(label), hashlib.sha256(str(row["path"]).encode()).hexdigest()
 
 
 def _held_out(paths: Iterable[str]) -> set[str]:

@@ -22,6 +22,8 @@ class Learned:
     version: DatasetVersion
     train: str  # names of splits, separated by commas
     evaluate: str
+    folds: int = 0  # of a cross-validation, and the one that was scored on
+    fold: int = 0
 
     @property
     def splits(self) -> Set[str]:
@@ -29,7 +31,8 @@ class Learned:
 
     def for_run(self) -> dict[str, Any]:
         """What the evaluator reads."""
-        return {"dir": str(self.version.path), "train": self.train, "evaluate": self.evaluate}
+        own = {"train": self.train, "evaluate": self.evaluate, "folds": self.folds, "fold": self.fold or 1}
+        return {"dir": str(self.version.path), **own}
 
 
 def of(model: ModelVersion, *, owner: User) -> Learned | None:
@@ -40,7 +43,10 @@ def of(model: ModelVersion, *, owner: User) -> Learned | None:
     if version is None or not version.is_ready:
         return None
     train, evaluate = model.params.get("train_splits"), model.params.get("eval_split")
-    return Learned(version, str("train" if train is None else train), str("val" if evaluate is None else evaluate))
+    folds, fold = (int(model.params.get(name) or 0) for name in ("folds", "fold"))
+    return Learned(
+        version, str("train" if train is None else train), str("val" if evaluate is None else evaluate), folds, fold
+    )
 
 
 def best_split(model: ModelVersion, version: DatasetVersion, *, user: User) -> str:

@@ -64,22 +64,30 @@ def a_run(folder: Path, model: Path, dataset: Path, **params: object) -> Run:
     splits=st.lists(st.sampled_from(["", "train", "val", "test"]), min_size=2, max_size=30),
     train=st.sampled_from(["train", "train, val", "test", ""]),
     evaluate=st.sampled_from(["val", "test", ""]),
+    folds=st.sampled_from([0, 0, 2, 3]),
+    fold=st.integers(1, 3),
 )
-def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(tmp_path_factory, splits, train, evaluate):
+def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(
+    tmp_path_factory, splits, train, evaluate, folds, fold
+):
     root = tmp_path_factory.mktemp("version")
     rows = [
-        {"path": f"{n}.png", "sha256": f"s{n}", "width": 8, "height": 8, "split": split, "label": 1}
+        {"path": f"{n}.png", "sha256": f"s{n}", "width": 8, "height": 8, "split": split, "label": n % 2 + 1}
         for n, split in enumerate(splits)
     ]
     (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (root / "dataset.json").write_text(json.dumps({"name": "d", "classes": [{"id": 1, "name": "c"}]}))
+    (root / "dataset.json").write_text(
+        json.dumps({"name": "d", "classes": [{"id": 1, "name": "c"}, {"id": 2, "name": "d"}]})
+    )
     version = presets.read(root)
+    fold = min(fold, folds) if folds else 0
+    params = {"train_splits": train, "eval_split": evaluate, "folds": folds, "fold": fold}
     try:
-        learn, _score, _name = presets.split(version, range(len(rows)), train=train, evaluate=evaluate)
+        learn, _score, _name = presets.split(version, range(len(rows)), params)
     except Refused:
         return
 
-    assert learned.keys(root, train=train, evaluate=evaluate) == {f"s{row}" for row in learn}
+    assert learned.keys(root, train=train, evaluate=evaluate, folds=folds, fold=fold) == {f"s{row}" for row in learn}
 
 
 def test_evaluator_counts_what_was_trained_on_and_can_leave_it_out(tmp_path):
@@ -140,7 +148,7 @@ def test_evaluation_run_is_told_what_the_model_learned_from(alice, model, data):
 
     assert made.split == "unseen"
     told = json.loads(run.params.read_text())["learned"]
-    assert told == {"dir": str(data.path), "train": "train", "evaluate": "val"}
+    assert told == {"dir": str(data.path), "train": "train", "evaluate": "val", "folds": 0, "fold": 1}
     assert data.path in launch.read_only
 
 

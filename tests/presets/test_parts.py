@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -83,14 +84,32 @@ def test_data_read_falls_back_from_val_to_test_to_a_fixed_tenth(tmp_path):
     version = data.read(versions.shades(tmp_path / "shades", train=60, val=20))
     rows = range(80)
 
-    learn, score, name = data.split(version, rows, train="train", evaluate="val")
-    held_learn, held, held_name = data.split(version, rows, train="train,val", evaluate="val")
+    learn, score, name = data.split(version, rows, {"train_splits": "train", "eval_split": "val"})
+    both = {"train_splits": "train,val", "eval_split": "val"}
+    held_learn, held, held_name = data.split(version, rows, both)
 
     assert (len(learn), len(score), name) == (60, 20, "val")
     assert held_name == "held out"
     assert set(held).isdisjoint(held_learn)
     assert 1 <= len(held) <= 20
-    assert data.split(version, rows, train="train,val", evaluate="val")[1] == held
+    assert data.split(version, rows, both)[1] == held
+
+
+def test_folds_score_each_image_once_and_spread_the_classes(tmp_path):
+    version = data.read(versions.shades(tmp_path / "shades", train=60, val=20))
+    params = {"train_splits": "train", "eval_split": "val", "folds": 4}
+
+    parts = [data.split(version, range(80), {**params, "fold": fold}) for fold in range(1, 5)]
+
+    assert sorted(row for _learn, score, _name in parts for row in score) == list(range(60))
+    assert all(set(learn) == set(range(60)) - set(score) for learn, score, _name in parts)
+    assert parts[1][2] == "fold 2 of 4"
+    shown = [Counter(version.images[row].label for row in score) for _learn, score, _name in parts]
+    for label in shown[0]:
+        counts = [one[label] for one in shown]
+        assert max(counts) - min(counts) <= 1
+    with pytest.raises(Refused, match="3 annotated images are too few for 4 folds"):
+        data.split(version, range(3), {**params, "fold": 1})
 
 
 def test_data_read_answers_an_empty_dataset_with_a_sentence(tmp_path):

@@ -21,6 +21,7 @@ from aiplatform.lib.zips import send_zip
 from training.api.inputs import PLACES, with_code
 from training.api.serializers import (
     CheckpointOut,
+    CrossValidationOut,
     LayersIn,
     PreviewIn,
     RestoreIn,
@@ -30,7 +31,7 @@ from training.api.serializers import (
 )
 from training.models import TrainingJob
 from training.orders import ORDERING
-from training.services import checkpoints, drafts, jobs, looking, results, steering
+from training.services import checkpoints, drafts, folds, jobs, looking, results, steering
 from workers.output import files as output_files
 from workers.output import logs, metrics
 from workers.output.api import asked
@@ -53,6 +54,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "restore": Action.TRAINING_CONTROL,
         "layers": Action.TRAINING_SUBMIT,
         "checkpoints": Action.TRAINING_VIEW,
+        "cross_validation": Action.TRAINING_VIEW,
         "files": Action.TRAINING_VIEW,
         "file_content": Action.TRAINING_VIEW,
         "file_zip": Action.TRAINING_VIEW,
@@ -153,6 +155,14 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True)
     def checkpoints(self, request: ApiRequest, pk: str) -> Response:
         return Response(CheckpointOut(checkpoints.valid(self.get_object()), many=True).data)
+
+    @extend_schema(responses=CrossValidationOut)
+    @action(detail=True, url_path="cross-validation")
+    def cross_validation(self, request: ApiRequest, pk: str) -> Response:
+        """All folds of the cross-validation that this training is a part of, and what they reached together."""
+        trainings = folds.together(self.get_object(), user=request.user)
+        about = {"folds": trainings, "figures": folds.figures(trainings)}
+        return Response(CrossValidationOut(about, context=self.get_serializer_context()).data)
 
     @extend_schema(responses=OutputOut(many=True), parameters=[OpenApiParameter("attempt", int)])
     @action(detail=True)

@@ -249,6 +249,28 @@ class CheckpointOut(serializers.Serializer):
     written_at = serializers.DateTimeField()
 
 
+class FoldOut(serializers.ModelSerializer[TrainingJob]):
+    fold = serializers.IntegerField(source="job.array_index")
+    name = serializers.CharField(source="job.name")
+    state = serializers.CharField(source="job.state")
+
+    class Meta:
+        model = TrainingJob
+        fields = ("id", "fold", "name", "state", "metrics")
+
+
+class FoldFigureOut(serializers.Serializer):
+    key = serializers.CharField()
+    mean = serializers.FloatField()
+    spread = serializers.FloatField(allow_null=True, help_text="Standard deviation of a sample; null of one fold.")
+    folds = serializers.IntegerField(help_text="How many folds have it.")
+
+
+class CrossValidationOut(serializers.Serializer):
+    folds = FoldOut(many=True)
+    figures = FoldFigureOut(many=True)
+
+
 class ParameterSetIn(StrictSerializer):
     name = serializers.CharField(max_length=50, validators=[TITLE])
     preset = serializers.CharField(max_length=30)

@@ -32,9 +32,7 @@ class Training:
         self.version = data.read(run.dataset_dir)
         index = self.version.class_index
         rows = [row for row, image in enumerate(self.version.images) if image.label in index]
-        learn, self.score, scored = data.split(
-            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        learn, self.score, scored = data.split(self.version, rows, params)
         self.good = self._good_class(learn)
         self.learn = [row for row in learn if self._is_good(row)]
         if not any(self._is_good(row) for row in self.score):

@@ -47,9 +47,7 @@ class Classification(shown.Shown):
         self.device = ranks.device
         self.version = data.read(run.dataset_dir)
         rows, self.labels = self._truth()
-        self.learn, self.score, scored = data.split(
-            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        self.learn, self.score, scored = data.split(self.version, rows, params)
         self.recipe = nets.RECIPES[params["architecture"]]
         self.width, self.height = self._size(params)
         self.dense = self.recipe.dense

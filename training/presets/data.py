@@ -75,15 +75,16 @@ def _image(line: dict[str, Any]) -> Image:
     )
 
 
-def split(version: Version, usable: Iterable[int], *, train: str, evaluate: str) -> tuple[list[int], list[int], str]:
+def split(version: Version, usable: Iterable[int], params: Mapping[str, Any]) -> tuple[list[int], list[int], str]:
     """Choose rows to learn from and rows to score on.
 
     The wanted split is taken if it exists and is not learned from, then `test`, then a tenth of the images to
-    learn from, chosen by their path and therefore the same every time.
+    learn from, chosen by their path and therefore the same every time. With `folds`, what is scored on is one of so
+    many parts of the images to learn from, whatever other splits there are.
 
     Args:
         usable: rows that carry what the task needs.
-        train: names of splits, separated by commas.
+        params: train_splits, names separated by commas, eval_split, and where a preset has them folds and fold.
 
     Returns:
         rows to learn from, rows to score on, and the name of what is scored on.
@@ -91,6 +92,7 @@ def split(version: Version, usable: Iterable[int], *, train: str, evaluate: str)
     Raises:
         Refused: nothing to learn from, or nothing to score on.
     """
+    train, evaluate = params["train_splits"], params["eval_split"]
     names = {name.strip() for name in train.split(",") if name.strip()}
     rows = list(usable)
     if not rows:
@@ -101,6 +103,8 @@ def split(version: Version, usable: Iterable[int], *, train: str, evaluate: str)
     if not learn:
         have = sorted({image.split for image in version.images if image.split})
         raise Refused(f"No annotated image is in {train}. The dataset has the splits: {', '.join(have)}.")
+    if folds := params.get("folds", 0):
+        return _one_fold(version, learn, folds, params["fold"] or 1)
     for name in (evaluate, "test"):
         score = [row for row in rows if version.images[row].split == name and name not in names]
         if score and name:
@@ -112,6 +116,20 @@ def split(version: Version, usable: Iterable[int], *, train: str, evaluate: str)
     if not held or not left:
         raise Refused(f"{len(learn)} annotated image is too few: one to learn from and one to score on are needed.")
     return left, sorted(held), "held out"
+
+
+def _one_fold(version: Version, rows: list[int], folds: int, fold: int) -> tuple[list[int], list[int], str]:
+    """All parts but one to learn from, that one to score on; classes of images are spread evenly over the parts."""
+    if len(rows) < folds:
+        raise Refused(f"{len(rows)} annotated images are too few for {folds} folds: each needs one to score on.")
+
+    def place(row: int) -> tuple[int, str]:
+        image = version.images[row]
+        return -1 if image.label is None else image.label, hashlib.sha256(image.path.encode()).hexdigest()
+
+    number = {row: place % folds + 1 for place, row in enumerate(sorted(rows, key=place))}
+    learn, score = ([row for row in rows if (number[row] == fold) == held] for held in (False, True))
+    return learn, score, f"fold {fold} of {folds}"
 
 
 def _bucket(path: str) -> int:

@@ -48,9 +48,7 @@ class Detection(shown.Shown):
         rows = data.annotated_rows(self.version)
         self.names = [str(entry["name"]) for entry in self.version.classes]
         self.truth = self.read_truth(rows)
-        self.learn, self.score, scored = data.split(
-            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        self.learn, self.score, scored = data.split(self.version, rows, params)
         boxes = [self.truth[row][0] for row in self.learn]
         self.view = view.of_training(run, self.version, self.learn, boxes, params, cores=ranks.cores())
         self.frozen_filters = self._frozen_filters(run)

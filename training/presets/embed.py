@@ -33,9 +33,7 @@ class Embedding(shown.Shown):
         self.version = data.read(run.dataset_dir)
         self.index = self.version.class_index
         rows = [row for row, image in enumerate(self.version.images) if image.label in self.index]
-        self.learn, self.score, scored = data.split(
-            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        self.learn, self.score, scored = data.split(self.version, rows, params)
         self.labels = torch.tensor([self.index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
         shown = len({self.version.images[row].label for row in self.learn})
         if shown < 2:

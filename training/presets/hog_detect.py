@@ -57,9 +57,7 @@ class Training:
         self.run, self.version = run, data.read(run.dataset_dir)
         rows = data.annotated_rows(self.version)
         self.truth = data.boxes(self.version)
-        self.learn, self.score, scored = data.split(
-            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        self.learn, self.score, scored = data.split(self.version, rows, params)
         own = [self.truth[row][0] for row in self.learn]
         if not sum(map(len, own)):
             name = self.version.name or "The dataset"

@@ -33,9 +33,7 @@ class Training:
         self.version = data.read(run.dataset_dir)
         index = self.version.class_index
         rows = [row for row, image in enumerate(self.version.images) if image.label in index]
-        self.learn, self.score, scored = data.split(
-            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        self.learn, self.score, scored = data.split(self.version, rows, params)
         self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
         self.width, self.height = self._size(params)
         cell = params["cell"] or (4 if max(self.width, self.height) <= SMALL else 8)

@@ -39,9 +39,7 @@ class Keypoints(shown.Shown):
         self.version = data.read(run.dataset_dir)
         self.skeletons, self.objects = skeletons.read(self.version, params["pairs"])
         images = sorted({known.row for known in self.objects})
-        learn, score, scored = data.split(
-            self.version, images, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        learn, score, scored = data.split(self.version, images, params)
         self.whole = self._whole_pictures()
         if self.whole:
             self.objects = self._largest()

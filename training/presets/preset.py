@@ -159,6 +159,9 @@ def common(
         Param("train_splits", "str", "train", "Splits to learn from, separated by commas."),
         Param("eval_split", "str", "val", "Split to score on; where it is missing or learned from: test, "
               "else a fixed tenth of the training images is held out."),
+        Param("folds", "int", 0, "Cross-validation: the images to learn from are divided into so many parts, and each "
+              "is scored on once by a training that learned from the others. 0: none.", "", 0, 20, advanced=True),
+        Param("fold", "int", 0, "The part to score on. 0: each once, in as many trainings.", "", 0, 20, advanced=True),
         Param("width", "int", 0, "Input width. 0: from the dataset.", "px", 0, 2048),
         Param("height", "int", 0, "Input height. 0: from the dataset.", "px", 0, 2048),
         Param("resize", "str", resize, "How images of another shape are made to fit.", "",

@@ -39,9 +39,7 @@ class Segmentation(shown.Shown):
             raise Refused(f"{len(self.names)} classes are too many: a mask tells {masks.MOST_CLASSES} apart.")
         rows = data.annotated_rows(self.version)
         shapes = self._shapes(rows)
-        self.learn, self.score, scored = data.split(
-            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
-        )
+        self.learn, self.score, scored = data.split(self.version, rows, params)
         of_class = [self.version.class_index[one["category_id"]] for row in self.learn for one in shapes[row]]
         self.objects = np.bincount(of_class, minlength=len(self.names)).tolist()
         truth = [data.corners(shapes[row]) for row in range(len(self.version.images))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from django.db import transaction
@@ -13,7 +14,7 @@ from datasets.models import DatasetVersion
 from training import run_inputs, starting_weights
 from training.models import TrainingInput, TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import additional, checkpoints, data_use, drafts, own_code, parameter_sets, parameters
+from training.services import additional, checkpoints, data_use, drafts, folds, own_code, parameter_sets, parameters
 from training.services.drafts import TrainingRequest
 from workers.images.services import uses
 from workers.jobs import actions, resource_request, submission
@@ -37,19 +38,38 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
         with found:
             submission.check(user, KIND, request.following, **drafts.resources_of(user, request))
         found.end()
-    training = draft.training
     with transaction.atomic():
-        training.job = submission.submit(
-            owner=user, kind=KIND, name=draft.name, following=request.following,
-            spec=spec_of(training, request.datasets, nodes=request.nodes), **draft.resources,
-        )  # fmt: skip
-        training.save()
-        uses.attach(training.job, request.image)
-        parameter_sets.record_use(training, request.set_version)
-        TrainingInput.objects.bulk_create(
-            TrainingInput(training=training, name=str(version)[:60], version=version) for version in request.datasets
-        )
-    return training
+        trainings = _queued(user, request, draft)
+        for training in trainings:
+            training.save()
+            uses.attach(training.job, request.image)
+            parameter_sets.record_use(training, request.set_version)
+            TrainingInput.objects.bulk_create(
+                TrainingInput(training=training, name=str(version)[:60], version=version)
+                for version in request.datasets
+            )
+    return trainings[0]
+
+
+def _queued(user: User, request: TrainingRequest, draft: drafts.Draft) -> list[TrainingJob]:
+    """The training with its job; of a cross-validation one for each fold."""
+
+    def specified(training: TrainingJob) -> dict[str, Any]:
+        return spec_of(training, request.datasets, nodes=request.nodes)
+
+    about: dict[str, Any] = {"owner": user, "kind": KIND, "name": draft.name, "following": request.following}
+    about |= draft.resources
+    indices = folds.asked(draft.training.params)
+    if indices is None:
+        draft.training.job = submission.submit(spec=specified(draft.training), **about)
+        return [draft.training]
+    each = {number: copy(draft.training) for number in indices.numbers}
+    for number, training in each.items():
+        training.params = training.params | {"fold": number}
+    jobs = submission.submit_array(indices=indices, spec_of=lambda number: specified(each[number]), **about)
+    for training, job in zip(each.values(), jobs, strict=True):
+        training.job = job
+    return list(each.values())
 
 
 def spec_of(training: TrainingJob, datasets: Sequence[DatasetVersion], *, nodes: int) -> dict[str, Any]:

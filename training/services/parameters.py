@@ -12,6 +12,7 @@ from aiplatform.lib.errors import DomainError, Refusals
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.presets.run import Refused
+from training.services import folds
 
 MAX_PAIRS = 200
 MAX_TEXT = 2000
@@ -74,6 +75,8 @@ def read(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
     for name, param in known.items():
         with found:
             values[name] = read_one(param, given[name]) if name in given else param.default
+    with found:
+        folds.check(values)
     found.end()
     return values
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from django.db import transaction
@@ -70,10 +70,15 @@ def submit_array(
     name: str,
     indices: Indices,
     spec: Mapping[str, Any] | None = None,
+    spec_of: Callable[[int], Mapping[str, Any]] | None = None,
     following: Following = NOTHING,
     **requested: Unpack[Resources],
 ) -> list[Job]:
-    """Queue one job for each index, in their order; refuses what `submit` refuses."""
+    """Queue one job for each index, in their order; refuses what `submit` refuses.
+
+    Args:
+        spec_of: the spec of each index, where they differ.
+    """
     requested = check(owner, kind, following, **requested)
     if len(indices.numbers) * len(following.needs()) > MOST_PAIRS:
         raise Invalid(
@@ -90,7 +95,14 @@ def submit_array(
     )  # fmt: skip
     common = _columns(owner, kind, spec, following, requested) | {"array": array}
     jobs = Job.objects.bulk_create(
-        [Job(name=f"{name[:90]}_{number}", array_index=number, **common) for number in indices.numbers]
+        [
+            Job(
+                name=f"{name[:90]}_{number}",
+                array_index=number,
+                **(common | {"spec": dict(spec_of(number))} if spec_of else common),
+            )
+            for number in indices.numbers
+        ]
     )
     _begin(jobs, following)
     return jobs

@@ -75,6 +75,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("id")
     verb.add_argument("--key", action="append", help="print all points of this metric instead")
     train.verb("checkpoints", checkpoints, "List the checkpoints that can be restored.").add_argument("id")
+    train.verb("folds", folds, "List the folds of its cross-validation and what they reached.").add_argument("id")
     train.verb("files", files, "List what the training gave back.").add_argument("id")
     verb = train.verb("download", fetch, "Download one output file, or all outputs as a zip.")
     verb.add_argument("id")
@@ -195,6 +196,19 @@ def checkpoints(args: argparse.Namespace) -> None:
     ]
     rows = args.client.get(f"training/jobs/{args.id}/checkpoints/")
     show_list(args, rows, columns, empty="No checkpoints yet.")
+
+
+@_of_training
+def folds(args: argparse.Namespace) -> None:
+    found = args.client.get(f"training/jobs/{args.id}/cross-validation/")
+    if args.json:
+        output.as_json(found)
+        return
+    columns: list[Column] = [("fold", "fold"), ("id", "id"), ("name", "name"), ("state", "state")]
+    output.table(found["folds"], columns, empty="It is no part of a cross-validation.")
+    for figure in found["figures"]:
+        spread = f" ± {_figure(figure['spread'])}" if figure["spread"] is not None else ""
+        print(f"{figure['key']}: {_figure(figure['mean'])}{spread} over {figure['folds']} of the folds")
 
 
 @_of_training
