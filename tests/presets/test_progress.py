@@ -24,6 +24,7 @@ from training.presets import (
     cores,
     detect,
     detect_card,
+    fitting,
     keeping,
     plateau,
     segment,
@@ -119,7 +120,7 @@ def test_dense_networks_learn_in_bfloat16_where_the_processor_has_it(
     learner.task.model.train()
     seen = []
     learner.task.model.register_forward_hook(lambda _model, _given, answer: seen.append(answer.dtype))
-    loss = learner._loss(batch, draws, ALONE)
+    loss = learner.loss(batch, draws, ALONE)
     assert seen == [torch.bfloat16 if wanted else torch.float32]
     assert next(iter(loss.values())).dtype == torch.float32
 
@@ -350,3 +351,45 @@ def test_accumulation_leaves_statistics_as_one_look_at_each_part_does():
 
     assert torch.equal(model[1].running_mean, once[1].running_mean)
     assert torch.equal(model[1].running_var, once[1].running_var)
+
+
+def test_batch_is_divided_into_the_fewest_parts_that_fit(monkeypatch):
+    asked: list[int] = []
+
+    def fits(_trainer: Any, count: int) -> bool:
+        asked.append(count)
+        return count <= 5
+
+    monkeypatch.setattr(fitting, "tried", fits)
+    card = SimpleNamespace(device=torch.device("cuda"), world=2, highest=lambda value: [value])
+    trainer = SimpleNamespace(ranks=card, batch_size=24)
+
+    assert fitting.parts(trainer) == 3
+    assert asked == [12, 6, 4]
+    monkeypatch.setattr(fitting, "tried", lambda _trainer, _count: False)
+    with pytest.raises(Refused, match="A single image does not fit"):
+        fitting.parts(trainer)
+    assert fitting.parts(SimpleNamespace(ranks=ALONE)) == 1
+
+
+def test_trying_what_fits_changes_nothing_and_says_where_memory_ends(tmp_path, monkeypatch):
+    folder = versions.shades(tmp_path / "shades", train=16, val=8)
+    run = Run.from_environment({"AIP_DATASET_DIR": str(folder), "AIP_CACHE_DIR": str(tmp_path / "cache")})
+    params = classify_card.CARD.read({**SMALL, "steps": 1, "accumulate": 0, "net_width": 4})
+    task = classify.Classification(run, params, ALONE)
+    learner = Trainer(task, run, task.params, ALONE)
+    before = {name: value.clone() for name, value in task.model.state_dict().items()}
+    drawn = torch.get_rng_state()
+
+    assert learner.parts_of_batch == 1
+    assert fitting.tried(learner, 8)
+
+    def full(_model: Any, batch: Any, *_rest: Any) -> dict[str, torch.Tensor]:
+        raise torch.OutOfMemoryError(f"no room for {len(batch[0])}")
+
+    monkeypatch.setattr(task, "loss", full)
+    assert not fitting.tried(learner, 8)
+    assert all(torch.equal(before[name], value) for name, value in task.model.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), drawn)
+    assert all(parameter.grad is None for parameter in task.model.parameters())
+    assert all(module.training for module in task.model.modules())

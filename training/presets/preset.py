@@ -151,7 +151,8 @@ def common(
         Param("patience", "int", 0, "Stop after so many scored points without a better one, even before the budget is "
               "used. 0: never; with the decline plateau 5.", "", 0, 1000),
         Param("accumulate", "int", 1, "Learn from each batch in so many parts, one after the other: the same result "
-              "for less memory, batch norms aside.", "", 1, 1024, advanced=True),
+              "for less memory, batch norms aside. 0: as few as fit into the card, or the share of it.", "", 0, 1024,
+              advanced=True),
         Param("ema", "float", ema, "Weight of the past in the averaged model that is evaluated and exported. "
               "0: no averaging.", "", 0, 0.99999, advanced=True),
         Param("weights", "str", "", "What to start from: a model as OWNER/NAME v2, or a .safetensors or .pth file in "

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import accumulate, cores, keeping, lanes, layers, phases, plateau, points, preview, samples, weights
+from . import accumulate, cores, fitting, keeping, lanes, layers, phases, plateau, points, preview, samples, weights
 from .average import Average
 from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
@@ -39,10 +39,11 @@ class Trainer:
     def __init__(self, task: Task, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.task, self.run, self.params, self.ranks = task, run, params, ranks
         self.anneal, self.patience = plateau.chosen(params)
-        apart = ranks.world * params["accumulate"]
+        self.parts_of_batch = params["accumulate"] or 1
+        apart = ranks.world * self.parts_of_batch
         self.batch_size = min(params["batch_size"], task.rows) // apart * apart
         if not self.batch_size:
-            parts = f"{ranks.world} ranks" + (f" with {params['accumulate']} parts each" if apart > ranks.world else "")
+            parts = f"{ranks.world} ranks" + (f" with {self.parts_of_batch} parts each" if apart > ranks.world else "")
             raise Refused(f"{task.rows} images and batch_size {params['batch_size']} do not fill {parts}.")
         self.per_epoch = task.rows // self.batch_size
         limits = [params["steps"] or math.inf, params["epochs"] * self.per_epoch or math.inf]
@@ -58,10 +59,14 @@ class Trainer:
         self.phases = phases.Phases(run, self.used_s, tells=ranks.leads)
         self.waiting, self.slowdown, self.step_s = cores.Waiting(), 1.0, 0.0
         keeping.restore(self)
-        self.model = self._wrapped(task.model)
-        whole = params["accumulate"] == 1 and not params["compile"]
         pays = ranks.device.type == "cuda" or (task.dense and cores.multiplies_bfloat16())
         self.in_bfloat16 = bool(params["amp"] and pays)
+        self.model = task.model
+        if not params["accumulate"]:
+            self.parts_of_batch = fitting.parts(self)
+            self.say(f"learning from each batch of {self.batch_size} in {self.parts_of_batch} parts: what fits")
+        self.model = self._wrapped(task.model)
+        whole = self.parts_of_batch == 1 and not params["compile"]
         self.lanes = lanes.for_learning(task.model, ranks, self.batch_size) if whole else None
         self.parts: dict[str, Tensor] = {}
         self.parts_steps = 0
@@ -158,15 +163,16 @@ class Trainer:
     def _gradients(self, batch: tuple[Tensor, ...], draws: dict[str, Tensor]) -> dict[str, Tensor]:
         """Compute the loss of a batch, in its parts, and leave its gradients on the model."""
         if self.lanes:
-            return self.lanes.learn(self.task.model, self._loss, batch, draws)
+            return self.lanes.learn(self.task.model, self.loss, batch, draws)
         self.optimizer.zero_grad(set_to_none=True)
-        if self.params["accumulate"] > 1:
-            return accumulate.learn(self.model, self._loss, batch, draws, self.ranks, self.params["accumulate"])
-        parts = self._loss(batch, draws, self.ranks)
+        if self.parts_of_batch > 1:
+            return accumulate.learn(self.model, self.loss, batch, draws, self.ranks, self.parts_of_batch)
+        parts = self.loss(batch, draws, self.ranks)
         torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         return parts
 
-    def _loss(self, batch: tuple[Tensor, ...], draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+    def loss(self, batch: tuple[Tensor, ...], draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        """The task's loss of a batch, in its parts."""
         with torch.autocast(self.ranks.device.type, torch.bfloat16) if self.in_bfloat16 else nullcontext():
             return self.task.loss(self.model, batch, draws, ranks)
 
