@@ -23,5 +23,5 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     return {"rows": rows, "figures": figures[:MOST], "columns": columns, "own": job.pk}
 
 
-MOST = 4  # figures that a table shows
+MOST = 2  # figures that a table shows
 PANEL = Panel("folds", "training/_folds_panel.html", context, 5)
