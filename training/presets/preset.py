@@ -156,7 +156,8 @@ def common(
         Param("ema", "float", ema, "Weight of the past in the averaged model that is evaluated and exported. "
               "0: no averaging.", "", 0, 0.99999, advanced=True),
         Param("weights", "str", "", "What to start from: a model as OWNER/NAME v2, or a .safetensors or .pth file in "
-              "your home. Tensors are taken where name and shape agree; other classes begin anew."),
+              "your home. Tensors are taken where name and shape agree. Of a model made here the layers of other "
+              "classes begin anew; of a file as many classes count as the same."),
         Param("train_splits", "str", "train", "Splits to learn from, separated by commas."),
         Param("eval_split", "str", "val", "Split to score on; where it is missing or learned from: test, "
               "else a fixed tenth of the training images is held out."),
