@@ -20,6 +20,7 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.registry import Registry
 from datasets.models import Upload
+from datasets.services import uploads
 
 KEY = "source"  # in the metadata of an upload
 
@@ -38,6 +39,9 @@ class Source:
     files: Callable[[User, Mapping[str, str]], Iterator[tuple[Path, str, str]]]
 
 
+ASKED_EACH = 64 << 20
+"""Bytes copied until the owner's room is looked at again: what was announced is not what is there."""
+
 SOURCES: Registry[Source] = Registry("source of imports", name=lambda source: source.name)
 
 
@@ -51,9 +55,10 @@ def copied(source: Source, upload: Upload, into: Path, limits: Limits, tick: Cal
 
     Raises:
         Invalid: they are more than one import may hold.
+        TooLarge, DiskFull: there is no room for them.
         DomainError: the person may not read them, or they are gone.
     """
-    report = Report()
+    report, asked = Report(), 0
     into.mkdir(parents=True)
     for root, path, name in source.files(upload.owner, upload.metadata):
         safe = "/".join(safe_name(part) for part in name.split("/"))
@@ -67,6 +72,9 @@ def copied(source: Source, upload: Upload, into: Path, limits: Limits, tick: Cal
             report.size_bytes += os.fstat(file.fileno()).st_size
             if report.files > limits.max_files or report.size_bytes > limits.max_bytes:
                 raise Invalid(_("It holds more than one import may hold. Import it folder by folder."))
+            if report.size_bytes - asked >= ASKED_EACH:
+                asked = report.size_bytes
+                uploads.require_room(owner=upload.owner, size_bytes=asked)
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as copy:
                 shutil.copyfileobj(file, copy, 1 << 20)

@@ -153,3 +153,10 @@ def test_tiled_preset_goes_on_after_a_suspend_and_is_judged_as_it_judged_itself(
         assert drawn.width == drawn.height
     judged = evaluate(a_run(tmp_path / "judged", cut.outputs / "model", symbols, split="val"))["summary"]
     assert judged["ap50"] == pytest.approx(figures["val/ap50"], abs=0.02)
+
+
+def test_images_of_more_tiles_than_can_be_put_together_are_refused(symbols, tmp_path, monkeypatch):
+    monkeypatch.setattr(tiles, "MOST", 3)
+
+    with pytest.raises(Refused, match=r"An image has \d+ tiles of 32 pixels, more than 3: choose a larger tile"):
+        tiles.Tiles(data.read(symbols), [], 32, 0.5, tmp_path)

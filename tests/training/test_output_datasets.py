@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from aiplatform import env
 from datasets.models import Dataset, Import, Upload
-from datasets.services import imports, uploads
+from datasets.services import imports, sources, uploads
 from tests.conftest import signed_in
 from tests.factories import datasets as pictures
 from tests.factories import training as factory
@@ -99,3 +100,19 @@ def test_metadata_of_an_upload_open_no_job_of_others(bob, augmented):
     row.refresh_from_db()
     assert (row.state, row.error) == ("failed", "The job, or what it left, is gone.")
     assert dataset.newest is None
+
+
+def test_more_than_was_announced_is_copied_only_where_there_is_room(alice, augmented, monkeypatch):
+    monkeypatch.setattr(sources, "ASKED_EACH", 1)
+    monkeypatch.setattr(env, "STORAGE_QUOTA_BYTES", 20)
+    about = {"source": "job", "job": str(augmented.pk), "filename": "x.zip"}
+    upload = uploads.begin(owner=alice, length=1, metadata=about)
+    Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)
+    dataset = Dataset.objects.create(owner=alice, name="large")
+
+    row = imports.start(dataset=dataset, by=alice, upload_id=upload.pk, wanted="auto", agreed=True)
+    imports.run(row.pk)
+
+    row.refresh_from_db()
+    assert row.state == "failed"
+    assert "Your storage has room for" in row.error

@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from . import data, image_cache, points
+from .run import Refused
 
 REACH = 1.5  # side of a region to that of a tile; sides of tiles are multiples of 16, so this is whole
+MOST = 5000  # tiles of an image
 EMPTY = 0.15  # share of the regions to learn from that show no object
 AGREE = 0.5  # two answers whose overlap is more than this, where both tiles look, are of one object
 EDGE = 3.0  # px: a box so near the edge of its tile is cut by it
@@ -128,6 +130,10 @@ class Tiles:
     def __init__(self, version: data.Version, boxes: list[np.ndarray], side: int, overlap: float, cache: Path) -> None:
         self.sizes, self.boxes = [(image.width, image.height) for image in version.images], boxes
         self.side, self.overlap = side, overlap
+        most = max((len(self.of(row)) for row in range(len(self.sizes))), default=0)
+        if most > MOST:
+            raise Refused(f"An image has {most} tiles of {side} pixels, more than {MOST}: choose a larger tile or a "
+                          "smaller tile_overlap.")  # fmt: skip
 
         def whole(row: int) -> np.ndarray:
             return np.asarray(image_cache.opened(version.folder / "images" / version.images[row].path, "RGB"))
