@@ -81,4 +81,4 @@ def test_preview_of_a_cross_validation_looks_at_one_fold(alice, machine, cells):
 
     looking.preview(user=alice, request=request)
 
-    assert [row.params["fold"] for row in TrainingJob.objects.all()] == [1]
+    assert [(row.params["folds"], row.params["fold"]) for row in TrainingJob.objects.all()] == [(4, 0)]

@@ -56,6 +56,16 @@ def test_preview_is_a_job_of_its_own_that_is_told_what_to_show(as_alice, alice, 
     assert jobs.as_request(look)["extra"] == ""  # a clone trains
 
 
+def test_preview_takes_the_parameters_as_a_form_sends_them(as_alice, machine, alice, cells):
+    cluster = factory.training(alice, data=cells).job.cluster
+
+    page = as_alice.post(
+        "/training/preview/", sent(cells, cluster, detect__folds="0", detect__fold="0"), headers={"hx-request": "true"}
+    )
+
+    assert page.status_code == 200
+
+
 def test_preview_refuses_what_a_training_refuses_and_own_code(as_alice, alice, machine, cells):
     cluster = factory.training(alice, data=cells).job.cluster
 

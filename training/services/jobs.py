@@ -52,7 +52,7 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
 
 
 def _queued(user: User, request: TrainingRequest, draft: drafts.Draft) -> list[TrainingJob]:
-    """The training with its job; of a cross-validation one for each fold."""
+    """The training with its job; of a cross-validation one for each fold, but a single one that only shows a batch."""
 
     def specified(training: TrainingJob) -> dict[str, Any]:
         return spec_of(training, request.datasets, nodes=request.nodes)
@@ -60,7 +60,7 @@ def _queued(user: User, request: TrainingRequest, draft: drafts.Draft) -> list[T
     about: dict[str, Any] = {"owner": user, "kind": KIND, "name": draft.name, "following": request.following}
     about |= draft.resources
     indices = folds.asked(draft.training.params)
-    if indices is None:
+    if indices is None or draft.training.extra.get("show_batch"):
         draft.training.job = submission.submit(spec=specified(draft.training), **about)
         return [draft.training]
     each = {number: copy(draft.training) for number in indices.numbers}

@@ -45,9 +45,8 @@ def image_of(job: Job) -> Path:
 def preview(*, user: User, request: TrainingRequest) -> TrainingJob:
     """Queue a look at what the requested training would see; refuses what `jobs.submit` refuses."""
     name = f"{request.name[: MAX_NAME - 8]}_preview" if request.name else ""
-    params = {**request.params, "fold": 1} if request.params.get("folds") else request.params
     switches = f"{request.extra or drafts.standing_extra()} {additional.SHOW_BATCH}".strip()
-    return jobs.submit(user=user, request=replace(request, name=name, params=params, extra=switches))
+    return jobs.submit(user=user, request=replace(request, name=name, extra=switches))
 
 
 def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File[Any] | None = None) -> TrainingJob:
