@@ -22,11 +22,13 @@ Facts = Sequence[Mapping[str, Any]]
 Attempts = Mapping[int, set[int]]
 
 
-def judge(root: Path, facts: Facts, killed: Attempts, orphaned: Attempts, findings: Findings) -> dict[str, Any]:
+def judge(
+    root: Path, facts: Facts, killed: Attempts, orphaned: Attempts, closed: Attempts, findings: Findings
+) -> dict[str, Any]:
     """Wait until nothing moves, compare everything with everything; figures about how much was compared.
 
     Args:
-        killed, orphaned: attempts, by job, whose program or whose supervisor was killed.
+        killed, orphaned, closed: attempts, by job, whose program, supervisor or exec server was killed.
     """
     from django.db.models import Sum
 
@@ -50,7 +52,7 @@ def judge(root: Path, facts: Facts, killed: Attempts, orphaned: Attempts, findin
         for text in texts:
             findings.add(rule, text)
     struck = {job: killed.get(job, set()) | orphaned.get(job, set()) for job in {*killed, *orphaned}}
-    lived, images = lodgings.lodgings(struck), lodgings.saved()
+    lived, images = lodgings.lodgings(struck, closed), lodgings.saved()
     lodging_checker.check(facts, lived, images, lodgings.unfinished(root), findings)
     known = {*jobs, *(row.job for row in lived)}
     unknown = Job.objects.exclude(pk__in=known).values_list("pk", "name")

@@ -36,7 +36,7 @@ STOPPED = 0.25  # of all strikes; the others kill
 STOPPED_S = (5.0, 20.0)
 WEIGHTS = {
     "web": 3, "web child": 3, "scheduler": 5, "agent": 6, "cpu": 4, "work": 2, "work child": 3, "gpu0": 1, "gpu1": 1,
-    "broker": 4, "up": 1, "supervisor": 6, "job": 6, "sandbox": 4, "ports": 3, "ssh": 3,
+    "broker": 4, "up": 1, "supervisor": 6, "job": 6, "sandbox": 4, "ports": 3, "ssh": 3, "exec server": 1,
 }  # fmt: skip
 WATCHERS = 8
 SILENT_S = 15.0
@@ -98,8 +98,9 @@ def run(root: Path, asked: Asked) -> Report:
         counts = afterwards.judge(
             root,
             list(ledger.read(root / "ledger.jsonl")),
-            _killed(strikes, "job", "sandbox"),
+            _killed(strikes, "job", "sandbox", "exec server"),
             _killed(strikes, "supervisor"),
+            _killed(strikes, "exec server"),
             findings,
         )
         counts |= {"struck_s": round(struck_s), "rested_s": round(time.monotonic() - last), "up_starts": upkeep.starts}
@@ -235,7 +236,7 @@ def _table(strikes: list[Strike], signs: recovery.Signs, rng: random.Random) -> 
         return signs.after(strike.kind, strike.at)
 
     own = [
-        strike for strike in strikes if not (strike.job and strike.how == "stopped")
+        strike for strike in strikes if not (strike.job and (strike.how == "stopped" or strike.kind == "exec server"))
     ]  # it goes on, and ends any time
     return recovery.table(own, healthy_after, started, rng)
 

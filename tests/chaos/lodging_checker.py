@@ -20,6 +20,7 @@ class Lodging:
     Attributes:
         labs: of each attempt the words of the JupyterLabs that began in it.
         struck: attempts of which a process was killed.
+        closed: attempts whose exec server was killed: they go on, and nobody can enter them any more.
         ready: attempt that its row says was seen ready; 0 for none.
         open_sessions: SSH sessions that are not ended.
     """
@@ -29,6 +30,7 @@ class Lodging:
     state: str
     labs: Mapping[int, Sequence[str]]
     struck: frozenset[int] = frozenset()
+    closed: frozenset[int] = frozenset()
     live: Sequence[int] = ()
     ready: int = 0
     open_sessions: int = 0
@@ -117,7 +119,9 @@ def _entered(by_kind: Mapping[str, Sequence[Fact]], rows: Mapping[int, Lodging],
         elif row.ready < fact["attempt"] and row.state == "stopped":
             found.add("wrong", f"environment {fact['job']} answered in attempt {fact['attempt']}, its row says never")
     for fact in by_kind.get("shut_out", ()):
-        found.add("stuck", f"environment {fact['job']} runs and does not let in by {fact['ways']}")
+        row = rows.get(fact["job"])
+        if row is None or max(row.labs, default=0) not in row.closed:
+            found.add("stuck", f"environment {fact['job']} runs and does not let in by {fact['ways']}")
 
 
 def _kept(by_kind: Mapping[str, Sequence[Fact]], found: Findings) -> None:

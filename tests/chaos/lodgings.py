@@ -52,8 +52,8 @@ def prepared(many: int, cluster: Any) -> list[dict[str, Any]]:
     return found
 
 
-def lodgings(struck: Mapping[int, set[int]]) -> list[Lodging]:
-    """Every environment; `struck`: attempts of which a process was killed, by job."""
+def lodgings(struck: Mapping[int, set[int]], closed: Mapping[int, set[int]]) -> list[Lodging]:
+    """Every environment; attempts of which a process was killed, and of them whose exec server was, by job."""
     from training.environments.models import Environment
     from workers.runs import RunDir
     from workers.ssh.models import SshSession
@@ -65,7 +65,8 @@ def lodgings(struck: Mapping[int, set[int]]) -> list[Lodging]:
             Lodging(
                 row.pk, row.job.name, row.job.state,
                 {one.number: _labs(RunDir.of(row.pk, one.number).outputs) for one in attempts},
-                frozenset(struck.get(row.pk, ())), [one.number for one in attempts if one.ended_at is None],
+                frozenset(struck.get(row.pk, ())), frozenset(closed.get(row.pk, ())),
+                [one.number for one in attempts if one.ended_at is None],
                 row.attempt if row.ready_at else 0,
                 SshSession.objects.filter(job=row.pk, ended_at=None).count(),
             )

@@ -119,8 +119,10 @@ def processes(root: Path) -> list[Found]:
         if ticks is None:
             continue
         run = _run_of(words, environ, root, mark)
-        if mark in environ or (run and "bwrap" in words.partition(" ")[0]):
-            found.append(Found(pid, "sandbox" if "bwrap" in words.partition(" ")[0] else "job", ticks, run))
+        wraps = "bwrap" in words.partition(" ")[0]
+        if mark in environ or (run and wraps):
+            kind = "sandbox" if wraps else "exec server" if "exec_server.py" in words else "job"
+            found.append(Found(pid, kind, ticks, run))
         elif data in environ or str(root) in words:
             kind = next((kind for kind, word in WORDS.items() if word in words), "")
             if kind and kind not in {"supervisor", "up"} and parent in seen and WORDS[kind] in seen[parent][0]:

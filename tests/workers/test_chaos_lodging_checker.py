@@ -69,6 +69,14 @@ def test_lodging_checker_finds_what_a_person_met(facts, rule):
     assert rule in broken(*facts)
 
 
+def test_lodging_checker_knows_that_nobody_enters_where_the_exec_server_was_killed():
+    shut_out = {"kind": "shut_out", "by": "d", "job": 7, "ways": ["ssh"], "at": 9}
+    later = replace(LODGING, labs={1: ["aa"], 2: ["bb"]}, struck=frozenset({1}), ready=2, closed=frozenset({1}))
+
+    assert "stuck" not in broken(shut_out, lodgings=[replace(LODGING, closed=frozenset({1}))])
+    assert "stuck" in broken(shut_out, lodgings=[later])
+
+
 @pytest.mark.parametrize(
     ("image", "rule"),
     [
