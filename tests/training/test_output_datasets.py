@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from accounts.permissions import Action
 from aiplatform import env
 from datasets.models import Dataset, Import, Upload
 from datasets.services import imports, sources, uploads
@@ -85,6 +86,17 @@ def test_outputs_of_others_do_not_exist(bob, augmented):
     page = signed_in(bob).post(f"/training/outputs/{augmented.pk}/dataset/", {})
 
     assert page.status_code == 404
+
+
+def test_outputs_are_given_only_to_whom_jobs_are_shown(api, alice, augmented):
+    role = alice.roles.get()
+    role.actions = [action for action in role.actions if action != Action.JOBS_VIEW]
+    role.save()
+
+    answer = api.post(ROUTE, {"job": augmented.pk, "name": "more"}, format="json")
+
+    assert answer.status_code == 403
+    assert not Dataset.objects.filter(name="more").exists()
 
 
 def test_metadata_of_an_upload_open_no_job_of_others(bob, augmented):

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.permissions import Action
 from aiplatform.lib import files, ids, titles
 from aiplatform.lib.errors import Invalid, NotFound, Refusals
 from datasets.models import Dataset, Import, Upload
@@ -26,9 +27,11 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "") -> Import:
         folder: what of the outputs; "" takes all.
 
     Raises:
+        NotAllowed: this person's roles show no jobs.
         Invalid: the job has not ended, left nothing, or has no such folder.
         NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
     """
+    by.require(Action.JOBS_VIEW)
     found = Refusals()
     with found:
         root = _root(job, folder)
@@ -72,7 +75,7 @@ def _root(job: Job, folder: str) -> Path:
 
 def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
     job = Job.objects.visible_to(user).filter(pk=ids.number(metadata.get("job", "")) or 0).first()
-    if job is None:
+    if job is None or not user.can(Action.JOBS_VIEW):
         raise NotFound(_("The job, or what it left, is gone."))
     root = _root(job, metadata.get("folder", ""))
     for path in files.walk_beneath(root, lenient=True):
