@@ -56,12 +56,15 @@ def merged(boxes: Floats, scores: Floats, classes: Ints, of: Ints, tiles: Floats
     cut = (inner & (np.abs(boxes - corners) < EDGE)).any(1)
     owner = np.arange(len(boxes))
     answering = np.unique(of)
+    own = [np.flatnonzero(of == tile) for tile in answering]
+    around = np.array([[*boxes[each, :2].min(0), *boxes[each, 2:].max(0)] for each in own]).reshape(-1, 4)
     for place, first in enumerate(answering):
-        rest = answering[place + 1 :]
-        low, high = np.maximum(tiles[first, :2], tiles[rest, :2]), np.minimum(tiles[first, 2:], tiles[rest, 2:])
-        for near in np.flatnonzero((high > low).all(1)):
-            own, others = (np.flatnonzero(of == tile) for tile in (first, rest[near]))
-            for one, other in _pairs(boxes, classes, cut, own, others, np.concatenate([low[near], high[near]])):
+        later = around[place + 1 :]
+        low, high = np.maximum(around[place, :2], later[:, :2]), np.minimum(around[place, 2:], later[:, 2:])
+        for near in np.flatnonzero((high > low).all(1)) + place + 1:  # boxes of the others cannot meet
+            pair = tiles[[first, answering[near]]]
+            common = np.concatenate([pair[:, :2].max(0), pair[:, 2:].min(0)])
+            for one, other in _pairs(boxes, classes, cut, own[place], own[near], common):
                 owner[owner == owner[other]] = owner[one]
     numbers = np.unique(owner, return_inverse=True)[1].reshape(-1)
     for number in np.flatnonzero(np.bincount(numbers) > 1) if len(numbers) else ():
