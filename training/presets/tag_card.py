@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .classify_card import CARD as CLASSIFIER
-from .preset import Preset, distillation
+from .preset import Expected, Preset, distillation
 
 _CHANGED: dict[str, dict[str, Any]] = {
     "architecture": {"default": "lite0"},
@@ -24,8 +24,11 @@ CARD = Preset(
     architectures=CLASSIFIER.architectures,
     parameters=tuple(replace(param, **_CHANGED.get(param.name, {})) for param in CLASSIFIER.parameters
                      if param.name not in _WITH_ONE_CLASS),
-    expected=(),
+    expected=(
+        Expected("generated shapes", "mean average precision", 0.9989, "40 images, learned from 260 others in "
+                 "10 minutes on 2 CPU cores"),
+    ),
     size=CLASSIFIER.size,
     created="2026-11-24",
-    reference_time="2 CPU minutes for 144 steps of 16 images at 160×120",
+    reference_time="10 minutes for 110 passes over 260 images of 160×160 on 2 CPU cores",
 )  # fmt: skip
