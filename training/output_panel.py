@@ -35,7 +35,7 @@ class OutputDatasetForm(forms.Form):
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """None while the job is at work, where it left nothing, and for people who may do neither."""
-    may_import = user.can(Action.DATASETS_CREATE)
+    may_import = user.can(Action.DATASETS_CREATE) and user.can(Action.JOBS_VIEW)
     is_own = job.owner_id == user.pk
     if not job.is_final or earlier_outputs.folder_of(job) is None or not (may_import or is_own):
         return None

@@ -18,6 +18,7 @@ from tests.running import HERE, MANAGE, NODE, wait_for
 from workers.supervisor import records
 
 AGAIN_S = 0.5
+EXEC_SERVER = "exec_server.py"
 _libc = ctypes.CDLL(None)
 #: Kind of process → words of its command line, the first that fits.
 WORDS = {
@@ -121,7 +122,10 @@ def processes(root: Path) -> list[Found]:
         run = _run_of(words, environ, root, mark)
         wraps = "bwrap" in words.partition(" ")[0]
         if mark in environ or (run and wraps):
-            kind = "sandbox" if wraps else "exec server" if "exec_server.py" in words else "job"
+            serves = (
+                EXEC_SERVER in words and EXEC_SERVER not in seen.get(parent, ("",))[0]
+            )  # what it forks are its acts
+            kind = "sandbox" if wraps else "exec server" if serves else "job"
             found.append(Found(pid, kind, ticks, run))
         elif data in environ or str(root) in words:
             kind = next((kind for kind, word in WORDS.items() if word in words), "")

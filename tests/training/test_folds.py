@@ -82,3 +82,11 @@ def test_preview_of_a_cross_validation_looks_at_one_fold(alice, machine, cells):
     looking.preview(user=alice, request=request)
 
     assert [(row.params["folds"], row.params["fold"]) for row in TrainingJob.objects.all()] == [(4, 0)]
+
+    jobs.submit(
+        user=alice,
+        request=TrainingRequest(
+            version=cells, preset="detect", params=jobs.as_request(TrainingJob.objects.get())["params"]
+        ),
+    )  # a clone of it
+    assert sorted(row.params["fold"] for row in TrainingJob.objects.all()) == [0, 1, 2, 3, 4]

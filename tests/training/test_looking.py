@@ -64,6 +64,7 @@ def test_preview_takes_the_parameters_as_a_form_sends_them(as_alice, machine, al
     )
 
     assert page.status_code == 200
+    assert TrainingJob.objects.filter(extra__show_batch=True).count() == 1
 
 
 def test_preview_refuses_what_a_training_refuses_and_own_code(as_alice, alice, machine, cells):

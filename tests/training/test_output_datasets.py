@@ -14,6 +14,7 @@ from tests.conftest import signed_in
 from tests.factories import datasets as pictures
 from tests.factories import training as factory
 from tests.factories import work
+from training import output_panel
 from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db
@@ -89,13 +90,18 @@ def test_outputs_of_others_do_not_exist(bob, augmented):
 
 
 def test_outputs_are_given_only_to_whom_jobs_are_shown(api, alice, augmented):
+    offered = output_panel.context(augmented, alice)["form"]
     role = alice.roles.get()
     role.actions = [action for action in role.actions if action != Action.JOBS_VIEW]
     role.save()
 
+    alice.forget_actions()
+
     answer = api.post(ROUTE, {"job": augmented.pk, "name": "more"}, format="json")
 
     assert answer.status_code == 403
+    assert offered is not None
+    assert output_panel.context(augmented, alice)["form"] is None
     assert not Dataset.objects.filter(name="more").exists()
 
 

@@ -25,8 +25,8 @@ CARD = Preset(
     parameters=tuple(replace(param, **_CHANGED.get(param.name, {})) for param in CLASSIFIER.parameters
                      if param.name not in _WITH_ONE_CLASS),
     expected=(
-        Expected("generated shapes", "mean average precision", 0.9989, "40 images, learned from 260 others in "
-                 "10 minutes on 2 CPU cores"),
+        Expected("generated shapes", "mean average precision", 0.9989, "Lite0 on 40 images, learned from 260 "
+                 "others in 10 minutes on 2 CPU cores"),
     ),
     size=CLASSIFIER.size,
     created="2026-11-24",
