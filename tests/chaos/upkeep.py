@@ -122,9 +122,9 @@ def processes(root: Path) -> list[Found]:
         run = _run_of(words, environ, root, mark)
         wraps = "bwrap" in words.partition(" ")[0]
         if mark in environ or (run and wraps):
-            serves = (
-                EXEC_SERVER in words and EXEC_SERVER not in seen.get(parent, ("",))[0]
-            )  # what it forks are its acts
+            above = seen.get(parent, ("",))[0]
+            forked = EXEC_SERVER in above and "bwrap" not in above.partition(" ")[0]  # what it forks are its acts
+            serves = EXEC_SERVER in words and not forked
             kind = "sandbox" if wraps else "exec server" if serves else "job"
             found.append(Found(pid, kind, ticks, run))
         elif data in environ or str(root) in words:
