@@ -16,7 +16,7 @@ SENTENCES = {
     "no_cpu": _("Waits for processor cores: %(asked)s asked on one machine."),
     "no_machine": _("No machine that is up can hold it; it starts when one comes back."),
     "no_such_tier": _("No machine that is up has an isolation tier from %(least)s to %(most)s, as its image needs."),
-    "reserved": _("Cards are free but kept for job %(job)s, which came first and needs them together."),
+    "reserved": _("There is room, but it is kept for job %(job)s, which came first and needs it at once."),
     "cluster_quota": _("The cluster's quota is used up: %(used)s of %(limit)s cards taken, %(asked)s asked."),
     "user_cards": _("Your share of the cluster is used up: %(used)s of %(limit)s cards, %(asked)s asked."),
     "guaranteed_cards": _(

@@ -20,12 +20,21 @@ from aiplatform.cli.client.commands.verbs import (
 )
 from aiplatform.cli.client.output import Column
 
+FIGURES = 3  # in a column
+
+
+def _figures(row: Mapping[str, Any]) -> str:
+    """The first of its figures, as "val/ap50 0.888, …": all of them stand in `show`."""
+    figures = [(name, value) for name, value in (row.get("metrics") or {}).items() if isinstance(value, int | float)]
+    return ", ".join(f"{name} {value:.3f}" for name, value in figures[:FIGURES])
+
+
 COLUMNS: list[Column] = [
     ("id", "id"),
     ("name", "name"),
     ("task", "task"),
     ("version", "latest_version"),
-    ("metrics", "metrics"),
+    ("metrics", _figures),
     ("made", lambda row: output.ago(row.get("created_at"))),
 ]
 
@@ -53,7 +62,7 @@ EVALUATIONS: list[Column] = [
     ("model", "model"),
     ("dataset", "dataset"),
     ("state", "state"),
-    ("metrics", "metrics"),
+    ("metrics", _figures),
     ("made", lambda row: output.ago(row.get("created_at"))),
 ]
 
