@@ -303,8 +303,10 @@ def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> 
             said = _("A preset learns from a dataset. Make a dataset of those outputs, and choose it here.")
             raise Invalid(said, field="outputs_of")
     with found:
-        if preset and request.device_kind not in preset.device_kinds:
+        if preset and request.gpus_per_node and request.device_kind not in preset.device_kinds:
             said = _("Presets learn on GPUs or on the processor. Choose another type of device.")
+            if GPU.name not in preset.device_kinds:
+                said = _("%(preset)s learns on processors alone. Ask for no cards.") % {"preset": _(preset.title)}
             raise Invalid(said, field="device_kind")
     found.end()
 
