@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
 from tests.presets import versions
 from tests.presets.jobs import Job
-from training.presets import layers, marks, samples
+from training.presets import embed, embed_card, keypoints, keypoints_card, layers, lite0, marks, preview, samples
+from training.presets.ranks import Ranks
+from training.presets.run import Run
 
 TINY = {
     "classify": {"net_width": 4, "flip_tta": False},
@@ -127,6 +130,51 @@ def test_layers_take_an_image_that_somebody_gave_and_refuse_without_a_checkpoint
     assert job.run()[0] == 0
     shown = json.loads((job.outputs / "layers" / "layers.json").read_text())
     assert [len(shown["images"]), shown["cams"][0]["image"]] == [1, 1]
+
+
+def test_layers_of_a_network_that_folds_its_norms_answer_each_for_itself():
+    net = lite0.Lite0((8, 16)).eval()
+    convolutions = [name for name, module in net.named_modules() if isinstance(module, nn.Conv2d)]
+    expected = net(torch.full((1, 3, 64, 64), 0.3))
+
+    listed = preview.outline(net, torch.full((1, 3, 64, 64), 0.3))["layers"]
+    with lite0.layers_apart():
+        apart = net(torch.full((1, 3, 64, 64), 0.3))
+
+    assert set(convolutions) <= {one["name"] for one in listed}
+    assert all(torch.allclose(one, other, atol=1e-4) for one, other in zip(apart, expected, strict=True))
+
+
+def test_keypoints_are_shown_where_they_are(tmp_path):
+    version = versions.figures(tmp_path / "figures", train=6, val=4)
+    env = {"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(tmp_path / "cache")}
+    card = keypoints_card.CARD.read({"architecture": "lite0-scratch", "flip": 1.0, "turn": 0.0, "shift": 0.0})
+    task = keypoints.Keypoints(Run.from_environment(env), card, Ranks(0, 1, torch.device("cpu")))
+    rows = task.score[:2]
+
+    (truth, _other), (answer, _second) = task.truths(rows), task.answers(task.model.eval(), task.images(rows))
+
+    half = np.array([task.width, task.height]) / 2
+    assert np.allclose(np.array(truth.points), (task.points[rows[0]][task.known[rows[0]]]).numpy() + half)
+    assert truth.word in dict(task.counts()[1])
+    kinds = [str(entry["name"]) for entry in task.version.classes]
+    assert len(answer.points) == int(task.own[kinds.index(answer.word)].sum())
+    batch = task.load([0, 1])
+    (varied, _third) = task.targets(batch, task.draw(torch.Generator().manual_seed(1), 2))
+    assert varied.word == task.truths([task.learn[0]])[0].word
+
+
+def test_embedder_answers_the_nearest_class(tmp_path):
+    version = versions.shades(tmp_path / "shades", train=8, val=4)
+    env = {"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(tmp_path / "cache")}
+    card = embed_card.CARD.read({"net_width": 4, "dimensions": 8})
+    task = embed.Embedding(Run.from_environment(env), card, Ranks(0, 1, torch.device("cpu")))
+
+    answers = task.answers(task.model.eval(), task.images(task.score[:4]))
+
+    assert task.counts() == ("images", {"above": 4, "below": 4})
+    assert {one.word for one in task.truths(task.score)} == {"above", "below"}
+    assert {one.word.split()[0] for one in answers} <= {"above", "below"}
 
 
 def test_marks_are_drawn_where_they_are():

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from . import data, export, image_cache, lite0, neighbours, nets, phases, shown
 from .embed_card import CARD
+from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
@@ -169,6 +170,28 @@ class Embedding(shown.Shown):
         for places, own in ranks.gather(parts):
             vectors[places] = own
         return vectors
+
+    # For people to see --------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[str, dict[str, int]]:
+        counts = torch.bincount(self.labels[self.learn], minlength=len(self._names)).tolist()
+        return "images", dict(zip(self._names, counts, strict=True))
+
+    def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
+        return [Marks(word=self._names[label]) for label in batch[1].tolist()]
+
+    def truths(self, rows: list[int]) -> list[Marks]:
+        return [Marks(word=self._names[label]) for label in self.labels[rows].tolist()]
+
+    def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
+        """The class whose centre is nearest, with the cosine of the angle to it."""
+        near, nearest = model(images)[1].float().max(1)
+        each = zip(nearest.tolist(), near.tolist(), strict=True)
+        return [Marks(word=f"{self._names[label]} {cosine:.2f}") for label, cosine in each]
+
+    @property
+    def _names(self) -> list[str]:
+        return [str(entry["name"]) for entry in self.version.classes]
 
     # Giving back --------------------------------------------------------------------------------------------
 

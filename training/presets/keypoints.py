@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from . import crops, data, export, lanes, lite0, phases, pose, segmenter, shown, skeletons
 from .keypoints_card import CARD
+from .marks import Marks
 from .ranks import Ranks, join
 from .run import Run, refusals_without_traceback, say
 from .trainer import Trainer
@@ -166,17 +167,26 @@ class Keypoints(shown.Shown):
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
         """What is wrong with the maps of known points, with their presence, and with the class."""
         pixels, points, known, kinds = (part.to(self.device, non_blocking=True) for part in batch)
+        seen, moved, known = self._turned(points, known, kinds, draws)
+        bump, off, there, named = pose.losses(
+            model(seen.images(pixels)), moved, known, self.own.to(self.device)[kinds], kinds
+        )
+        return {"map_loss": bump, "point_loss": off, "presence_loss": PRESENCE * there, "class_loss": NAMING * named}
+
+    def _turned(
+        self, points: Tensor, known: Tensor, kinds: Tensor, draws: dict[str, Tensor]
+    ) -> tuple[crops.Turn, Tensor, Tensor]:
+        """How each object is seen, where its points are then [n, K, 2], and which of them are known and on the image.
+
+        In a mirror image left and right points change places.
+        """
         seen = crops.Turn.of(draws, (self.width, self.height), self.mirrors.to(self.device)[kinds])
         turned = torch.where(
             seen.mirrored[:, None], self.turned.to(self.device)[kinds], torch.arange(len(self.names)).to(self.device)
         )
         moved = seen.points(points).gather(1, turned[..., None].expand(-1, -1, 2))
         inside = (moved >= 0).all(2) & (moved < moved.new_tensor([self.width, self.height])).all(2)
-        known = known.gather(1, turned) & inside
-        bump, off, there, named = pose.losses(
-            model(seen.images(pixels)), moved, known, self.own.to(self.device)[kinds], kinds
-        )
-        return {"map_loss": bump, "point_loss": off, "presence_loss": PRESENCE * there, "class_loss": NAMING * named}
+        return seen, moved, known.gather(1, turned) & inside
 
     # Scoring ------------------------------------------------------------------------------------------------
 
@@ -229,6 +239,30 @@ class Keypoints(shown.Shown):
             "val/class_accuracy": float(np.mean([right for _number, _distances, right in judged])),
         }
         return found | {f"val/nme/{self._class(kind)}": float(np.mean(own)) for kind, own in sorted(errors.items())}
+
+    # For people to see --------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[str, dict[str, int]]:
+        counts = Counter(self.objects[number].kind for number in self.learn)
+        return "objects", {self._class(place): counts[place] for place in range(len(self.skeletons))}
+
+    def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
+        _pixels, points, known, kinds = (part.to(self.device) for part in batch)
+        _seen, moved, known = self._turned(points, known, kinds, draws)
+        return self._marked(moved, known, kinds)
+
+    def truths(self, rows: list[int]) -> list[Marks]:
+        places = self.points[rows] + torch.tensor([self.width, self.height]) / 2
+        return self._marked(places, self.known[rows], self.kinds[rows])
+
+    def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
+        points, classes = (answer.float().cpu() for answer in self._answering(model)(images))
+        kinds = classes.argmax(1)
+        return self._marked(points[..., :2], self.own[kinds], kinds)
+
+    def _marked(self, points: Tensor, shown_points: Tensor, kinds: Tensor) -> list[Marks]:
+        each = zip(points.cpu(), shown_points.cpu(), kinds.tolist(), strict=True)
+        return [Marks(word=self._class(kind), points=own[seen].tolist()) for own, seen, kind in each]
 
     # Giving back --------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import Tensor, nn
 
-from . import image_cache, marks, samples, shown
+from . import image_cache, lite0, marks, samples, shown
 from .run import COMPLETED, Refused, say
 
 if TYPE_CHECKING:
@@ -67,14 +67,15 @@ def looked_into(task: Any, model: nn.Module, folder: Path) -> dict[str, Any]:
     for number, (image, own) in enumerate(zip(pixels, answers, strict=True), start=1):
         marks.write(marks.drawn(image, own), folder / f"image-{number}.jpg")
     every = [(name, module) for name, module in model.named_modules() if isinstance(module, KINDS)]
-    step = max(1, -(-len(every) // MOST_LAYERS))
-    chosen = dict(every[::step] + (every[-1:] if (len(every) - 1) % step else []))
-    with _outputs(chosen) as outputs:
+    with lite0.layers_apart(), _outputs(dict(every)) as outputs:
         logits = model(images)
-        cams = _cams(task, chosen, outputs, logits, pixels, folder)
+        cams = _cams(task, dict(every), outputs, logits, pixels, folder)
+    answered = list(outputs.items())
+    step = max(1, -(-len(answered) // MOST_LAYERS))
+    chosen = answered[::step] + (answered[-1:] if (len(answered) - 1) % step else [])
     layers = [
-        _layer(number, name, chosen[name], output.detach(), folder)
-        for number, (name, output) in enumerate(outputs.items(), start=1)
+        _layer(number, name, dict(every)[name], output.detach(), folder)
+        for number, (name, output) in enumerate(chosen, start=1)
     ]
     described = [{"name": name, "answer": own.word} for name, own in zip(names, answers, strict=True)]
     return {"images": described, "layers": layers, "of_layers": len(every), "cams": cams}
@@ -124,7 +125,10 @@ def _cams(
     """
     if not isinstance(logits, Tensor) or logits.ndim != 2:
         return []
-    name = [name for name in outputs if isinstance(layers[name], nn.Conv2d) and outputs[name].requires_grad][-1]
+    able = [name for name in outputs if isinstance(layers[name], nn.Conv2d) and outputs[name].requires_grad]
+    if not able:  # a network of somebody's own without convolutions
+        return []
+    name = able[-1]
     likeliest = logits.argmax(1)
     (slopes,) = torch.autograd.grad(logits.gather(1, likeliest[:, None]).sum(), outputs[name], retain_graph=True)
     heat = grad_cam(outputs[name].detach(), slopes)

@@ -6,9 +6,11 @@ No squeeze-and-excitation and ReLU6 everywhere, so it quantises well. The ImageN
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import importlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -58,9 +60,22 @@ def norm(channels: int) -> nn.BatchNorm2d:
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
 
 
+_apart = contextvars.ContextVar("layers apart", default=False)
+
+
+@contextlib.contextmanager
+def layers_apart() -> Iterator[None]:
+    """Within it each layer answers for itself, so that it can be looked at."""
+    token = _apart.set(True)
+    try:
+        yield
+    finally:
+        _apart.reset(token)
+
+
 def normed(conv: SameConv, norm: nn.BatchNorm2d, x: Tensor) -> Tensor:
     """Convolution and batch norm. With fixed statistics both are one convolution, which saves passes over memory."""
-    if norm.training or torch.compiler.is_compiling():  # what is exported keeps its layers apart
+    if norm.training or torch.compiler.is_compiling() or _apart.get():  # what is exported keeps its layers apart
         return torch.as_tensor(norm(conv(x)))
     scale = norm.weight * torch.rsqrt(torch.as_tensor(norm.running_var) + norm.eps)
     shift = norm.bias - torch.as_tensor(norm.running_mean) * scale

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 SIDE = 320  # of a drawn image, in pixels
+WORD = 20  # px of the word of a whole image: legible where the image is shown at half its size
 COLOURS = (
     (230, 57, 70), (42, 157, 143), (244, 162, 97), (69, 123, 222), (181, 23, 158), (255, 209, 60), (0, 180, 216),
     (128, 185, 24), (157, 78, 221), (255, 112, 166),
@@ -64,7 +65,7 @@ def drawn(pixels: np.ndarray, marks: Marks, *, side: int = SIDE) -> Image.Image:
     for number, point in enumerate(marks.points):
         x, y = (float(value) * scale for value in point[:2])
         draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour(number), outline=(255, 255, 255))
-    _tag(draw, (0, 0), marks.word, (40, 40, 40))
+    _tag(draw, (0, 0), marks.word, (40, 40, 40), size=round(WORD * side / SIDE))
     return image
 
 
@@ -98,10 +99,12 @@ def _veiled(image: Image.Image, mask: np.ndarray) -> Image.Image:
     return Image.fromarray((np.asarray(image) * (1 - share) + table[covered] * share).round().astype(np.uint8))
 
 
-def _tag(draw: ImageDraw.ImageDraw, place: tuple[float, float], word: str, fill: tuple[int, int, int]) -> None:
+def _tag(
+    draw: ImageDraw.ImageDraw, place: tuple[float, float], word: str, fill: tuple[int, int, int], *, size: int = 11
+) -> None:
     if not word:
         return
-    font = ImageFont.load_default(11)
+    font = ImageFont.load_default(size)
     left, top, right, bottom = draw.textbbox(place, word, font=font)
     draw.rectangle((left - 1, top - 1, right + 2, bottom + 1), fill=fill)
     light = sum(fill) > 420

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from . import marks, samples, shown
+from . import lite0, marks, samples, shown
 from .run import COMPLETED, TERMINATED, say
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ FOLDER = "preview"
 PICTURES = 12  # of a batch that are drawn
 WARMING, STEPS = 2, 20  # optimizer steps that are not timed, and those that are
 LONGEST_S = 60.0  # that timing them may take
+LAYERS = 400  # of the network that are listed
 SIZES = (8, 16, 32, 96)  # px: bounds of the classes of object sizes
 
 
@@ -36,7 +37,10 @@ def write(trainer: Trainer) -> int:
     batch = trainer.read((0, 0)).result()
     if trainer.ranks.leads:
         folder.mkdir(parents=True, exist_ok=True)
-    about["pictures"] = _draw(trainer, batch, folder)
+    given = _given(trainer, batch, trainer.draws(0))
+    about["pictures"] = _draw(trainer, batch, given, folder)
+    if given is not None:
+        about["network"] = outline(trainer.task.model, given[:2])
     _keep(trainer, folder, about)
     about |= timed(trainer)
     if trainer.run.terminated:
@@ -115,11 +119,36 @@ def _memory_mib(trainer: Trainer) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
-def _draw(trainer: Trainer, batch: Any, folder: Path) -> int:
+@torch.inference_mode()
+def outline(model: nn.Module, images: torch.Tensor) -> dict[str, Any]:
+    """The layers that have no layers of their own, in the order in which they answer, with the size of the answer to
+    one image and their weights; and all weights of the model."""
+    found: list[dict[str, Any]] = []
+
+    def noting(name: str) -> Any:
+        def note(module: nn.Module, _given: Any, answer: Any) -> None:
+            shape = list(answer.shape[1:]) if isinstance(answer, torch.Tensor) else []
+            own = sum(p.numel() for p in module.parameters(recurse=False))
+            found.append({"name": name, "kind": type(module).__name__, "answer": shape, "weights": own})
+
+        return note
+
+    leaves = [(name, module) for name, module in model.named_modules() if not any(True for _ in module.children())]
+    handles = [module.register_forward_hook(noting(name)) for name, module in leaves]
+    was_training = model.training
+    try:
+        with lite0.layers_apart():
+            model.eval()(images)
+    finally:
+        model.train(was_training)
+        for handle in handles:
+            handle.remove()
+    return {"weights": sum(p.numel() for p in model.parameters()), "of_layers": len(found), "layers": found[:LAYERS]}
+
+
+def _draw(trainer: Trainer, batch: Any, given: Any, folder: Path) -> int:
     """Draw the batch as the model is given it; how many pictures there are."""
-    task, able = trainer.task, shown.of(trainer.task)
-    draws = trainer.draws(0)
-    given = _given(trainer, batch, draws)
+    task, able, draws = trainer.task, shown.of(trainer.task), trainer.draws(0)
     if given is None or not trainer.ranks.leads:
         return 0
     pixels = marks.from_model(given[:PICTURES], able.mean, able.std)

@@ -20,6 +20,7 @@ from training.models import TrainingJob
 from training.services import checkpoints, drafts, looking, pictures
 from training.views.jobs import shown, training_or_404
 
+MOST_LAYERS = 400
 MOST_CLASSES = 40
 BROKEN = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 """What reading facts may end in: a job can write what it wants."""
@@ -151,9 +152,26 @@ def _preview_facts(training: TrainingJob, about: dict[str, Any]) -> dict[str, An
         "minutes": minutes,
         "memory_bytes": int(about.get("memory_mib") or 0) << 20,
         "prepared_s": finite(about.get("prepared_s")),
+        "network": _network(about.get("network")),
         "pictures": [f"preview/batch-{number}.jpg" for number in range(1, min(int(about["pictures"]), 24) + 1)],
         "unvaried": [f"preview/score-{number}.jpg" for number in range(1, min(int(about["images"]["score"]), 6) + 1)],
     }
+
+
+def _network(about: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The layers of the network, first to last; None where nobody wrote them down."""
+    if not about:
+        return None
+    layers = [
+        {
+            "name": str(one["name"])[:200],
+            "kind": str(one["kind"])[:80],
+            "answer": " × ".join(str(int(side)) for side in one["answer"][:8]),
+            "weights": int(one["weights"]),
+        }
+        for one in about["layers"][:MOST_LAYERS]
+    ]
+    return {"layers": layers, "weights": int(about["weights"]), "of_layers": int(about["of_layers"])}
 
 
 def _sizes(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
