@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from training import param_words, starting_weights
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
-from training.services import parameters
+from training.services import own_network, parameters
 
 #: What everybody decides: it stands above the folded parameters.
 FIRST = frozenset({"budget_minutes"})
@@ -31,6 +31,13 @@ def control(param: Param, *, explicit: bool = False) -> forms.Field:
     if param.kind == "str":
         offers = {"list": MODELS_LIST} if param.name in starting_weights.NAMES else {}
         return forms.CharField(max_length=parameters.MAX_TEXT, widget=forms.TextInput(attrs=offers), **words)
+    if param.kind == "text":
+        attrs = {"rows": 18, "wrap": "off", "spellcheck": "false", "class": "mono", "autocapitalize": "off"}
+        if param.name == own_network.PARAMETER:
+            attrs["data-of-choice"] = f"{own_network.CHOICE}={own_network.OWN}"
+        return forms.CharField(
+            max_length=parameters.MAX_LINES, widget=forms.Textarea(attrs=attrs), strip=False, **words
+        )
     bounds = {"min": param.minimum, "max": param.maximum, "step": 1 if param.kind == "int" else "any"}
     attrs = {name: f"{value:.12g}" if isinstance(value, float) else value for name, value in bounds.items()}
     widget = forms.NumberInput(attrs={name: value for name, value in attrs.items() if value is not None})
@@ -90,7 +97,9 @@ class ParamFields:
         for param in preset.parameters:
             field = f"{preset.name}__{param.name}"
             value = self.cleaned_data.get(field)
-            emptied = value == "" and (param.kind != "str" or param.choices or self.add_prefix(field) not in self.data)
+            emptied = value == "" and (
+                param.kind not in ("str", "text") or param.choices or self.add_prefix(field) not in self.data
+            )
             if value is not None and not emptied:
                 params[param.name] = value
         return params
@@ -117,6 +126,7 @@ class ParamFields:
                     "advanced": param.advanced,
                     "group": param_words.group_of(param.name),
                     "first": param.name in FIRST,
+                    "examples": own_network.examples() if param.name == own_network.PARAMETER else (),
                 }
                 for param in preset.parameters
                 if f"{preset.name}__{param.name}" in self.fields

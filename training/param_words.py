@@ -28,6 +28,7 @@ LABELS: Mapping[str, Any] = {
     "margin": _("Margin around boxes"),
     "pairs": _("Points that change places in a mirror image"),
     "architecture": _("Network"),
+    "network": _("Your own network"),
     "net_width": _("Width of the network"),
     "teacher": _("Teacher"),
     "distill": _("Weight of the teacher"),
@@ -108,7 +109,8 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (
         _("Network"),
         (
-            *("architecture", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides", "head_width"),
+            *("architecture", "network", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides"),
+            "head_width",
             *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins", "bank_patches", "prototypes"),
             *("layers", "window"),
         ),

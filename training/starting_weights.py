@@ -24,7 +24,7 @@ from training import param_words
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
-from training.services import homes, parameters
+from training.services import homes, own_network, parameters
 from training.services.parameters import BadParameter
 from training.starting import CannotRun
 from workers.models import Attempt
@@ -150,6 +150,9 @@ def _model(user: User, words: str, name: str, preset: Preset | None) -> Register
     one = found[0]
     if not one.weights:
         said = _("%(words)s has only ONNX, nothing that can go on learning. Choose a model that was trained here.")
+        raise _refused(said % {"words": one.words}, name)
+    if name == MODEL and own_network.is_own(one.params) and not one.words.startswith(f"{user.username}/"):
+        said = _("Somebody else wrote the network of %(words)s. Only its owner learns from it: that runs its program.")
         raise _refused(said % {"words": one.words}, name)
     if name == MODEL and preset and one.preset != preset.name:
         said = _("%(words)s was not trained by %(preset)s. A teacher answers the same question in the same way.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from PIL import Image
@@ -20,6 +21,8 @@ PREVIEW = {
     "sizes": [{"below": 8, "count": 2}, {"below": 16, "count": 300}, {"below": None, "count": 488}],
     "steps_per_epoch": 75, "pictures": 8, "prepared_s": 3.0,
     "originals": {"smallest": [640, 480], "usual": [640, 480], "largest": [800, 600]},
+    "network": {"weights": 108, "of_layers": 1,
+                "layers": [{"name": "stem.0", "kind": "Conv2d", "answer": [4, 8, 8], "weights": 108}]},
     "steps_timed": 20, "step_ms": 100.0, "epoch_s": 7.5, "memory_mib": 512,
 }  # fmt: skip
 WEIGHTS = {"shape": [4, 3, 3, 3], "bins": [1, 3, 9, 4, 1], "from": -1.0, "to": 1.0, "mean": 0.0, "std": 0.5}
@@ -65,6 +68,8 @@ def test_preview_is_started_from_the_form_and_shown_beside_it(
 
     expect(page.locator("#preview img")).to_have_count(8 + 6)
     expect(page.locator("#preview")).to_contain_text("bright")
+    page.locator("#preview summary").click()
+    expect(page.locator("#preview table")).to_contain_text("4 × 8 × 8")
     accessible(page)
     fits(page)
     shot(page, f"training-preview-{width}")
@@ -109,3 +114,50 @@ def test_strip_moves_through_time_and_layers_are_shown(
     accessible(page)
     fits(page)
     shot(page, f"training-images-{width}")
+
+
+def test_preview_is_offered_where_there_is_one(open_as, alice, machine):
+    factory.version(alice, "digits", task="classification")
+    page = open_as(alice)
+    page.goto("/training/new/?preset=classify")
+    act = page.locator("button[hx-post='/training/preview/']")
+    expect(act).to_be_visible()
+
+    page.goto("/training/new/?preset=hog_svm")
+
+    expect(act).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
+)
+def test_network_of_ones_own_is_written_in_the_form(
+    open_as, alice, machine, accessible, fits, shot, width, dark, language
+):
+    factory.version(alice, "digits", task="classification")
+    page = open_as(alice, width=width, height=844, dark=dark, language=language)
+    page.watch.allow("status of 422")
+    page.goto("/training/new/?preset=classify")
+    page.locator("#id_version").select_option(index=1)
+    text, choice = page.locator("#id_classify__network"), page.locator("#id_classify__architecture")
+    page.evaluate("document.querySelectorAll('#submit-form details').forEach(one => { one.open = true })")
+    expect(text).to_be_hidden()
+
+    choice.select_option("own")
+    expect(text).to_be_visible()
+    text.fill("def build(depth): pass")
+    page.locator("#submit-form button.btn-primary").click()
+    expect(page.locator(".form-row:has(#id_classify__network) .errors, .form-row.has-error")).to_contain_text("depth")
+    page.get_by_role("button", name="small_cnn").click()
+    expect(text).to_have_value(re.compile("def build"))
+    accessible(page)
+    fits(page)
+    shot(page, f"training-own-network-{width}")
+    page.locator("#submit-form button.btn-primary").click()
+    page.wait_for_url(re.compile(r"/training/\d+/"))
+
+    training = TrainingJob.objects.get()
+    assert "AdaptiveAvgPool2d" in training.params["network"]
+    expect(page.locator("pre.job-code")).to_contain_text("def build")
+    fits(page)
+    shot(page, f"training-own-network-job-{width}")

@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import data, distill, export, image_cache, lite0, nets, phases, shown, variation
+from . import data, distill, export, image_cache, lite0, nets, own_network, phases, shown, variation
 from .classify_card import CARD
 from .marks import Marks
+from .net import Net
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
@@ -48,7 +49,8 @@ class Classification(shown.Shown):
         self.version = data.read(run.dataset_dir)
         rows, self.labels = self._truth()
         self.learn, self.score, scored = data.split(self.version, rows, params)
-        self.recipe = nets.RECIPES[params["architecture"]]
+        is_own = params["architecture"] == own_network.NAME
+        self.recipe = own_network.RECIPE if is_own else nets.RECIPES[params["architecture"]]
         self.width, self.height = self._size(params)
         self.dense = self.recipe.dense
         self.params = params = self._settled(params)
@@ -67,14 +69,10 @@ class Classification(shown.Shown):
             )
         self.mean, self.std = self._statistics()
         torch.manual_seed(params["seed"])
-        net = nets.build(
-            params["architecture"],
-            classes=classes,
-            channels=self.channels,
-            net_width=params["net_width"],
-            width=self.width,
-            height=self.height,
-        )
+        net = _network(params, classes=classes, channels=self.channels, width=self.width, height=self.height)
+        if isinstance(net, own_network.Own):
+            self.heads = (net.head,)
+            export.rehearse(Answering(net, mirror=params["flip_tta"]), self.images(self.score[:2]))
         net.freeze(params["frozen_stages"])
         self.model: nn.Module = net
         self.teacher = distill.chosen(run, params, taught_by, classes=self._names, device=self.device)
@@ -267,12 +265,17 @@ class Classification(shown.Shown):
 
 def taught_by(about: Mapping[str, Any]) -> nn.Module:
     """The network of a finished classifier, without its weights."""
-    own, seen = about["params"], about["input"]
-    net = nets.build(
-        about["architecture"], classes=len(about["classes"]), channels=seen["channels"],
-        net_width=own["net_width"], width=seen["width"], height=seen["height"],
-    )  # fmt: skip
-    return Answering(net, mirror=own["flip_tta"])
+    own, seen = {**about["params"], "architecture": about["architecture"]}, about["input"]
+    of = {name: seen[name] for name in ("channels", "width", "height")}
+    return Answering(_network(own, classes=len(about["classes"]), **of), mirror=own["flip_tta"])
+
+
+def _network(params: Mapping[str, Any], *, classes: int, channels: int, width: int, height: int) -> Net:
+    """The network that the parameters choose, with fresh weights."""
+    of = {"classes": classes, "channels": channels, "width": width, "height": height}
+    if params["architecture"] == own_network.NAME:
+        return own_network.make(params["network"], **of)
+    return nets.build(params["architecture"], net_width=params["net_width"], **of)
 
 
 def main(kind: type[Classification] = Classification) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Expected, Param, Preset, common, distillation
+from .preset import Expected, Param, Preset, common, distillation, own_network
 
 _CHOSEN = {
     param.name: param
@@ -26,10 +26,12 @@ CARD = Preset(
         "resnet50": "ResNet-50 with torchvision's weight names",
         "googlenet_bn": "GoogLeNet (Inception v1) with batch norm",
         "vit": "A small vision transformer: for many images",
+        "own": "A network of your own, written in PyTorch",
     },
     parameters=(
         Param("architecture", "str", "resnet9", "The network; the larger ones want a GPU.", "",
-              choices=("resnet9", "lite0", "lenet5", "resnet18", "resnet50", "googlenet_bn", "vit")),
+              choices=("resnet9", "lite0", "lenet5", "resnet18", "resnet50", "googlenet_bn", "vit", "own")),
+        own_network(),
         *(_CHOSEN.get(param.name, param)
           for param in common(batch=0, rate=0.0, decay=5e-4, ema=0.99, warmup=0.2, anneal="linear")),
         Param("net_width", "int", 24, "Channels of ResNet-9's first layer.", "", 4, 256),

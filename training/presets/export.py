@@ -6,6 +6,7 @@ import contextlib
 import copy
 import io
 import json
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,29 @@ def write(model: nn.Module, folder: Path, *, outputs: tuple[str, ...], samples: 
     (folder / "model.json").write_text(json.dumps(whole, indent=1))
     say(f"exported {folder.name}/model.onnx, differs from torch by {worst:.1e} at most")
     say(f"{measured['gflops']:.2f} GFLOPs and {measured['ms']:.1f} ms an image, one at a time")
+
+
+def rehearse(model: nn.Module, samples: Tensor) -> None:
+    """See before the training that a network of somebody's own can be exported after it, with one output.
+
+    Raises:
+        Refused: it cannot, or the exported one answers otherwise; nobody has waited for it yet.
+    """
+    model = copy.deepcopy(model).cpu().float().eval()
+    samples = samples.cpu().float().contiguous()
+    with torch.inference_mode():
+        expected = [model(-samples).numpy()]  # others than those it is traced with
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        try:
+            _export(model, samples.repeat(2, 1, 1, 1)[:2], path, ("logits",))
+            worst = _difference(path, (-samples).numpy(), expected, ("logits",))
+        except Exception as error:  # whatever the exporter meets in somebody's program
+            first = (str(error).splitlines() or [""])[0]
+            raise Refused(f"Your network cannot be exported to ONNX, so nothing could use it: {first}") from error
+    if not worst <= TOLERANCE:
+        raise Refused(f"Your network answers otherwise in ONNX, by {worst:g}: what it does must not depend on what is "
+                      "in an image, or on how many there are.")  # fmt: skip
 
 
 def _export(model: nn.Module, example: Tensor, path: Path, outputs: tuple[str, ...]) -> None:

@@ -13,10 +13,10 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a preset. Bounds count for numbers, `choices` for words."""
+    """A parameter of a preset. Bounds count for numbers, `choices` for words; "text" is words in several lines."""
 
     name: str
-    kind: Literal["int", "float", "bool", "str"]
+    kind: Literal["int", "float", "bool", "str", "text"]
     default: Value
     help: str
     unit: str = ""
@@ -24,6 +24,11 @@ class Param:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     advanced: bool = False
+
+    @property
+    def is_free_text(self) -> bool:
+        """Whether any words will do, and none may mean something too."""
+        return self.kind in ("str", "text") and not self.choices
 
     def read(self, given: Any) -> Value:
         """Return `given` as this parameter's type; words as a form sends them are understood.
@@ -44,9 +49,15 @@ class Param:
     def _typed(self, given: Any) -> Value:
         wrong = Refused(f"{self.name} is of type {self.kind}, {given!r} is not.")
         if self.kind == "str":
+            if isinstance(given, int) and not isinstance(given, bool):
+                return str(given)  # a class may be called 1, and a command line sends that as a number
             if not isinstance(given, str):
                 raise wrong
             return given
+        if self.kind == "text":
+            if not isinstance(given, str):
+                raise wrong
+            return given.replace("\r\n", "\n")
         if self.kind == "bool":
             words = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False}
             if isinstance(given, bool):
@@ -186,6 +197,13 @@ def common(
         Param("keep_ms", "int", 0, "Wait after each step, to leave the device to others.", "ms", 0, 60_000,
               advanced=True),
     )  # fmt: skip
+
+
+def own_network() -> Param:
+    """The parameter of presets that take a network of somebody's own, see own_network.py."""
+    return Param("network", "text", "", "Python that defines build(classes, channels) and returns a torch.nn.Module: "
+                 "images [N, channels, height, width] to logits [N, classes]. build may ask for width and height too. "
+                 "It is run in the training alone.")  # fmt: skip
 
 
 def distillation() -> tuple[Param, ...]:

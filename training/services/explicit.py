@@ -48,4 +48,4 @@ def check(preset: Preset | None, params: Mapping[str, Any], *, data_comes: bool)
 
 def is_missing(param: Param, given: Any) -> bool:
     """Whether a parameter is not given; a text may be empty where that is what the preset usually takes."""
-    return given is None or (given == "" and not (param.kind == "str" and param.default == "" and not param.choices))
+    return given is None or (given == "" and not (param.is_free_text and param.default == ""))

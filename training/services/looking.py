@@ -21,7 +21,7 @@ from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import additional, checkpoints, drafts, jobs
+from training.services import additional, checkpoints, drafts, jobs, own_network
 from training.services.drafts import MAX_NAME, TrainingRequest
 from workers.models import Job
 from workers.runs import RunDir
@@ -64,6 +64,9 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
     preset = PRESETS.get(training.preset)
     if preset is None or not preset.looks or mode_of(training):
         said = _("Layers can be shown of trainings of presets with a network. This is none.")
+        raise Invalid(said, field="checkpoint")
+    if own_network.is_own(training.params) and training.job.owner_id != by.pk:
+        said = _("Its owner wrote this network. Clone the training to run it as yours, and look into the clone.")
         raise Invalid(said, field="checkpoint")
     if image is not None and image.size > MOST_IMAGE_BYTES:
         limit = MOST_IMAGE_BYTES >> 20

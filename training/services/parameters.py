@@ -12,10 +12,11 @@ from aiplatform.lib.errors import DomainError, Refusals
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.presets.run import Refused
-from training.services import folds
+from training.services import folds, own_network
 
 MAX_PAIRS = 200
 MAX_TEXT = 2000
+MAX_LINES = 32_768  # characters of a text in several lines
 
 
 class BadParameter(DomainError):
@@ -77,6 +78,8 @@ def read(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
             values[name] = read_one(param, given[name]) if name in given else param.default
     with found:
         folds.check(values)
+    with found:
+        own_network.check(values)
     found.end()
     return values
 
@@ -90,7 +93,8 @@ def read_one(param: Param, given: Any) -> Any:
     try:
         if isinstance(given, float) and not math.isfinite(given):
             raise Refused("")
-        if isinstance(given, str) and len(given) > MAX_TEXT:
+        limit = MAX_LINES if param.kind == "text" else MAX_TEXT
+        if isinstance(given, str) and (len(given) > limit or "\0" in given):
             raise Refused("")
         return param.read(given)
     except (Refused, OverflowError):
@@ -107,6 +111,8 @@ def bounds(param: Param) -> str:
         return _("%(name)s is true or false.") % facts
     if param.kind == "str":
         return _("%(name)s is a short text.") % facts
+    if param.kind == "text":
+        return _("%(name)s is a text of at most %(limit)s characters.") % (facts | {"limit": MAX_LINES})
     low, high = param.minimum, param.maximum
     facts |= {"low": "" if low is None else f"{low:.7g}", "high": "" if high is None else f"{high:.10g}"}
     whole = param.kind == "int"

@@ -58,6 +58,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     context = {
         "form": form,
         "groups": form.groups(),
+        "previewed": " ".join(preset.name for preset in PRESETS.values() if preset.looks),
         "pattern": pattern,
         "switches": additional.known(),
         "standing_extra": drafts.standing_extra(),

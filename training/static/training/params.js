@@ -46,6 +46,35 @@ function show() {
   }
 }
 
+/** Texts that count for one choice alone are shown, and sent, only while it is chosen. */
+function fitChoices() {
+  /** @type {NodeListOf<HTMLTextAreaElement>} */
+  const texts = document.querySelectorAll("textarea[data-of-choice]");
+  for (const text of texts) {
+    const [name, value] = (text.dataset.ofChoice ?? "").split("=");
+    const choice = text.form?.elements.namedItem(text.name.replace(/[^_]+$/, name));
+    const counts = choice instanceof HTMLSelectElement && choice.value === value;
+    text.disabled = !counts;
+    const beside = document.querySelector(`[data-beside="${text.id}"]`);
+    for (const part of [text.closest(".form-row"), beside]) if (part instanceof HTMLElement) part.hidden = !counts;
+  }
+}
+
+/** @param {MouseEvent} event */
+function fill(event) {
+  const button = event.target instanceof Element ? event.target.closest("button[data-fill]") : null;
+  const text = button instanceof HTMLElement ? document.getElementById(button.dataset.fill ?? "") : null;
+  if (!(button instanceof HTMLElement) || !(text instanceof HTMLTextAreaElement)) return;
+  text.focus();
+  text.select();
+  // typed in, so that undoing brings back what was there
+  if (!document.execCommand("insertText", false, button.dataset.text)) text.value = button.dataset.text ?? "";
+  text.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+document.addEventListener("change", fitChoices);
+document.addEventListener("click", fill);
+fitChoices();
 document.addEventListener("input", show);
 document.addEventListener("change", show);
 show();

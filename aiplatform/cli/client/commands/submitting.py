@@ -41,6 +41,9 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--arguments", default="", help="own code: words after the start file")
     verb.add_argument("--writes-checkpoints", action="store_true", help="own code: it can go on from them")
     verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
+    verb.add_argument(
+        "--network-file", type=Path, metavar="NET.py", help="a network of your own: defines build(classes, channels)"
+    )
     verb.add_argument("--params", metavar="NAME[:VERSION]", help="a saved parameter set to begin with")
     verb.add_argument(
         "--explicit", action="store_true", help="large-scale mode: refuse unless every parameter of the preset is given"
@@ -103,6 +106,8 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
     if not own and not args.data:
         raise ClientError("A preset needs --data with what it learns from.", USAGE)
     fields: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
+    if args.network_file:
+        fields["params"] = {"architecture": "own", **fields["params"], "network": _network(args.network_file)}
     fields |= {"min_nodes": args.min_nodes} if args.min_nodes else {}
     fields |= resources.fields(args) | following.fields(args)
     fields |= _set(args) if args.params else {}
@@ -204,3 +209,11 @@ def end(args: argparse.Namespace, training: object) -> int:
     if getattr(args, "download", None):
         output.say(outputs.bring_back(args.client, row["job"], args.download, quiet=args.json))
     return waiting.exit_code(row)
+
+
+def _network(path: Path) -> str:
+    """The text of a network of one's own."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ClientError(f"{path} cannot be read as text: {exc}", USAGE) from exc

@@ -1,0 +1,120 @@
+"""Networks of people's own: refused beforehand without being run, kept with the training, and run for nobody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from aiplatform.lib.errors import Invalid
+from tests.factories import training as factory
+from training import starting_weights
+from training.presets.catalog import PRESETS
+from training.services import jobs, looking, own_network, parameters
+from training.starting_weights import RegisteredModel
+
+PLAIN = """from torch import nn
+
+
+def build(classes, channels):
+    return nn.Sequential(nn.Flatten(), nn.LazyLinear(classes))
+"""
+CARD = PRESETS["classify"]
+
+
+def check(text, **more):
+    own_network.check({"architecture": "own", "network": text, **more})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "Write the network"),
+        ("   \n", "Write the network"),
+        ("def build(classes, channels):\nreturn 1", "Line 2 is no Python: expected an indented block"),
+        ("x = (" * 400, "no Python"),
+        ("-" * 32_000 + "1", "no Python"),
+        ("net = 1", "There is no function build"),
+        ("class A:\n    def build(classes, channels): pass", "There is no function build"),
+        ("def build(classes, depth): pass", "Line 1: build is given classes, channels, width, height by name"),
+        ("def build(classes, *, depth): pass", "nothing for depth"),
+        ("def build(classes, channels, /): pass", "nothing for classes, channels"),
+    ],
+)
+def test_network_that_no_training_could_use_is_refused(text, said):
+    with pytest.raises(Invalid) as refused:
+        check(text)
+
+    assert refused.value.blamed == "param_network"
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "head", ["classes, channels", "classes, channels, width, height", "classes", "classes, depth=3", "**asked"]
+)
+def test_network_whose_build_asks_for_what_it_is_given_is_taken(head):
+    check(f"def build({head}):\n    pass")
+
+
+def test_network_is_for_the_architecture_own_alone():
+    with pytest.raises(Invalid, match="Choose own, or empty the text"):
+        parameters.read(CARD, {"network": PLAIN})
+
+    assert parameters.read(CARD, {"architecture": "own", "network": PLAIN})["network"] == PLAIN
+
+
+def test_network_is_never_run_by_the_server(tmp_path):
+    mark = tmp_path / "ran"
+
+    check(f"open({str(mark)!r}, 'w')\n{PLAIN}")
+
+    assert not mark.exists()
+
+
+@pytest.fixture
+def named(alice):
+    """Alice's version of images with a class each."""
+    return factory.version(alice, "digits", task="classification")
+
+
+@pytest.mark.parametrize("given", ["x" * 32_769, 7, "a\0b"])
+def test_network_of_another_kind_or_too_long_is_refused(given):
+    param = next(one for one in CARD.parameters if one.name == "network")
+
+    with pytest.raises(parameters.BadParameter, match=r"a text of at most 32768 characters"):
+        parameters.read_one(param, given)
+
+
+def test_network_of_a_form_is_kept_with_plain_line_ends_and_cloned(as_alice, alice, machine, named):
+    cluster = factory.training(alice, data=named).job.cluster
+    sent = {
+        "preset": "classify", "version": named.pk, "cluster": cluster.pk, "nodes": 1, "gpus_per_node": 0, "cpus": 1,
+        "processes": 0, "share": 8, "priority": 0, "memory_mib": 0, "name": "mine",
+        "classify__architecture": "own", "classify__network": PLAIN.replace("\n", "\r\n"),
+    }  # fmt: skip
+
+    answer = as_alice.post("/training/new/", sent)
+
+    training = alice.jobs.get(name="mine").training
+    assert answer.status_code == 302
+    assert training.params["network"] == PLAIN
+    assert jobs.as_request(training)["params"].items() >= {"architecture": "own", "network": PLAIN}.items()
+    page = as_alice.get(f"/training/{training.pk}/").content.decode()
+    assert '<pre class="job-code">from torch import nn' in page
+    wrong = as_alice.post("/training/new/", sent | {"classify__network": "def build(:"}).content.decode()
+    assert "Line 1 is no Python" in wrong
+
+
+def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, machine, named):
+    training = factory.training(alice, data=named, preset="classify", params={"architecture": "own", "network": PLAIN})
+
+    with pytest.raises(Invalid, match="Its owner wrote this network"):
+        looking.layers(training, by=bob)
+
+
+def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch):
+    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", {"architecture": "own", "network": PLAIN})
+    models = starting_weights.Models(lambda *_asked: [model], lambda _user: [])
+    monkeypatch.setattr(starting_weights.MODELS, "get", lambda: models)
+
+    with pytest.raises(Exception, match="Somebody else wrote"):
+        starting_weights.settled(alice, CARD, {"teacher": "bob/mine v1"})
+    assert starting_weights.settled(bob, CARD, {"teacher": "bob/mine v1"})["teacher"] == "bob/mine v1"

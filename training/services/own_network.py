@@ -1,0 +1,76 @@
+"""Networks of people's own: what can be said of their text before a training, and examples to begin with.
+
+Nothing here executes a text: only the job does, in its sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+from training import presets
+
+PARAMETER, CHOICE, OWN = "network", "architecture", "own"
+OFFERED = ("classes", "channels", "width", "height")  # what `build` is given where it asks for it
+EXAMPLES = Path(presets.__file__).parent / "networks"
+
+
+def is_own(params: Mapping[str, Any]) -> bool:
+    """Whether a training runs a network that its owner wrote."""
+    return params.get(CHOICE) == OWN and bool(params.get(PARAMETER))
+
+
+@cache
+def examples() -> Sequence[tuple[str, str]]:
+    """Names and texts of networks that somebody may begin with."""
+    return [(path.stem, path.read_text()) for path in sorted(EXAMPLES.glob("*.py"))]
+
+
+def check(params: Mapping[str, Any]) -> None:
+    """Refuse a text that no training could use; nothing is said of presets without such a parameter.
+
+    Raises:
+        Invalid: blaming `param_network`; the sentence names the line.
+    """
+    text = str(params.get(PARAMETER, ""))
+    if params.get(CHOICE) == OWN and not text.strip():
+        raise _refused(_("Write the network, or choose one of the others."))
+    if text.strip() and params.get(CHOICE) != OWN:
+        raise _refused(_("A network is written here, and another one is chosen. Choose own, or empty the text."))
+    if text.strip():
+        _check_build(_parsed(text))
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as exc:
+        said = _("Line %(line)s is no Python: %(why)s.") % {"line": exc.lineno or 1, "why": exc.msg}
+    except (ValueError, RecursionError, MemoryError):
+        said = _("This is no Python, or nested too deeply.")
+    raise _refused(said)
+
+
+def _check_build(tree: ast.Module) -> None:
+    found = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "build"]
+    if not found:
+        raise _refused(_("There is no function build. Define build(classes, channels) that returns the network."))
+    own = found[-1].args
+    places = [*own.posonlyargs, *own.args]
+    needed = [one.arg for one in places[: len(places) - len(own.defaults)]]
+    needed += [one.arg for one, usual in zip(own.kwonlyargs, own.kw_defaults, strict=True) if usual is None]
+    strange = [name for name in needed if name not in OFFERED]
+    if strange or own.posonlyargs:
+        said = _("Line %(line)s: build is given %(offered)s by name, and nothing for %(strange)s.")
+        strange = strange or [one.arg for one in own.posonlyargs]
+        raise _refused(said % {"line": found[-1].lineno, "offered": ", ".join(OFFERED), "strange": ", ".join(strange)})
+
+
+def _refused(said: str) -> Invalid:
+    return Invalid(said, field=f"param_{PARAMETER}")
