@@ -1,7 +1,9 @@
-"""What our Celery workers do otherwise: they look often for a broker that went away, and keep database connections."""
+"""What our Celery workers do otherwise: they look often for a broker that went away, outlive it with work in their
+hands, and keep database connections."""
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -9,18 +11,32 @@ from celery import signals
 from celery.worker import consumer
 from django.db import close_old_connections
 
+log = logging.getLogger(__name__)
+
 FIRST_S, STEP_S, LONGEST_S = 0.2, 0.2, 1.0
 """Seconds between tries. Celery's own grow to half a minute, for brokers that thousands of workers come back to."""
 
 
 class Consumer(consumer.Consumer):
-    """Celery's, but for the pauses between its tries to connect."""
+    """Celery's, but for the pauses between its tries to connect, and for what it does with a broken connection."""
 
     def ensure_connected(self, conn: Any) -> Any:
         conn.ensure_connection = partial(
             conn.ensure_connection, interval_start=FIRST_S, interval_step=STEP_S, interval_max=LONGEST_S
         )
         return super().ensure_connected(conn)
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """Let go of a connection that broke, whatever letting go meets.
+
+        Celery 5.7 collects it and closes it then. Closing gives messages back that nobody has acknowledged, over a new
+        connection made as the collected transport says, which says nothing any more: an AttributeError, of which the
+        worker died with all that it was doing. Such messages are lost, as if the worker had died: the rows tell.
+        """
+        try:
+            super().on_connection_error_after_connected(exc)
+        except Exception as failed:  # noqa: BLE001 - of a connection that is given up already
+            log.warning("a broken connection to the broker was left open: %r", failed)
 
 
 def let_go_of_old_connections(*, task: Any, **_sent: object) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import stat
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
 from aiplatform import env, secrets
+
+SOCKET = "valkey.sock"
+PATIENCE_S = 1.0
 
 
 class NoBroker(Exception):
@@ -39,7 +43,7 @@ def configuration(run_dir: Path, data_dir: Path) -> Path:
     path = run_dir / "valkey.conf"
     lines = [
         "port 0",
-        f"unixsocket {run_dir / 'valkey.sock'}",
+        f"unixsocket {run_dir / SOCKET}",
         "unixsocketperm 700",
         f"requirepass {secrets.kept(run_dir / 'broker_password')}",
         "appendonly yes",
@@ -59,3 +63,15 @@ def command() -> list[str] | None:
     if env.REDIS_URL:
         return None
     return [binary(), str(configuration(env.RUN_DIR, env.RUN_DIR / "broker"))]
+
+
+def answers() -> bool:
+    """Whether the broker of this machine says anything to whoever connects; that a password is wanted will do."""
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(PATIENCE_S)
+        try:
+            link.connect(str(env.RUN_DIR / SOCKET))
+            link.sendall(b"PING\r\n")
+            return bool(link.recv(1))
+        except OSError:
+            return False

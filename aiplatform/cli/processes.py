@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from aiplatform import env
 from aiplatform.cli import output
@@ -17,11 +18,7 @@ from aiplatform.lib import parenthood
 REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.2, 2.0, 15.0  # pauses before a restart
 WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had worked well
-
-
-def _die_with_parent() -> None:
-    """In the child: end when `up` is killed, so that a new `up` can start."""
-    parenthood.die_with_parent(signal.SIGTERM)
+LOOK_S, MOST_SILENT = 3.0, 5  # between looks whether it answers; how many in a row may be in vain
 
 
 def _module_path() -> str:
@@ -51,7 +48,9 @@ def pause_after(lived_s: float, before_s: float) -> float:
 class Process:
     """A program to keep running.
 
-    `stop_signal` is what a clean stop sends; after `grace_s` seconds comes SIGKILL.
+    `stop_signal` is what a clean stop sends; after `grace_s` seconds comes SIGKILL. `orphan_signal` is what the kernel
+    sends when `up` is killed, so that a new `up` can start. Where there is `answers`, it is asked again and again, in
+    a thread; what stays silent is killed and starts again.
     """
 
     name: str
@@ -61,6 +60,8 @@ class Process:
     grace_s: float = 10.0
     colour: str = "36"
     last: bool = False  # others lean on it: stopped when they are gone
+    orphan_signal: signal.Signals = signal.SIGTERM
+    answers: Callable[[], bool] | None = None
     quiet: Callable[[str], bool] = lambda _line: False
 
 
@@ -100,7 +101,7 @@ class ProcessSupervisor:
             stderr=asyncio.subprocess.STDOUT,
             env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": _module_path()} | process.env,
             start_new_session=True,  # Ctrl-C reaches `up` alone, which then stops everything in order
-            preexec_fn=_die_with_parent,
+            preexec_fn=partial(parenthood.die_with_parent, process.orphan_signal),
             limit=1 << 20,
         )
         self.running[process.name] = child
@@ -108,9 +109,11 @@ class ProcessSupervisor:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
         shown = asyncio.create_task(self._show(process, child))
+        watched = asyncio.create_task(self._watch(process, child))
         try:
             return await _exit_of(child)
         finally:
+            watched.cancel()
             # Its own children (a server's workers) would go on, hold the port and keep the pipe open.
             # Jobs are not among them: a supervisor leaves the session of whoever started it.
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -118,6 +121,17 @@ class ProcessSupervisor:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(shown, 2)
             self.running.pop(process.name, None)
+
+    async def _watch(self, process: Process, child: asyncio.subprocess.Process) -> None:
+        """Kill what runs and answers nobody: its socket was removed, or it was stopped and nobody lets it go on."""
+        silent = 0
+        while process.answers and silent < MOST_SILENT:
+            await asyncio.sleep(LOOK_S)
+            silent = 0 if await asyncio.to_thread(process.answers) else silent + 1
+        if process.answers:
+            output.line(process.name, f"has not answered {silent} times in a row; it is killed", colour="31")
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
 
     async def _show(self, process: Process, child: asyncio.subprocess.Process) -> None:
         assert child.stdout is not None

@@ -158,7 +158,11 @@ async def _up(options: argparse.Namespace) -> int:
     code = 0
     try:
         if command := broker.command():
-            server = Process("broker", command, colour="90", quiet=_known_broker_noise, last=True)
+            server = Process(
+                "broker", command, colour="90", quiet=_known_broker_noise, last=True, answers=broker.answers,
+                # One that took its time would take away the socket of the next one, and write into the same files.
+                orphan_signal=signal.SIGKILL,
+            )  # fmt: skip
             supervisor.keep(server)
             processes.append(server)
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aiplatform.cli import processes
 from aiplatform.cli.processes import Process, ProcessSupervisor, pause_after
 
 
@@ -103,6 +104,24 @@ async def test_process_supervisor_removes_what_a_killed_process_leaves_behind(tm
 
     await until(gone)
     await supervisor.stop([process])
+
+
+async def test_process_supervisor_kills_what_answers_nobody(monkeypatch, capfd):
+    monkeypatch.setattr(processes, "LOOK_S", 0.01)
+    said = itertools.chain([False] * 4, [True], itertools.repeat(False))
+    supervisor = ProcessSupervisor()
+    process = python("web", "import time; time.sleep(60)", answers=lambda: next(said))
+
+    supervisor.keep(process)
+    shown = ""
+    async with asyncio.timeout(60):
+        while "starts again" not in shown:
+            await asyncio.sleep(0.02)
+            shown += capfd.readouterr().out
+    await supervisor.stop([process])
+
+    assert "has not answered 5 times in a row" in shown
+    assert f"ended with -{signal.SIGKILL}" in shown
 
 
 @pytest.mark.parametrize(

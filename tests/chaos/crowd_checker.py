@@ -125,9 +125,10 @@ def _uploads(asked: list[Fact], answered: list[Fact], known: Known, found: Findi
 
 def _export(fact: Fact, found: Findings) -> None:
     about = f"{fact['by']}: export {fact.get('export', '')}"
-    if not fact["status"] or fact.get("state") == "unknown":
+    refused = fact["status"] >= 400
+    if not fact["status"] or not (refused or fact.get("state") in {"success", "failed"}):
         found.add("stuck", f"{about} was never answered or never ended")
-    elif fact["status"] >= 400 or fact.get("state") == "failed":
+    elif refused or fact.get("state") == "failed":
         found.add("wrong", f"{about} failed: {fact['status']} {fact.get('detail') or fact.get('text', '')}")
     elif fact["sha256"] != fact["file_sha256"]:
         found.add("bytes", f"{about}: the file is not the one that was written")

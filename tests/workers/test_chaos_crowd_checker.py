@@ -99,6 +99,7 @@ def test_crowd_checker_finds_what_the_platform_did_wrong(known, rule):
         ([{"kind": "submit", "name": "y", "lines": 1, "exit_code": 0}], "stuck"),
         ([*edit(3, [[1]], shape="new")], "lost"),
         ([exported(status=0)], "stuck"),
+        ([exported(state="queued", sha256=None)], "stuck"),
         ([exported(state="failed", detail="broke")], "wrong"),
         ([exported(file_sha256="b")], "bytes"),
         ([exported(boxes=1)], "lost"),

@@ -243,7 +243,7 @@ def test_proxy_that_is_away_is_said(job, outside):
     home = outside.folder / "home"
     home.mkdir()
     running = job(BEST, home)
-    egress.end()
+    socket_paths.egress().unlink()
 
     code, _out, error = ran(running, f"aip-connect {HOST} 22 < /dev/null")
 

@@ -221,6 +221,18 @@ def test_job_on_a_network_of_its_own_finds_the_way_out(served, settings, tier):
     assert b"GET /path HTTP/1.1" in said[b"O"]
 
 
+def test_proxy_that_ends_late_leaves_the_socket_of_its_successor():
+    async def follow():
+        first = await egress.begin(Egress(["none"]))
+        second = await egress.begin(Egress(["none"]))
+        first.close()
+        stays = second.path.exists()
+        second.close()
+        return stays, second.path.exists()
+
+    assert asyncio.run(follow()) == (True, False)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_launch_gets_a_network_of_its_own_and_the_way_out_where_it_asks(placed, kind, settings, monkeypatch):
     settings.RUN_DIR = settings.DATA_ROOT / "r"

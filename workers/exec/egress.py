@@ -15,6 +15,8 @@ import socket
 import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -246,7 +248,7 @@ def _passed_on(fields: bytes) -> bytes:
     return b"\r\n".join([*kept, b"Connection: close", b"", b""])
 
 
-async def begin(egress: Egress) -> asyncio.Server:
+async def begin(egress: Egress) -> Door:
     """Begin to serve on this machine's egress socket. Whoever sees its folder may ask: jobs have users of their own.
 
     Raises:
@@ -256,9 +258,20 @@ async def begin(egress: Egress) -> asyncio.Server:
     path.unlink(missing_ok=True)  # jobs look into the folder, so they find the new one
     server = await asyncio.start_unix_server(egress.serve, path, limit=LONGEST, backlog=MOST)
     path.chmod(0o666)
-    return server
+    return Door(server, path, path.stat().st_ino)
 
 
-def end() -> None:
-    """Take the socket away: jobs hear at once that there is no way out. Jobs that run on look into its folder."""
-    socket_paths.egress().unlink(missing_ok=True)
+@dataclass(frozen=True)
+class Door:
+    """An egress socket that is served."""
+
+    server: asyncio.Server
+    path: Path
+    inode: int
+
+    def close(self) -> None:
+        """Take the socket away: jobs hear at once that there is no way out. That of a successor stays."""
+        self.server.close()
+        with suppress(FileNotFoundError):
+            if self.path.stat().st_ino == self.inode:
+                self.path.unlink()

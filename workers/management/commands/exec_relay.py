@@ -37,7 +37,7 @@ async def serve() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     egress.take_files()
-    servers: list[asyncio.Server] = []
+    servers: list[asyncio.Server | egress.Door] = []
     listening = asyncio.create_task(_listen(servers))
     opening = asyncio.create_task(_open_way_out(servers))
     between = peers.Peers()
@@ -52,7 +52,6 @@ async def serve() -> None:
     between.end()
     for server in servers:
         server.close()
-    egress.end()
 
 
 def way_out() -> egress.Egress:
@@ -60,7 +59,7 @@ def way_out() -> egress.Egress:
     return egress.Egress(env.EGRESS_ALLOWED, closed=ClosedAddresses(env.EGRESS_REFUSED).hold)
 
 
-async def _open_way_out(servers: list[asyncio.Server]) -> None:
+async def _open_way_out(servers: list[asyncio.Server | egress.Door]) -> None:
     """Serve jobs' connections outward; where that cannot be it is said, and tried again while the rest goes on."""
     said = ""
     while True:
@@ -75,7 +74,7 @@ async def _open_way_out(servers: list[asyncio.Server]) -> None:
             return
 
 
-async def _listen(servers: list[asyncio.Server]) -> None:
+async def _listen(servers: list[asyncio.Server | egress.Door]) -> None:
     """Serve other machines; where the port is taken that is said, and tried again while the rest goes on."""
     told = False
     while env.NODE_ADDRESS:

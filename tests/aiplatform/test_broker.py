@@ -1,0 +1,123 @@
+"""The broker that `up` starts: nobody lives on beside it, and who worked while it went away goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import kombu
+import pytest
+from celery import Celery
+from celery.worker import consumer as celerys
+
+from aiplatform import env
+from aiplatform.cli import broker
+from aiplatform.worker import Consumer
+from tests.running import wait_for
+
+pytestmark = pytest.mark.sockets("the broker's own, in a throw-away folder")
+
+PARENT = """
+import asyncio, signal, sys
+from aiplatform.cli.processes import Process, ProcessSupervisor
+
+async def main():
+    supervisor = ProcessSupervisor()
+    supervisor.keep(Process("broker", sys.argv[1:], orphan_signal=signal.SIGKILL))
+    while "broker" not in supervisor.running:
+        await asyncio.sleep(0.01)
+    print(supervisor.running["broker"].pid, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def run_dir(monkeypatch) -> Iterator[Path]:
+    """A short one: the name of a socket may have 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="aip-") as folder:
+        monkeypatch.setattr(env, "RUN_DIR", Path(folder))
+        yield Path(folder)
+
+
+@pytest.fixture
+def server(run_dir) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(broker.command(), stdout=subprocess.DEVNULL)
+    try:
+        wait_for(broker.answers, 30, "the broker did not start")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_broker_answers_only_where_its_socket_is_and_somebody_serves_it(server, run_dir):
+    assert broker.answers()
+
+    server.send_signal(signal.SIGSTOP)
+    assert not broker.answers()
+    server.send_signal(signal.SIGCONT)
+    wait_for(broker.answers, 30, "it did not go on")
+    (run_dir / broker.SOCKET).unlink()
+
+    assert not broker.answers()
+
+
+def test_broker_that_stands_still_does_not_outlive_who_started_it(run_dir):
+    """It would end later, take away the socket of its successor, and write into the same files until then."""
+    with contextlib.ExitStack() as ends:
+        parent = ends.enter_context(
+            subprocess.Popen([sys.executable, "-c", PARENT, *broker.command()], stdout=subprocess.PIPE, text=True)
+        )
+        ends.callback(parent.kill)
+        pid = int(next(line for line in parent.stdout if line.strip().isdigit()))
+        wait_for(broker.answers, 30, "the broker did not start")
+        os.kill(pid, signal.SIGSTOP)
+
+        parent.kill()
+
+        wait_for(lambda: not Path(f"/proc/{pid}").exists() or _is_dead(pid), 30, "it lives on")
+        assert (run_dir / broker.SOCKET).exists()  # whoever comes next takes its place
+
+
+def test_worker_outlives_a_broker_that_goes_away_with_work_in_its_hands(server, run_dir):
+    url = f"redis+socket://:{(run_dir / 'broker_password').read_text()}@{run_dir / broker.SOCKET}"
+    plain, ours = (_with_work_in_hand(kind, url) for kind in (celerys.Consumer, Consumer))
+    server.kill()
+    server.wait()
+
+    with pytest.raises(AttributeError):  # once Celery does it right, ours is not needed any more
+        plain.on_connection_error_after_connected(OSError("gone"))
+    ours.on_connection_error_after_connected(OSError("gone"))
+
+    assert ours.connection is None
+
+
+def _with_work_in_hand(kind: type[celerys.Consumer], url: str) -> celerys.Consumer:
+    """A consumer with a message it did not acknowledge, that waits for more work and for commands; nothing else."""
+    consumer = kind.__new__(kind)
+    consumer.connection = kombu.Connection(url)
+    consumer.app = Celery(set_as_current=False)
+    consumer.app.conf.worker_enable_prefetch_count_reduction = False
+    consumer.app.conf.worker_cancel_long_running_tasks_on_connection_loss = True  # there are none, and no warning
+    work = consumer.connection.SimpleQueue(kind.__module__)
+    work.put({"task": 1})
+    work.get(timeout=10)
+    commands = consumer.connection.SimpleQueue(f"{kind.__module__}.commands", channel=consumer.connection.channel())
+    with pytest.raises(commands.Empty):
+        commands.get(timeout=0.01)
+    return consumer
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
