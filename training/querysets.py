@@ -25,12 +25,11 @@ class TrainingJobQuerySet(OwnedQuerySet):
 
     def with_newest_figures(self) -> Self:
         """With `loss` and `lr`, the newest the program reported in its newest attempt; None where it reported none."""
-        points = self.model._meta.apps.get_model("workers", "MetricPoint")._default_manager
-        of_job = points.filter(attempt__job=OuterRef("job_id"), attempt__number=OuterRef("job__attempt_number"))
+        curves = self.model._meta.apps.get_model("workers", "Curve")._default_manager
+        of_job = curves.filter(attempt__job=OuterRef("job_id"), attempt__number=OuterRef("job__attempt_number"))
 
         def newest(keys: tuple[str, ...]) -> Coalesce:
-            rows = (of_job.filter(key=key).order_by("-step", "-id") for key in keys)
-            return Coalesce(*(Subquery(one.values("value")[:1]) for one in rows))
+            return Coalesce(*(Subquery(of_job.filter(key=key).values("value")[:1]) for key in keys))
 
         return self.annotate(loss=newest(LOSS), lr=newest(RATE))
 

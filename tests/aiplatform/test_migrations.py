@@ -15,6 +15,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from accounts.permissions import SYSTEM_ADMIN
 from aiplatform.cli import doctor
 from tests import old_databases, stored_sentences
+from workers.models import Curve
+from workers.output import point_files
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +36,14 @@ def upgraded(django_db_setup, django_db_blocker, tmp_path_factory):
         stored_sentences.write(squashed)
         call_command("migrate", verbosity=0, interactive=False)
         told.messages = stored_sentences.read()
+        told.points = [(curve, _points(curve)) for curve in Curve.objects.select_related("attempt")]
         told.ahead = MigrationExecutor(connection).migration_plan(MigrationLoader(connection).graph.leaf_nodes())
     return told
+
+
+def _points(curve: Curve) -> list[tuple[int, float, float]]:
+    path = point_files.path(curve.attempt.job_id, curve.attempt.number, curve.key)
+    return point_files.read(path, curve.count).tolist()
 
 
 def _early_people(apps) -> None:
@@ -159,3 +167,15 @@ def test_doctor_names_a_database_of_a_newer_program(db):
     MigrationRecorder(connection).record_applied("workers", "9999_of_tomorrow")
 
     assert [finding.text for finding in doctor._schema()] == ["this program is older than the database"]
+
+
+def test_points_of_curves_move_into_files(upgraded):
+    was = upgraded.before["workers_metricpoint"]
+
+    assert was
+    assert [(curve.key, curve.count, curve.step, curve.value) for curve, _points in upgraded.points] == [
+        (row["key"], 1, row["step"], row["value"]) for row in was
+    ]
+    for curve, points in upgraded.points:
+        assert points == [(curve.step, curve.value, curve.at.timestamp())]
+        assert (curve.lowest, curve.highest, curve.attempt.metrics_step) == (curve.value, curve.value, curve.step)

@@ -8,10 +8,10 @@ import pytest
 from django.utils.timezone import now
 
 from aiplatform.lib.wording import message, verbatim
-from tests.factories import work
+from tests.factories import curves, work
 from tests.fakes.kinds import RememberingKind
 from workers import kinds
-from workers.models import Job, JobEvent, MetricPoint
+from workers.models import Job, JobEvent
 from workers.output import metrics
 
 
@@ -41,10 +41,7 @@ def running(alice, cluster, node):
 
 
 def curve(job, key, values):
-    attempt = job.attempts.get()
-    MetricPoint.objects.bulk_create(
-        MetricPoint(attempt=attempt, key=key, step=10 * n, value=value, at=now()) for n, value in enumerate(values)
-    )
+    curves.report(job.attempts.get(), key, ((10 * n, value) for n, value in enumerate(values)))
 
 
 def write(job, data: bytes):

@@ -9,14 +9,14 @@ import pytest
 from accounts.models import Notification
 from aiplatform import env
 from tests.environments.helpers import HOUR, NOTHING, NOW, again, judged, looks
-from tests.factories import work
+from tests.factories import curves, work
 from training.environments import acts, giving, jupyter, life, panel, signs
 from training.environments.jupyter import Answers
 from workers import held_back, kinds, pins
 from workers.exec.channels import ChannelRefused
 from workers.execution import lost_attempts
 from workers.jobs import actions, transitions
-from workers.models import Allocation, Attempt, Job, MetricPoint, Node
+from workers.models import Allocation, Attempt, Job, Node
 from workers.states import Event
 
 
@@ -90,7 +90,7 @@ def test_busy_processors_and_cards_are_signs_of_life(running):
 
     def point(value, at):
         step = int((at - attempt.started_at).total_seconds())
-        MetricPoint.objects.create(attempt=attempt, key="system/cpu", step=step, value=value, at=at)
+        curves.report(attempt, "system/cpu", [(step, value, at)])
 
     point(3.0, NOW + timedelta(seconds=30))
     assert judged(row, NOTHING, NOW + timedelta(seconds=40)).alive_by == "start"

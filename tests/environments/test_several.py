@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.utils.timezone import now
 
-from tests.factories import work
+from tests.factories import curves, work
 from tests.running import wait_for
 from training.environments import life, panel, services, several
 from training.environments.kind import EnvironmentKind
@@ -20,7 +20,7 @@ from training.environments.services import EnvironmentRequest
 from training.services import homes
 from workers.images.models import ImageUse
 from workers.kinds import Launch
-from workers.models import Attempt, Job, MetricPoint
+from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records
@@ -137,7 +137,7 @@ def test_busy_processors_of_any_machine_are_a_sign_of_life(placed):
     row.attempt, row.idle_since, row.ready_at = 1, begun, begun
 
     at = begun + timedelta(minutes=5)
-    MetricPoint.objects.create(attempt=attempt, key="system/node2/cpu", step=300, value=90.0, at=at)
+    curves.report(attempt, "system/node2/cpu", [(300, 90.0, at)])
 
     assert life._cpu_busy_at(row, attempt) == at
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
+from tests.factories import curves, work
 from tests.factories import training as factory
-from tests.factories import work
 from tests.presets import versions
 from tests.presets.jobs import Job as Run
 from training import launcher
@@ -21,7 +21,6 @@ from training.models import TrainingDefaults
 from training.presets.catalog import PRESETS
 from training.services import additional
 from training.services.drafts import TrainingRequest
-from workers.models import MetricPoint
 
 START = Path(launcher.__path__[0]) / "aip_start.py"
 SMALL = {"budget_minutes": 0, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 16, "net_width": 4}
@@ -134,8 +133,7 @@ def test_list_shows_the_newest_loss_and_rate_of_every_program(alice, as_alice, a
     for training, points in ((preset, {"train/loss": (0.9, 0.25), "train/lr": (0.1, 0.003)}), (own, {"loss": (3, 2)})):
         attempt = training.job.attempts.get()
         for key, values in points.items():
-            for step, value in enumerate(values):
-                MetricPoint.objects.create(attempt=attempt, key=key, step=step, value=value, at=training.job.created_at)
+            curves.report(attempt, key, enumerate(values))
 
     rows = {row["name"]: (row["loss"], row["lr"]) for row in api.get("/api/v1/training/jobs/").json()["results"]}
     page = as_alice.get("/training/").content.decode()

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
-from tests.factories import work
-from workers.models import MetricPoint
+from tests.factories import curves, work
 from workers.output import causes
 
 CERTAIN = {
@@ -147,12 +146,9 @@ def idle_cards(job, *, percent=8.0, minutes=5, ran=30, cards=1, looks=30):
     attempt = job.attempts.get()
     type(attempt).objects.filter(pk=attempt.pk).update(started_at=now() - timedelta(minutes=ran))
     at = now() - timedelta(minutes=minutes)
-    MetricPoint.objects.bulk_create(
-        MetricPoint(
-            attempt=attempt, key=f"system/gpu{card}_util", step=n, value=percent, at=at + timedelta(seconds=5 * n)
-        )
-        for n in range(looks) for card in range(cards)
-    )  # fmt: skip
+    for card in range(cards):
+        points = ((n, percent, at + timedelta(seconds=5 * n)) for n in range(looks))
+        curves.report(attempt, f"system/gpu{card}_util", points)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,9 @@
 import re
 
 import pytest
-from django.utils.timezone import now
 
-from tests.factories import training, work
+from tests.factories import curves, training, work
 from workers.jobs import job_tabs
-from workers.models import MetricPoint
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +18,7 @@ def job(alice, cluster):
 
 
 def report(job, key):
-    MetricPoint.objects.create(attempt=job.attempts.get(), key=key, step=1, value=0.5, at=now())
+    curves.report(job.attempts.get(), key, [(1, 0.5)])
 
 
 def current(page):

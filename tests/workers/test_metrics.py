@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from tests.factories import work
-from workers.models import MetricPoint
-from workers.output import metrics
+from tests.factories import curves, work
+from workers.models import Curve
+from workers.output import metrics, point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -92,32 +92,27 @@ def test_metrics_ingest_bounds_a_flood_of_names(running):
 
 
 def test_metrics_curves_are_thinned_and_keep_their_spikes(running):
-    MetricPoint.objects.bulk_create(
-        MetricPoint(
-            attempt=attempt(running), key="loss", step=n, value=50.0 if n == 2_543 else n % 7, at=running.created_at
-        )
-        for n in range(4_000)
-    )
+    curves.report(attempt(running), "loss", ((n, 50.0 if n == 2_543 else n % 7) for n in range(4_000)))
 
-    curves = metrics.curves(running, max_points=200)
+    found = metrics.curves(running, max_points=200)
 
-    series = curves.series["loss"]
+    series = found.series["loss"]
     assert len(series) <= 200
     assert (2_543, 50.0) in series
     assert (series[0][0], series[-1][0]) == (0, 3_999)
-    assert curves.newest["loss"] == {"step": 3_999, "value": 3_999 % 7}
+    assert found.newest["loss"] == {"step": 3_999, "value": 3_999 % 7}
     assert [step for step, _ in series] == sorted(step for step, _ in series)
 
 
 def test_metrics_curves_include_samples_of_the_machine(running):
     metrics.record_system(attempt(running), {"system/cpu": 180.5, "system/gpu0_util": float("nan")})
 
-    curves = metrics.curves(running)
-    points, last = metrics.since(running, 0)
+    found = metrics.curves(running)
+    points, counts = metrics.since(running, {})
 
-    assert curves.series["system/cpu"][0][1] == 180.5
-    assert curves.keys == ["system/cpu"]
-    assert (points["system/cpu"][0][1], last) == (180.5, curves.last_id)
+    assert found.series["system/cpu"][0][1] == 180.5
+    assert found.keys == ["system/cpu"]
+    assert (points["system/cpu"][0][1], sum(counts.values())) == (180.5, found.last_id)
 
 
 def test_h04_metrics_ingest_takes_an_endless_report_in_portions(running, monkeypatch):
@@ -129,3 +124,58 @@ def test_h04_metrics_ingest_takes_an_endless_report_in_portions(running, monkeyp
     counts = [metrics.ingest(attempt(running), at_most=400) for _ in range(4)]
 
     assert counts == [40, 16, 0, 0]
+
+
+def test_metrics_of_a_killed_process_are_written_over_and_count_once(running, monkeypatch):
+    """It died between the file and the row; what it wrote may be cut anywhere."""
+    report(running, {"step": 1, "loss": 3.0}, {"step": 2, "loss": 2.0})
+    monkeypatch.setattr(metrics, "_keep", lambda _changed: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        metrics.ingest(attempt(running))
+    monkeypatch.undo()
+    file = point_files.path(running.pk, 1, "loss")
+    with file.open("r+b") as torn:
+        torn.truncate(37)
+
+    assert metrics.ingest(attempt(running)) == 2
+
+    assert metrics.curves(running).series == {"loss": [(1, 3.0), (2, 2.0)]}
+    kept = Curve.objects.get()
+    assert (kept.count, kept.value, kept.step) == (2, 2.0, 2)
+    assert (kept.lowest, kept.lowest_step, kept.highest, kept.highest_step) == (2.0, 2, 3.0, 1)
+
+
+def test_metrics_ingest_counts_on_where_lines_name_no_step(running):
+    report(running, {"step": 7, "loss": 1.0}, {"loss": 0.5})
+    metrics.ingest(attempt(running))
+    report(running, {"loss": 0.25})
+
+    metrics.ingest(attempt(running))
+
+    assert [step for step, _value in metrics.curves(running).series["loss"]] == [7, 8, 9]
+
+
+def test_metrics_since_gives_what_is_new_and_at_most_so_much(running):
+    report(running, *({"step": n, "a": n, "b": n} for n in range(5)))
+    metrics.ingest(attempt(running))
+
+    first, known = metrics.since(running, {}, limit=7)
+    rest, all_known = metrics.since(running, known)
+
+    assert [len(first["a"]), len(first["b"]), len(rest["b"])] == [5, 2, 3]
+    assert (sum(known.values()), all_known) == (7, metrics.counts(running))
+    assert metrics.since(running, all_known)[0] == {}
+
+
+def test_points_that_a_power_cut_left_unwritten_are_passed_over(tmp_path):
+    file = tmp_path / "loss.points"
+    point_files.write(file, 2, [(3, 0.5, 1.7e9)])  # the two before were never written
+
+    assert point_files.read(file, 4)["step"].tolist() == [3]
+    assert point_files.read(tmp_path / "none.points", 4).tolist() == []
+
+
+@pytest.mark.parametrize("key", ["val/ap", "a b@c%(d)+-", "x" * 60, ".."])
+def test_points_of_every_name_lie_in_the_folder_of_their_attempt(key):
+    assert point_files.path(1, 2, key).parent == point_files.folder(1, 2)
+    assert point_files.path(1, 2, key).resolve().parent == point_files.folder(1, 2).resolve()

@@ -1,7 +1,7 @@
 import pytest
 
-from tests.factories import work
-from workers.models import MetricPoint, VirtualCluster
+from tests.factories import curves, work
+from workers.models import VirtualCluster
 
 pytestmark = pytest.mark.django_db
 
@@ -82,8 +82,8 @@ def test_job_api_raw_log_honours_range(api, running):
 
 def test_job_api_gives_curves_in_pairs_with_times_beside(api, running):
     attempt = running.attempts.get()
-    MetricPoint.objects.create(attempt=attempt, key="val/ap", step=3, value=0.5, at=running.created_at)
-    MetricPoint.objects.create(attempt=attempt, key="train/loss", step=3, value=1.5, at=running.created_at)
+    curves.report(attempt, "val/ap", [(3, 0.5, running.created_at)])
+    curves.report(attempt, "train/loss", [(3, 1.5, running.created_at)])
 
     found = api.get(f"/api/v1/jobs/{running.pk}/metrics/", {"key": "val/ap"}).json()
 

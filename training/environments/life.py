@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 
@@ -26,7 +26,8 @@ from workers.clock import now
 from workers.exec import channels
 from workers.exec.channels import Way
 from workers.jobs import actions, transitions
-from workers.models import Attempt, Job, MetricPoint
+from workers.models import Attempt, Job
+from workers.output import metrics
 from workers.proxy.activity import last_request
 from workers.ssh.activity import last_heard
 from workers.states import Desired, JobState, Reason
@@ -224,9 +225,12 @@ def _cpu_busy_at(environment: Environment, attempt: Attempt) -> datetime | None:
     since = max(environment.idle_since or begun, environment.ready_at or begun)  # its own start is no sign of life
     nodes = attempt.job.nodes
     keys = ["system/cpu"] if nodes == 1 else [f"system/node{number}/cpu" for number in range(1, nodes + 1)]
-    points = MetricPoint.objects.filter(attempt=attempt, key__in=keys, value__gte=CPU_BUSY)
-    points = points.filter(step__gte=int((since - begun).total_seconds()), at__gt=since)
-    return points.order_by("-step").values_list("at", flat=True).first()
+    first = int((since - begun).total_seconds())
+    busy = (
+        points["at"][(points["value"] >= CPU_BUSY) & (points["step"] >= first)]
+        for points in metrics.recent(attempt, keys, since).values()
+    )
+    return max((datetime.fromtimestamp(at[-1], UTC) for at in busy if len(at)), default=None)
 
 
 def _show(environment: Environment, sign: str, at: datetime) -> None:

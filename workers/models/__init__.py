@@ -1,8 +1,9 @@
 from .alarms import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from .clusters import ClusterDevice, ClusterGroup, JobLimit, Membership, VirtualCluster
+from .curves import Curve
 from .following import Dependency, JobArray
 from .history import ClusterSample, NodeSample
-from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
+from .jobs import Allocation, Attempt, Job, JobEvent
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
 from .requests import Approval, TimeRequest
 from .resource_groups import ResourceGroup, ResourceWindow
@@ -18,6 +19,7 @@ __all__ = [
     "ClusterDevice",
     "ClusterGroup",
     "ClusterSample",
+    "Curve",
     "Dependency",
     "Device",
     "Job",
@@ -27,7 +29,6 @@ __all__ = [
     "JoinToken",
     "Lease",
     "Membership",
-    "MetricPoint",
     "Node",
     "NodeEvent",
     "NodeSample",

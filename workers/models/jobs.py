@@ -181,7 +181,8 @@ class Attempt(models.Model):
         max_length=300, blank=True
     )  # why it could not be evicted; it is not tried again
     log_bytes = models.PositiveBigIntegerField(default=0)  # length of its log at its end, as its node saw it
-    metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in MetricPoint
+    metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in its curves
+    metrics_step = models.BigIntegerField(default=0)  # where the last of those lines stood
 
     class Meta:
         ordering = ["job", "number"]
@@ -242,19 +243,3 @@ class JobEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job}: {self.event}"
-
-
-class MetricPoint(models.Model):
-    """One value of one curve of one attempt."""
-
-    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="metrics")
-    key = models.CharField(max_length=60)
-    step = models.BigIntegerField()
-    value = models.FloatField()
-    at = models.DateTimeField()
-
-    class Meta:
-        indexes = [models.Index(fields=["attempt", "key", "step"], name="curve")]
-
-    def __str__(self) -> str:
-        return f"{self.key}={self.value} at {self.step}"

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from statistics import mean
 from typing import Any
 
-from django.db.models import Avg, Count
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
@@ -21,8 +21,8 @@ from workers import kinds
 from workers.clock import now
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
-from workers.models import Job, MetricPoint
-from workers.output import logs
+from workers.models import Curve, Job
+from workers.output import logs, metrics
 from workers.states import JobState, Reason
 
 SEEN_BYTES = logs.PIECE  # from the end of the log
@@ -150,16 +150,16 @@ def _slow(job: Job) -> list[Cause]:
     """That the cards of a running job mostly wait: of one whose cards are to compute, once it ran long enough."""
     since = now() - IDLE_SPAN
     attempts = job.attempts.filter(number=job.attempt_number, started_at__lte=since)
-    if not kinds.idle_guarded(job.kind) or not attempts.exists():
+    if not kinds.idle_guarded(job.kind):
         return []
-    points = MetricPoint.objects.filter(
-        attempt__job=job, attempt__number=job.attempt_number, at__gt=since,
-        key__startswith="system/", key__endswith="_util",
-    )  # fmt: skip
-    seen = points.aggregate(mean=Avg("value"), looks=Count("at", distinct=True))
-    if seen["looks"] < IDLE_LOOKS or seen["mean"] >= IDLE_PERCENT:
-        return []
-    return [Cause(message("cause.cards_idle", percent=round(seen["mean"])))]
+    for attempt in attempts:
+        used = Curve.objects.filter(attempt=attempt, key__startswith="system/", key__endswith="_util")
+        points = metrics.recent(attempt, used.values_list("key", flat=True), since).values()
+        looks = {moment for each in points for moment in each["at"].tolist()}
+        values = [value for each in points for value in each["value"].tolist()]
+        if len(looks) >= IDLE_LOOKS and (percent := mean(values)) < IDLE_PERCENT:
+            return [Cause(message("cause.cards_idle", percent=round(percent)))]
+    return []
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:

@@ -65,7 +65,7 @@ class JobStream:
         self.viewers: set[Viewer] = set()
         self.attempt = 0
         self.position = 0
-        self.last_id = 0
+        self.counts: dict[str, int] = {}  # of points that viewers know, by key
         self.rows: dict[str, Any] = {}
         self.ready = asyncio.Event()
         self._nudged = asyncio.Event()
@@ -84,7 +84,11 @@ class JobStream:
     def hello(self) -> str:
         """First frame of a new viewer: where the stream stands."""
         return _frame(
-            "hello", attempt=self.attempt, size=self.position, last_id=self.last_id, job=self._public(self.rows)
+            "hello",
+            attempt=self.attempt,
+            size=self.position,
+            last_id=sum(self.counts.values()),
+            job=self._public(self.rows),
         )
 
     def broadcast(self, frame: str) -> None:
@@ -163,7 +167,7 @@ class JobStream:
             self.broadcast(frame)
 
     async def _look_at_rows(self) -> None:
-        rows, points, last_id = await self._read_rows(self.job_id, self.last_id, self.attempt)
+        rows, points, counts = await self._read_rows(self.job_id, self.counts, self.attempt)
         if rows is None:
             return
         if rows["attempt_number"] != self.attempt:
@@ -172,8 +176,9 @@ class JobStream:
             path = logs.path_of(Job(pk=self.job_id), self.attempt)
             self.position = 0 if begun else await asyncio.to_thread(logs.size_of, path)
         if points:
-            self.broadcast(_frame("metrics", attempt=self.attempt, after=self.last_id, last_id=last_id, points=points))
-        self.last_id = last_id
+            after, last_id = sum(self.counts.values()), sum(counts.values())
+            self.broadcast(_frame("metrics", attempt=self.attempt, after=after, last_id=last_id, points=points))
+        self.counts = counts
         if rows != self.rows:
             told = _frame("state", job=self._public(rows), header=self._header(rows) != self._header(self.rows))
             self.rows = rows
@@ -182,18 +187,17 @@ class JobStream:
     @staticmethod
     @database_sync_to_async
     def _read_rows(
-        job_id: int, last_id: int, attempt: int
-    ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]], int]:
+        job_id: int, counts: dict[str, int], attempt: int
+    ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]], dict[str, int]]:
         columns = ("state", "desired", "attempt_number", "reason", "message", "wait_code", "wait_args", "position")
         rows = Job.objects.filter(pk=job_id).values(*columns, "progress", "eta_s", "eta", "phase").first()
         if rows is None:
-            return None, {}, last_id
+            return None, {}, counts
         rows["eta"] = rows["eta"].isoformat() if rows["eta"] else None
         job = Job(pk=job_id, attempt_number=rows["attempt_number"])
         if attempt != rows["attempt_number"]:
-            return rows, {}, metrics.newest_id(job)
-        points, newest = metrics.since(job, last_id)
-        return rows, points, newest
+            return rows, {}, metrics.counts(job)
+        return rows, *metrics.since(job, counts)
 
     @staticmethod
     def _public(rows: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Curves of a job: ingested from metrics.jsonl exactly once, returned in at most so many points."""
+"""Curves of a job: ingested from metrics.jsonl exactly once, returned in at most so many points.
+
+Points lie in files (`point_files.py`), a row for each curve says how many of them count and what they amount to.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from django.db import transaction
+from django.db.models import QuerySet
 
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from workers import live
 from workers.clock import now
-from workers.models import Attempt, Job, MetricPoint
+from workers.models import Attempt, Curve, Job
+from workers.output import point_files
+from workers.output.point_files import Points
 from workers.runs import RunDir
 from workers.states import JobPhase
 
@@ -31,6 +38,7 @@ MOST_KEYS = 200
 MOST_POINTS = 2000
 MAX_STEP = 2**62
 _KEY = re.compile(r"[A-Za-z0-9_][\w./ @%()+-]{0,59}\Z", re.ASCII)
+Point = tuple[str, int, float, datetime]  # key, step, value, when it was reported
 _ABOUT = {"step", "time", "progress", "eta_s", "phase"}  # say where the line stands, are no curves
 
 
@@ -61,8 +69,7 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
 
 def has_figures(job: Job) -> bool:
     """Whether the program of its newest attempt reported any figure; what it uses does not count."""
-    points = MetricPoint.objects.filter(attempt__job=job, attempt__number=job.attempt_number)
-    return points.exclude(key__startswith="system/").exists()
+    return _of(job, job.attempt_number).exclude(key__startswith="system/").exists()
 
 
 def record_system(
@@ -77,12 +84,16 @@ def record_system(
         figures = {f"system/node{node}/{key.removeprefix('system/')}": value for key, value in figures.items()}
     moment = at or now()
     step = max(0, int((moment - (attempt.started_at or attempt.assigned_at)).total_seconds()))
-    MetricPoint.objects.bulk_create(
-        MetricPoint(attempt=attempt, key=key, step=step, value=value, at=moment)
-        for key, value in figures.items()
-        if math.isfinite(value)
-    )
+    add(attempt, [(key, step, value, moment) for key, value in figures.items() if math.isfinite(value)])
     live.nudge(attempt.job_id)
+
+
+def add(attempt: Attempt, points: Iterable[Point]) -> None:
+    """Add points that are not in metrics.jsonl."""
+    with point_files.alone(attempt.job_id, attempt.number):
+        changed = _append(attempt, points)
+        with transaction.atomic():
+            _keep(changed)
 
 
 def _read(attempt: Attempt, cursor: int) -> bytes:
@@ -99,27 +110,53 @@ def _read(attempt: Attempt, cursor: int) -> bytes:
 
 
 def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
-    own = MetricPoint.objects.filter(attempt=attempt).exclude(key__startswith="system/")
-    known = set(own.values_list("key", flat=True).distinct())
-    last = own.order_by("-id").first()
-    parsed = _Lines(known, step=last.step if last else 0)
-    for line in data.split(b"\n"):
-        parsed.add(line)
-    with transaction.atomic():
+    with point_files.alone(attempt.job_id, attempt.number):
         mine = Attempt.objects.filter(pk=attempt.pk, metrics_cursor=cursor)
-        if not mine.update(metrics_cursor=cursor + len(data)):
+        step = mine.values_list("metrics_step", flat=True).first()
+        if step is None:
             return None
-        MetricPoint.objects.bulk_create(
-            [
-                MetricPoint(attempt=attempt, key=key, step=step, value=value, at=at)
-                for key, step, value, at in parsed.points
-            ],
-            batch_size=500,
-        )
-        if parsed.about:
-            Job.objects.filter(pk=attempt.job_id, attempt_number=attempt.number).update(**parsed.about)
+        known = Curve.objects.filter(attempt=attempt).exclude(key__startswith="system/")
+        parsed = _Lines(set(known.values_list("key", flat=True)), step)
+        for line in data.split(b"\n"):
+            parsed.add(line)
+        changed = _append(attempt, parsed.points)
+        with transaction.atomic():
+            if not mine.update(metrics_cursor=cursor + len(data), metrics_step=parsed.step):
+                return None
+            _keep(changed)
+            if parsed.about:
+                Job.objects.filter(pk=attempt.job_id, attempt_number=attempt.number).update(**parsed.about)
     attempt.metrics_cursor = cursor + len(data)
     return len(parsed.points)
+
+
+def _append(attempt: Attempt, points: Iterable[Point]) -> list[Curve]:
+    """Write points behind those that count; return the rows with which they do, for `_keep`."""
+    by_key: dict[str, list[tuple[int, float, datetime]]] = {}
+    for key, step, value, at in points:
+        by_key.setdefault(key, []).append((step, value, at))
+    known = {curve.key: curve for curve in Curve.objects.filter(attempt=attempt, key__in=by_key)}
+    changed = []
+    for key, own in by_key.items():
+        curve = known.get(key) or Curve(attempt=attempt, key=key, count=0, lowest=math.inf, highest=-math.inf)
+        file = point_files.path(attempt.job_id, attempt.number, key)
+        point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in own))
+        for step, value, _at in own:
+            if value < curve.lowest:
+                curve.lowest, curve.lowest_step = value, step
+            if value > curve.highest:
+                curve.highest, curve.highest_step = value, step
+        curve.count += len(own)
+        curve.step, curve.value, curve.at = own[-1]
+        changed.append(curve)
+    return changed
+
+
+def _keep(changed: Sequence[Curve]) -> None:
+    figures = ["count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
+    Curve.objects.bulk_create(
+        changed, update_conflicts=True, unique_fields=["attempt", "key"], update_fields=figures, batch_size=100
+    )
 
 
 class _Lines:
@@ -127,7 +164,7 @@ class _Lines:
 
     def __init__(self, keys: set[str], step: int) -> None:
         self.keys, self.step = keys, step
-        self.points: list[tuple[str, int, float, datetime]] = []
+        self.points: list[Point] = []
         self.about: dict[str, float | str] = {}
 
     def add(self, line: bytes) -> None:
@@ -192,57 +229,75 @@ def curves(
 ) -> Curves:
     """Curves of an attempt, the newest by default, thinned to `max_points` (2 to 2,000) per key.
 
-    Thinning keeps the lowest and the highest value of each stretch, so spikes stay visible.
+    Thinning keeps the lowest and the highest value of each stretch, so spikes stay visible. `last_id` is how many
+    points the attempt has.
     """
     attempts = list(job.attempts.order_by("number").values_list("number", flat=True))
     number = attempt or job.attempt_number
     found = Curves(number, attempts, [])
-    rows = MetricPoint.objects.filter(attempt__job=job, attempt__number=number)
-    found.keys = sorted(rows.values_list("key", flat=True).distinct())
-    wanted = [key for key in found.keys if keys is None or key in keys]
-    for key in wanted:
-        points = list(rows.filter(key=key).order_by("step", "id").values_list("id", "step", "value", "at"))
-        found.last_id = max(found.last_id, *(point[0] for point in points))
-        kept = thin(points, max(2, min(max_points, MOST_POINTS)))
-        found.series[key] = [(step, value) for _, step, value, _ in kept]
-        found.times[key] = [at.timestamp() for *_, at in kept]
-        found.newest[key] = {"step": points[-1][1], "value": points[-1][2]}
+    for curve in _of(job, number).order_by("key"):
+        found.keys.append(curve.key)
+        found.last_id += curve.count
+        if keys is not None and curve.key not in keys:
+            continue
+        points = point_files.read(point_files.path(job.pk, number, curve.key), curve.count)
+        kept = thin(points[np.argsort(points["step"], kind="stable")], max(2, min(max_points, MOST_POINTS)))
+        found.series[curve.key] = list(zip(kept["step"].tolist(), kept["value"].tolist(), strict=True))
+        found.times[curve.key] = kept["at"].tolist()
+        found.newest[curve.key] = {"step": curve.step, "value": curve.value}
     return found
 
 
-def thin(points: Sequence[tuple[int, int, float, datetime]], most: int) -> list[tuple[int, int, float, datetime]]:
-    """At most `most` of (id, step, value, at): per stretch the lowest and the highest, in order; both ends stay."""
+def thin(points: Points, most: int) -> Points:
+    """At most `most` of the points: per stretch the lowest and the highest, in order; both ends stay."""
     if len(points) <= most:
-        return list(points)
-    inner, stretches = points[1:-1], max(1, (most - 2) // 2)
-    kept = [points[0]]
-    for stretch in range(stretches):
-        part = inner[len(inner) * stretch // stretches : len(inner) * (stretch + 1) // stretches]
-        if part:
-            low = min(range(len(part)), key=lambda i: part[i][2])
-            high = max(range(len(part)), key=lambda i: part[i][2])
-            kept.extend(part[i] for i in sorted({low, high}))
-    kept.append(points[-1])
-    return kept[:1] + kept[-1:] if most == 2 else kept
+        return points
+    if most == 2:
+        return points[[0, -1]]
+    inner, stretches = points["value"][1:-1], max(1, (most - 2) // 2)
+    bounds = np.arange(stretches + 1) * len(inner) // stretches
+    kept = [0, len(points) - 1]
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        part = inner[begin:end]
+        kept += [1 + begin + int(part.argmin()), 1 + begin + int(part.argmax())] if end > begin else []
+    return points[np.unique(kept)]
 
 
-def since(job: Job, last_id: int, *, limit: int = MOST_POINTS) -> tuple[dict[str, list[list[float]]], int]:
-    """New points of the newest attempt after row `last_id`: ({key: [[step, value, unix]]}, new last id)."""
-    rows = MetricPoint.objects.filter(attempt__job=job, attempt__number=job.attempt_number, id__gt=last_id).order_by(
-        "id"
-    )
+def since(
+    job: Job, counts: Mapping[str, int], *, limit: int = MOST_POINTS
+) -> tuple[dict[str, list[list[float]]], dict[str, int]]:
+    """New points of the newest attempt: ({key: [[step, value, unix]]}, the new counts).
+
+    Args:
+        counts: how many points of each key are known.
+        limit: most points of all keys together; the rest comes with the next call.
+    """
     found: dict[str, list[list[float]]] = {}
-    for pk, key, step, value, at in rows.values_list("id", "key", "step", "value", "at")[:limit]:
-        found.setdefault(key, []).append([step, value, at.timestamp()])
-        last_id = pk
-    return found, last_id
+    known = dict(counts)
+    for curve in _of(job, job.attempt_number).order_by("key"):
+        first = known.get(curve.key, 0)
+        count = min(curve.count, first + limit)
+        if count <= first:
+            continue
+        points = point_files.read(point_files.path(job.pk, job.attempt_number, curve.key), count, first=first)
+        found[curve.key] = [list(point) for point in points.tolist()]
+        known[curve.key], limit = count, limit - (count - first)
+    return found, known
 
 
-def newest_id(job: Job) -> int:
-    """Row number up to which points of the newest attempt exist now; 0 without points."""
-    rows: Iterable[int] = (
-        MetricPoint.objects.filter(attempt__job=job, attempt__number=job.attempt_number)
-        .order_by("-id")
-        .values_list("id", flat=True)[:1]
-    )
-    return next(iter(rows), 0)
+def counts(job: Job) -> dict[str, int]:
+    """How many points each key of the newest attempt has now."""
+    return dict(_of(job, job.attempt_number).values_list("key", "count"))
+
+
+def recent(attempt: Attempt, keys: Iterable[str], since: datetime) -> dict[str, Points]:
+    """Points of some keys that were reported after a moment."""
+    found = {}
+    for curve in Curve.objects.filter(attempt=attempt, key__in=keys, at__gt=since):
+        points = point_files.read(point_files.path(attempt.job_id, attempt.number, curve.key), curve.count)
+        found[curve.key] = points[points["at"] > since.timestamp()]
+    return found
+
+
+def _of(job: Job, number: int) -> QuerySet[Curve]:
+    return Curve.objects.filter(attempt__job=job, attempt__number=number)

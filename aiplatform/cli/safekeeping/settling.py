@@ -49,6 +49,7 @@ def set_aside(root: Path) -> list[str]:
     """
     known: list[tuple[str, Callable[[tuple[str, ...]], bool]]] = [
         ("jobs/*/*", _knows(Attempt, "job", "number")),
+        ("curves/*/*", _knows(Attempt, "job", "number")),
         ("datasets/*/v*", _knows(DatasetVersion, "dataset", "number", numbered=True)),
         ("models/*/v*", _knows(ModelVersion, "model", "number", numbered=True)),
         ("thumbnails/*", _knows(DatasetVersion, "pk")),

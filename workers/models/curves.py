@@ -1,0 +1,28 @@
+"""Curves of jobs, as far as rows hold them."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from .jobs import Attempt
+
+
+class Curve(models.Model):
+    """What one key of one attempt amounts to. Its points lie in a file, see workers/output/point_files.py."""
+
+    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="curves")
+    key = models.CharField(max_length=60)
+    count = models.PositiveBigIntegerField()  # points of the file that count
+    step = models.BigIntegerField()  # of the newest point
+    value = models.FloatField()
+    at = models.DateTimeField()
+    lowest = models.FloatField()
+    lowest_step = models.BigIntegerField()
+    highest = models.FloatField()
+    highest_step = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "key"], name="curve_once")]
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value} at {self.step}"
