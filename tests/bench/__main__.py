@@ -68,6 +68,14 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("end of a 1 GB log", r"1 GB log +([\d.]+ ms)", "≤ 300 ms", ""),
         ],
     ),
+    "curves": (
+        [[]],
+        [
+            ("taking in 1,000 reported lines, CPU", r"lines +p50 ([\d.]+ ms)", "≤ 20 ms", ""),
+            ("one curve of 100,000 points, CPU", r"thinned +([\d.]+ ms)", "≤ 20 ms", "152 ms as rows"),
+            ("20 curves of 100,000 points, CPU", r"all runs +(\d+ ms)", "≤ 300 ms", "3.0 s as rows"),
+        ],
+    ),
     "datasets": (
         [["--upload", "256"]],
         [
