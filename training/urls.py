@@ -1,5 +1,6 @@
 from django.urls import URLPattern, path, re_path
 
+from training.experiments import views as experiments
 from training.views import catalog, jobs, outputs, pictures, planned, submit
 
 app_name = "training"
@@ -8,6 +9,7 @@ urlpatterns: list[URLPattern] = [
     path("new/", submit.job_submit, name="job-submit"),
     path("fit/", submit.job_fit, name="job-fit"),
     path("preview/", pictures.preview_new, name="preview-new"),
+    path("compare/", experiments.compare, name="compare"),
     path("presets/", catalog.presets, name="presets"),
     path("outputs/<int:job>/dataset/", outputs.dataset, name="output-dataset"),
     path("params/", catalog.params, name="params"),

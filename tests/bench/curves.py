@@ -1,7 +1,8 @@
 """Curves of long runs: python -m tests.bench.curves [runs] [points].
 
 Each run reports one key. CPU time of this process: taking in 1,000 lines of metrics.jsonl, one curve thinned for a
-page, the curves of all runs. Everything happens in a folder of its own, which is removed.
+page, the curves of all runs, all of them on one grid as a comparison answers. Everything happens in a folder of its
+own, which is removed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.running import environment
 
@@ -61,11 +63,21 @@ def _measure(root: Path, runs: int, points: int) -> None:
     assert sum(Curve.objects.values_list("count", flat=True)) == runs * points
     one = statistics.median(_cpu_ms(lambda: metrics.curves(jobs[0])) for _round in range(ROUNDS))
     every = statistics.median(_cpu_ms(lambda: [metrics.curves(job) for job in jobs]) for _round in range(ROUNDS))
+    compared = statistics.median(_cpu_ms(lambda: _compared(jobs)) for _round in range(ROUNDS))
     print(f"{runs} runs of {points:,} points, CPU time of this process")
     print(f"  taking in {LINES:,} lines       p50 {statistics.median(taken):.1f} ms")
     print(f"  bytes a point               {kept / runs / points:.0f}")
     print(f"  one curve, thinned          {one:.1f} ms")
     print(f"  the curves of all runs      {every:.0f} ms")
+    print(f"  compared on one grid        {compared:.0f} ms")
+
+
+def _compared(jobs: list[Any]) -> str:
+    from training.experiments import api, comparing
+    from training.models import TrainingJob
+
+    rows = [TrainingJob(pk=job.pk, job=job) for job in jobs]
+    return json.dumps(api._grid("train/loss", rows, comparing.curves(rows, "train/loss")))
 
 
 def _cpu_ms(act: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import download, output, waiting
-from aiplatform.cli.client.commands import looking, lookup, outputs, submitting
+from aiplatform.cli.client.commands import comparing, looking, lookup, outputs, submitting
 from aiplatform.cli.client.commands.queue import force_option, force_stop, logs, print_log
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.output import Column
@@ -44,6 +44,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     train = Noun(nouns, parent, "train", "Trainings: submit, watch, steer.")
     submitting.options(train.verb("submit", submitting.submit, "Queue a training."))
     looking.add(train)
+    comparing.add(train)
     verb = train.verb("list", train_list, "List your trainings, newest first.")
     verb.add_argument("--state", help="only trainings in this state")
     verb.add_argument("--search", help="only names that contain this")

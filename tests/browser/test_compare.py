@@ -1,0 +1,83 @@
+"""Trainings chosen in the list, beside each other, in a real browser."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.factories import curves, work
+from tests.factories import training as factory
+
+
+@pytest.fixture
+def three(alice, live_server):
+    work.node(cores=4)
+    data = factory.version(alice, "digits", task="classification")
+    made = []
+    for place, rate in enumerate((0.01, 0.03, 0.1)):
+        params = {"lr": rate, "batch_size": 64}
+        training = factory.training(
+            alice, data=data, name=f"rate-{rate}", state="running", preset="classify", params=params
+        )
+        attempt = training.job.attempts.get()
+        accuracy = ((step, 1 - math.exp(-step * (place + 1) / 900)) for step in range(0, 3000, 100))
+        loss = ((step, math.exp(-step * (place + 1) / 900) + 0.1 * math.sin(step)) for step in range(3000))
+        curves.report(attempt, "val/accuracy", accuracy)
+        curves.report(attempt, "train/loss", loss)
+        made.append(training)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
+)
+def test_trainings_are_chosen_in_the_list_and_compared(
+    open_as, alice, three, accessible, fits, shot, width, dark, language
+):
+    page = open_as(alice, width=width, height=900, dark=dark, language=language)
+    page.goto("/training/")
+    act = page.locator("[data-compare-chosen]")
+    expect(act).to_be_disabled()
+    for training in three:
+        page.locator(f"#training-{training.pk} input[type=checkbox]").check()
+    expect(act).to_have_text(re.compile("3"))
+    act.click()
+
+    page.wait_for_url("**/training/compare/?*")
+    charts = page.locator(".compare-chart")
+    expect(charts).to_have_count(2)
+    expect(charts.first.locator("canvas")).to_be_visible()
+    expect(charts.first.locator(".compare-told")).to_contain_text("90")
+    expect(page.locator("[data-given] tbody tr:visible")).to_have_count(1)
+    accessible(page)
+    fits(page)
+    shot(page, f"compare-{width}")
+
+    page.locator(f"[data-run='{three[0].pk}']").uncheck()
+    expect(charts.first.locator(".compare-told")).to_contain_text("60")
+    page.locator("[data-differing]").uncheck()
+    expect(page.locator("[data-given] tbody tr:visible")).not_to_have_count(1)
+
+
+def test_part_of_a_curve_is_seen_closer_and_whole_again(open_as, alice, three):
+    page = open_as(alice, width=1440, height=900)
+    page.goto("/training/compare/?" + "&".join(f"run={training.pk}" for training in three))
+    card = page.locator(".compare-chart[data-key='train/loss']")
+    told = card.locator(".compare-told")
+    expect(told).to_contain_text("9,000 points")
+    over = card.locator(".u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 50, steps=5)
+    page.mouse.up()
+    page.mouse.move(5, 5)
+    expect(told).to_contain_text(re.compile(r"\b\d{3} points"))
+
+    card.locator(".u-over").dblclick()
+    expect(told).to_contain_text("9,000 points")

@@ -1,0 +1,125 @@
+"""Trainings beside each other: figures, parameters and curves, by page and API alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from aiplatform.lib.errors import Invalid, NotFound
+from tests.factories import curves, work
+from tests.factories import training as factory
+from training.experiments import comparing
+from workers.models import Attempt
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+API = "/api/v1/training/comparison/"
+
+
+@pytest.fixture
+def two(alice, machine):
+    """A training that was restored and one that was not."""
+    data = factory.version(alice, "digits", task="classification")
+    first = factory.training(alice, data=data, name="first", state="running", preset="classify", params={"lr": 0.1})
+    second = factory.training(alice, data=data, name="second", state="running", preset="classify", params={"lr": 0.2})
+    begun = first.job.attempts.get()
+    curves.report(begun, "val/accuracy", [(1, 0.2), (2, 0.9), (3, 0.1)])
+    Attempt.objects.filter(pk=begun.pk).update(ended_at=work.now())
+    again = Attempt.objects.create(job=first.job, number=2)
+    curves.report(again, "val/accuracy", [(3, 0.5), (4, 0.6)])
+    curves.report(second.job.attempts.get(), "val/accuracy", [(1, 0.3)])
+    curves.report(second.job.attempts.get(), "train/loss", [(1, 2.5)])
+    return [first, second]
+
+
+def test_comparison_takes_the_attempts_of_a_run_together(two):
+    first, second = comparing.figures(two)
+
+    assert first["val/accuracy"] == comparing.Figure(5, 4, 0.6, 0.1, 3, 0.9, 2)
+    assert comparing.keys([first, second]) == ["val/accuracy", "train/loss"]
+
+
+def test_comparison_lets_a_newer_attempt_win_from_where_it_began(two):
+    grid = comparing.curves(two, "val/accuracy")
+
+    assert grid.x.tolist() == [1, 2, 3, 4]
+    assert grid.lines[0].mean.tolist() == [0.2, 0.9, 0.5, 0.6]
+    assert grid.lines[1].points == 1
+
+
+def test_comparison_puts_what_differs_first(two):
+    rows = comparing.rows(two)
+
+    assert [(row.name, row.values) for row in rows if row.differs] == [("lr", (0.1, 0.2))]
+    assert next(row for row in rows if row.name == "preset").values == ("classify", "classify")
+
+
+def test_comparison_hides_secrets_of_own_code(alice, machine, code):
+    data = factory.version(alice, "digits", task="classification")
+    own = factory.training(alice, data=data, code=code, start_file="train.py", params={"api_key": "verysecret", "n": 1})
+
+    values = {row.name: row.values for row in comparing.rows([own])}
+
+    assert "verysecret" not in str(values)
+    assert values["n"] == (1,)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [({"axis": "epoch"}, "axis is one of"), ({"width": 1}, "width is"), ({"span": (2.0, 1.0)}, "from and to"),
+     ({"span": (float("nan"), 1.0)}, "from and to")],
+)  # fmt: skip
+def test_comparison_refuses_what_is_no_part_of_an_axis(two, asked, said):
+    with pytest.raises(Invalid, match=said):
+        comparing.curves(two, "val/accuracy", **asked)
+
+
+def test_comparison_is_of_trainings_that_one_sees(two, bob, alice):
+    numbers = [training.pk for training in two]
+
+    with pytest.raises(NotFound, match=f"There is no training {numbers[0]}, {numbers[1]}"):
+        comparing.chosen(bob, numbers)
+    with pytest.raises(Invalid, match="at most 20"):
+        comparing.chosen(alice, range(21))
+    assert comparing.chosen(alice, [*reversed(numbers), numbers[0]]) == list(reversed(two))
+
+
+def test_comparison_api_gives_figures_and_curves(api, two):
+    numbers = [training.pk for training in two]
+
+    found = api.get(API, {"run": numbers}).json()
+    (grid,) = api.get(f"{API}curves/", {"run": numbers, "key": "val/accuracy", "axis": "time", "width": 2}).json()
+    refused = api.get(f"{API}curves/", {"run": numbers})
+    wrong = api.get(f"{API}curves/", {"run": numbers, "key": "a", "from": "x"})
+
+    assert [run["name"] for run in found["runs"]] == ["first", "second"]
+    assert found["rows"][0] == {"name": "lr", "differs": True, "values": [0.1, 0.2]}
+    assert (grid["key"], [run["points"] for run in grid["runs"]]) == ("val/accuracy", [4, 1])
+    assert grid["runs"][1]["mean"][0] == 0.3
+    assert (refused.status_code, wrong.status_code) == (400, 400)
+
+
+def test_comparison_page_shows_them_or_says_what_to_do(as_alice, as_bob, as_anna, two):
+    query = "&".join(f"run={training.pk}" for training in two)
+
+    page = as_alice.get(f"/training/compare/?{query}").content.decode()
+    nothing = as_alice.get("/training/compare/")
+
+    assert page.count("data-run=") == 2
+    assert "Accuracy on validation" in page
+    assert "0.1 … 0.9" in page
+    assert (nothing.status_code, "Choose the trainings to compare." in nothing.content.decode()) == (200, True)
+    assert as_bob.get(f"/training/compare/?{query}").status_code == 404
+    assert as_anna.get(f"/training/compare/?{query}").status_code == 403
+
+
+def test_comparison_asks_the_database_no_more_for_more_runs(
+    alice, as_alice, machine, two, django_assert_max_num_queries
+):
+    data = factory.version(alice, "cells", task="classification")
+    more = [factory.training(alice, data=data, name=f"more{n}", state="running") for n in range(6)]
+    for training in more:
+        curves.report(training.job.attempts.get(), "val/accuracy", [(1, 0.4)])
+    query = "&".join(f"run={training.pk}" for training in [*two, *more])
+    as_alice.get("/training/")
+
+    with django_assert_max_num_queries(14):
+        as_alice.get(f"/training/compare/?{query}")

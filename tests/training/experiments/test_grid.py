@@ -1,0 +1,61 @@
+"""Curves of several runs on one grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training.experiments.grid import on_one_grid
+
+
+def steps(*values):
+    return np.array(values, np.int64)
+
+
+def test_grid_shows_each_step_alone_where_there_is_room():
+    grid = on_one_grid([(steps(1, 3), np.array([0.5, 0.25])), (steps(2), np.array([9.0]))], width=10)
+
+    assert grid.x.tolist() == [1, 2, 3]
+    assert [np.nan_to_num(line.mean, nan=-1).tolist() for line in grid.lines] == [[0.5, -1, 0.25], [-1, 9.0, -1]]
+
+
+def test_grid_keeps_the_lowest_and_the_highest_of_each_stretch():
+    values = np.zeros(10_000)
+    values[1_234], values[8_765] = 50.0, -50.0
+
+    (line,) = on_one_grid([(np.arange(10_000), values)], width=100).lines
+
+    assert (line.points, np.nanmax(line.high), np.nanmin(line.low)) == (10_000, 50.0, -50.0)
+    assert line.mean[12] == pytest.approx(0.5)
+
+
+def test_grid_of_a_part_counts_what_lies_in_it_alone():
+    grid = on_one_grid([(np.arange(1_000), np.arange(1_000.0))], width=50, span=(100.2, 109.9))
+
+    assert grid.x.tolist() == list(range(101, 110))
+    assert grid.lines[0].points == 9
+
+
+def test_grid_of_nothing_is_empty():
+    empty = (np.empty(0, np.int64), np.empty(0))
+
+    assert on_one_grid([empty], width=5).lines[0].points == 0
+    assert on_one_grid([(steps(7), np.array([1.0]))], width=5).x.tolist() == [7]
+    assert on_one_grid([(np.array([3.5]), np.array([1.0]))], width=5).lines[0].mean[0] == 1.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3_000), st.floats(-1e6, 1e6)), min_size=1, max_size=200), st.integers(2, 40)
+)  # fmt: skip
+def test_grid_loses_no_point_and_no_extreme(points, width):
+    x, y = (np.array(column) for column in zip(*points, strict=True))
+
+    (line,) = on_one_grid([(x, y)], width=width).lines
+
+    assert line.points == len(points)
+    assert (np.nanmin(line.low), np.nanmax(line.high)) == (y.min(), y.max())
+    filled = ~np.isnan(line.mean)
+    slack = 1e-6 * np.abs(y).max()
+    assert ((line.low - slack <= line.mean) & (line.mean <= line.high + slack))[filled].all()

@@ -1,0 +1,1 @@
+"""Experiments: several trainings beside each other."""
