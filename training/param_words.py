@@ -17,6 +17,7 @@ LABELS: Mapping[str, Any] = {
     "train_splits": _("Splits to learn from"),
     "folds": _("Folds"),
     "fold": _("Fold to score on"),
+    "group_by": _("Images that stay together"),
     "eval_split": _("Split to score on"),
     "width": _("Input width"),
     "height": _("Input height"),
@@ -101,8 +102,8 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (
         _("Data"),
         (
-            *("train_splits", "eval_split", "folds", "fold", "width", "height", "resize", "tile", "tile_overlap"),
-            *("boxes", "crop"),
+            *("train_splits", "eval_split", "folds", "fold", "group_by", "width", "height", "resize"),
+            *("tile", "tile_overlap", "boxes", "crop"),
             *("margin", "pairs", "good_class"),
         ),
     ),

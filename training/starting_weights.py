@@ -80,6 +80,22 @@ def settled(owner: User, preset: Preset, params: Mapping[str, Any]) -> dict[str,
     return values
 
 
+def check_teacher(training: TrainingJob) -> None:
+    """Refuse to let a training go on whose teacher is gone: unlike weights, it is asked until the end.
+
+    Raises:
+        BadParameter: it was deleted, or is no longer its owner's to use.
+    """
+    words, preset = str(training.params.get(MODEL) or ""), PRESETS.get(training.preset)
+    if not words or preset is None:
+        return
+    try:
+        _model(training.job.owner, words, MODEL, preset)
+    except BadParameter as exc:
+        said = _("The teacher %(words)s is gone, so the training cannot go on with it: %(why)s Name another, or none.")
+        raise _refused(said % {"words": words, "why": exc.message}, MODEL) from None
+
+
 def offered(user: User) -> Sequence[str]:
     """The newest versions that this person may start from, by their full names."""
     models = MODELS.get()

@@ -32,6 +32,7 @@ LONG = {
     "AIP_CHAOS_KILLS": "300",  # of processes of a running platform
     "AIP_CRASH_LOOP_SECONDS": "120",  # in which broker, scheduler and agent die again and again
     "AIP_KILLS": "50",  # of one training, between checkpoints
+    "AIP_PLANNED_KILLS": "12",  # plans of uploads beside which each process is killed once
     "AIP_STATEFUL_SECONDS": "900",  # walk through the API by its description
     "AIP_MACHINE_SECONDS": "600",  # permissions beside a model of them
     "AIP_SCHEMA_EXAMPLES": "50",  # requests to each route

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 
 TTL = timedelta(seconds=60)
-CLAIMS = Claims(ttl=TTL, epoch="tries")
+CLAIMS = Claims(ttl=TTL, epoch="tries", ends_with_process=True)
 EVERY_S = 1.0  # progress is written at most this often
 
 

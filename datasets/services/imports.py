@@ -17,7 +17,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.claims import ClaimLost
+from aiplatform.lib.claims import ClaimLost, is_gone
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree
@@ -170,8 +170,13 @@ def nudge(row: Import) -> None:
 def nudge_if_forgotten(row: Import) -> None:
     """Nudge again when no worker has held the import for a while."""
     idle = now() - timedelta(seconds=15)
-    if row.is_working and CLAIMS.is_free(row) and row.updated_at < idle:
+    if row.is_working and _is_forgotten(row) and row.updated_at < idle:
         nudge(row)
+
+
+def _is_forgotten(row: Import) -> bool:
+    """Whether no worker has it in hand: none took it, or the one that did is silent or gone."""
+    return CLAIMS.is_free(row) or is_gone(row.holder)
 
 
 def run(import_id: int) -> None:
@@ -248,11 +253,11 @@ def _has_files(row: Import) -> bool:
 
 def sweep() -> int:
     """Nudge imports whose worker fell silent, remove leftovers; returns how many were nudged."""
-    silent = CLAIMS.free(Import.objects.filter(state__in=Import.WORKING, updated_at__lt=now() - TTL / 4))
     count = 0
-    for row in silent[:100]:
-        nudge(row)
-        count += 1
+    for row in Import.objects.filter(state__in=Import.WORKING, updated_at__lt=now() - TTL / 4)[:1000]:
+        if _is_forgotten(row):
+            nudge(row)
+            count += 1
     reported = Import.objects.filter(state=S.REPORTED)
     for row in reported.filter(agreed=True, updated_at__lt=now() - TTL / 4)[:100]:  # its worker died after the report
         with contextlib.suppress(NotNow):  # somebody else agreed or cancelled meanwhile

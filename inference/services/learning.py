@@ -24,6 +24,7 @@ class Learned:
     evaluate: str
     folds: int = 0  # of a cross-validation, and the one that was scored on
     fold: int = 0
+    group_by: str = ""  # what kept images together
 
     @property
     def splits(self) -> Set[str]:
@@ -32,7 +33,7 @@ class Learned:
     def for_run(self) -> dict[str, Any]:
         """What the evaluator reads."""
         own = {"train": self.train, "evaluate": self.evaluate, "folds": self.folds, "fold": self.fold or 1}
-        return {"dir": str(self.version.path), **own}
+        return {"dir": str(self.version.path), "group_by": self.group_by, **own}
 
 
 def of(model: ModelVersion, *, owner: User) -> Learned | None:
@@ -45,8 +46,9 @@ def of(model: ModelVersion, *, owner: User) -> Learned | None:
     train, evaluate = model.params.get("train_splits"), model.params.get("eval_split")
     folds, fold = (int(model.params.get(name) or 0) for name in ("folds", "fold"))
     return Learned(
-        version, str("train" if train is None else train), str("val" if evaluate is None else evaluate), folds, fold
-    )
+        version, str("train" if train is None else train), str("val" if evaluate is None else evaluate), folds, fold,
+        str(model.params.get("group_by") or ""),
+    )  # fmt: skip
 
 
 def best_split(model: ModelVersion, version: DatasetVersion, *, user: User) -> str:

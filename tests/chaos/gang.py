@@ -88,7 +88,8 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
 
 
 def gang_goes_on_with_fewer(cluster: nodes.Cluster, cast: Cast) -> str:
-    """45: a training that wants two machines and takes one loses one to a power cut, and goes on with the other."""
+    """45: a training that wants two machines and takes one loses one to a power cut, goes on with the other,
+    and takes both the next time it begins."""
     from tests.factories import datasets
     from training.services import jobs
     from training.services.drafts import TrainingRequest
@@ -111,6 +112,10 @@ def gang_goes_on_with_fewer(cluster: nodes.Cluster, cast: Cast) -> str:
         path = folder / str(attempt) / "log.txt"
         return running.printed(path) if path.exists() else ""
 
+    def is_in(*states: str) -> bool:
+        job.refresh_from_db()
+        return job.state in states
+
     saved = lambda: list((folder / "1" / "checkpoints").glob("step-*/meta.json"))  # noqa: E731 - a name for one line
     wait_for(saved, 120, lambda: f"no checkpoint: {log(1)[-3000:]}")
     assert set(places(1)) == BOTH
@@ -124,11 +129,22 @@ def gang_goes_on_with_fewer(cluster: nodes.Cluster, cast: Cast) -> str:
     assert (job.nodes, job.min_nodes, job.max_nodes) == (1, 1, 2)
     assert places(2) == [stays]
 
-    queue.finish(job, by=owner)
-    wait_for(lambda: Job.objects.get(pk=job.pk).is_final, 120, lambda: f"it did not finish: {log(2)[-3000:]}")
-    job.refresh_from_db()
-    assert job.state == "finished_early", (str(job.message), log(2)[-3000:])
     gone.boot()
     gone.start("join", sys.executable, MANAGE, "join")
     cluster.wait_state(gone.name, "live")
-    return f"went on with one of two machines {seconds:.1f} s after the power cut"
+    assert (is_in("running"), places(2)) == (True, [stays])  # what runs is not made to begin again for a second machine
+    queue.suspend(job, by=owner)
+    wait_for(lambda: is_in("queued", "failed"), 120, lambda: f"it did not save and wait: {log(2)[-3000:]}")
+    queue.resume(job, by=owner)
+    wait_for(lambda: "restored from" in log(3) or is_in("failed"), 90, lambda: f"not with both: {log(3)[-3000:]}")
+    assert is_in("running"), (str(job.message), log(3)[-3000:])
+    assert (job.nodes, set(places(3))) == (2, BOTH)
+
+    queue.finish(job, by=owner)
+    wait_for(lambda: Job.objects.get(pk=job.pk).is_final, 120, lambda: f"it did not finish: {log(3)[-3000:]}")
+    job.refresh_from_db()
+    assert job.state == "finished_early", (str(job.message), log(3)[-3000:])
+    assert (folder / "3" / "outputs" / "model" / "model.onnx").exists()
+    return (
+        f"went on with one of two machines {seconds:.1f} s after the power cut, with both again once it was continued"
+    )

@@ -34,7 +34,7 @@ def aip(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Callable[..., in
     """`aip("train", "list")` as Alice, whose token is `aip_alice`; returns the exit code."""
     monkeypatch.setenv("AIP_URL", platform.url)
     monkeypatch.setenv("AIP_TOKEN", "aip_alice")
-    for function in (waiting.until_over, waiting.follow_log):  # nobody waits in a test
+    for function in (waiting.read, waiting.until_over, waiting.follow_log):  # nobody waits in a test
         monkeypatch.setitem(function.__kwdefaults__, "pause", lambda _: None)
 
     def run(*argv: object) -> int:

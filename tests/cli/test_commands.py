@@ -122,7 +122,7 @@ def test_wait_option_of_an_evaluation_ends_once_figures_can_be_read(aip, platfor
 
 
 def test_wait_option_outlives_a_restart_of_the_platform(aip, platform):
-    left = [503, 503, 200]
+    left = [503, 503, 200, 503, 200]  # of whether it has folds, and of its end
 
     def restarting(_):
         return left.pop(0), {"id": 7, "state": "succeeded", "detail": "Starting."}

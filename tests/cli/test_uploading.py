@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 
+from aiplatform.cli.client.http import Client
 from tests.cli.platform_double import Uploads
 
 pytestmark = pytest.mark.sockets("a platform's double")
@@ -31,6 +32,30 @@ def test_submit_uploads_an_archive_and_plans_the_training(aip, platform, photos,
     assert code == 0
     assert (sent["preset"], sent["params"], bool(sent["upload"])) == ("detect", {"epochs": 2}, True)
     assert "once photos is imported" in capfd.readouterr().err
+
+
+def test_submit_asks_again_with_the_same_key_while_the_platform_is_away(aip, platform, photos, monkeypatch):
+    answers = [
+        (503, {"detail": "away"}),
+        ConnectionAbortedError,
+        (409, {"code": "idempotency_in_progress"}),
+        (201, ROW),
+    ]
+
+    def answer(_request):
+        said = answers.pop(0)
+        if said is ConnectionAbortedError:
+            raise said
+        return said
+
+    platform.routes[f"POST {ROUTE}"] = answer
+    monkeypatch.setitem(Client.post.__kwdefaults__, "pause", lambda _seconds: None)
+
+    assert aip("train", "submit", "--preset", "detect", "--data", photos) == 0
+    sent = platform.asked(f"POST {ROUTE}")
+    assert len(sent) == 4
+    assert len({request.headers["idempotency-key"] for request in sent}) == 1
+    assert len({request.json()["upload"] for request in sent}) == 1
 
 
 def test_submit_waits_for_the_data_and_then_for_the_training(aip, platform, photos):

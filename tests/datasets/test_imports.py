@@ -8,7 +8,7 @@ import pytest
 from django.utils.timezone import now
 from PIL import Image
 
-from aiplatform.lib.claims import Claim, ClaimLost
+from aiplatform.lib.claims import Claim, ClaimLost, new_holder
 from datasets import pictures
 from datasets.models import DatasetVersion, Import, Upload
 from datasets.services import checking, committing, imports, plans, unpacking, versions
@@ -241,6 +241,21 @@ def lose_the_worker(row: Import) -> None:
     assert imports.sweep() == 1
     imports.run(row.pk)
     row.refresh_from_db()
+
+
+def test_import_whose_worker_is_gone_is_taken_at_once_and_one_in_work_is_not(alice, cells):
+    row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
+    mine = new_holder()
+    dead = mine.rsplit(":", 2)[0] + ":1:x"  # a process of this number that began at another time
+
+    def held_by(holder: str) -> int:
+        Import.objects.update(state="checking", holder=holder, renewed_at=now(), updated_at=now() - TTL / 2, tries=1)
+        return imports.sweep()
+
+    assert (held_by(mine), held_by(dead)) == (0, 1)
+    imports.run(row.pk)
+    row.refresh_from_db()
+    assert row.state == Import.State.REPORTED
 
 
 @pytest.mark.parametrize(

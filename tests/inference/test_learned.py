@@ -66,13 +66,14 @@ def a_run(folder: Path, model: Path, dataset: Path, **params: object) -> Run:
     evaluate=st.sampled_from(["val", "test", ""]),
     folds=st.sampled_from([0, 0, 2, 3]),
     fold=st.integers(1, 3),
+    group_by=st.sampled_from(["", "folder", r"\d+$"]),
 )
 def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(
-    tmp_path_factory, splits, train, evaluate, folds, fold
+    tmp_path_factory, splits, train, evaluate, folds, fold, group_by
 ):
     root = tmp_path_factory.mktemp("version")
     rows = [
-        {"path": f"{n}.png", "sha256": f"s{n}", "width": 8, "height": 8, "split": split, "label": n % 2 + 1}
+        {"path": f"{n // 3 % 4}/{n}", "sha256": f"s{n}", "width": 8, "height": 8, "split": split, "label": n % 2 + 1}
         for n, split in enumerate(splits)
     ]
     (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -81,13 +82,14 @@ def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(
     )
     version = presets.read(root)
     fold = min(fold, folds) if folds else 0
-    params = {"train_splits": train, "eval_split": evaluate, "folds": folds, "fold": fold}
+    params = {"train_splits": train, "eval_split": evaluate, "folds": folds, "fold": fold, "group_by": group_by}
     try:
         learn, _score, _name = presets.split(version, range(len(rows)), params)
     except Refused:
         return
 
-    assert learned.keys(root, train=train, evaluate=evaluate, folds=folds, fold=fold) == {f"s{row}" for row in learn}
+    division = {"train": train, "evaluate": evaluate, "folds": folds, "fold": fold, "group_by": group_by}
+    assert learned.keys(root, **division) == {f"s{row}" for row in learn}
 
 
 def test_evaluator_counts_what_was_trained_on_and_can_leave_it_out(tmp_path):
@@ -148,7 +150,8 @@ def test_evaluation_run_is_told_what_the_model_learned_from(alice, model, data):
 
     assert made.split == "unseen"
     told = json.loads(run.params.read_text())["learned"]
-    assert told == {"dir": str(data.path), "train": "train", "evaluate": "val", "folds": 0, "fold": 1}
+    division = {"train": "train", "evaluate": "val", "folds": 0, "fold": 1, "group_by": ""}
+    assert told == {"dir": str(data.path), **division}
     assert data.path in launch.read_only
 
 

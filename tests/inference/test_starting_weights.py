@@ -37,8 +37,8 @@ def trained(owner, *, name: str = "cells", visibility: str = Visibility.PRIVATE,
     model = Model.objects.create(owner=owner, name=name, visibility=visibility)
     files = fields.pop("files", ["model.safetensors"])
     version = ModelVersion.objects.create(
-        model=model, number=1, task="detection", preset="detect", source="training",
-        **{"files": [{"name": one, "size": 7} for one in files], **fields},
+        model=model, number=1, source="training",
+        **{"task": "detection", "preset": "detect", "files": [{"name": one, "size": 7} for one in files], **fields},
     )  # fmt: skip
     version.path.mkdir(parents=True)
     for one in files:
@@ -46,8 +46,8 @@ def trained(owner, *, name: str = "cells", visibility: str = Visibility.PRIVATE,
     return version
 
 
-def submitted(user, version, **params) -> TrainingJob:
-    request = TrainingRequest(name="fine", version=version, preset="detect", params=params, gpus_per_node=0)
+def submitted(user, version, preset="detect", **params) -> TrainingJob:
+    request = TrainingRequest(name="fine", version=version, preset=preset, params=params, gpus_per_node=0)
     return jobs.submit(user=user, request=request)
 
 
@@ -151,3 +151,63 @@ def test_model_page_begins_a_training_of_the_same_network(as_alice, alice, bob, 
     assert begun == {**network, "weights": "alice/cells v1", "train_splits": "train"}
     assert '<option value="alice/cells v1">' in as_alice.get("/training/new/").content.decode()
     assert signed_in(bob).get(url).status_code == 404
+
+
+@pytest.fixture
+def taught(alice, machine):
+    """A stopped training of a classifier that began with one model and learns after another; and those two."""
+    data = factory.version(alice, "shades", task="classification")
+    models = [trained(alice, name=name, preset="classify", task="classification") for name in ("small", "large")]
+    training = submitted(alice, data, "classify", weights="small v1", teacher="large v1", distill=0.7)
+    factory.checkpoint(factory.move(training, "stopped"), 5)
+    return training, *models
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_clone_keeps_weights_and_teacher_and_says_which_are_gone(as_alice, taught, gone):
+    training, *models = taught
+    for version in models if gone else ():
+        version.model.delete()
+
+    form = as_alice.get(f"/training/new/?clone={training.pk}").context["form"]
+    names = [f"classify__{name}" for name in ("weights", "teacher", "distill")]
+    filled = {name: form[name].value() for name in names}
+    sent = {"name": "again", "version": training.version_id, "preset": "classify", "gpus_per_node": 0, "cpus": 1}
+    answer = as_alice.post("/training/new/", sent | {"nodes": 1, "processes": 0, "priority": 0} | filled)
+
+    assert filled == dict(zip(names, ("alice/small v1", "alice/large v1", 0.7), strict=True))
+    if not gone:
+        assert answer.status_code == 302, answer.context["form"].errors
+        made = TrainingJob.objects.latest("pk").params
+        assert (made["weights"], made["teacher"], made["distill"]) == ("alice/small v1", "alice/large v1", 0.7)
+        return
+    assert answer.context["form"].errors == {
+        "classify__weights": ["There is no model alice/small v1 for you."],
+        "classify__teacher": ["There is no model alice/large v1 for you."],
+    }
+
+
+def test_restore_goes_on_without_its_weights_but_not_without_its_teacher(api, as_alice, taught):
+    training, small, large = taught
+    route, page = f"{API}{training.pk}/restore/", f"/training/{training.pk}/restore/"
+    before = training.params
+    small.model.delete()
+    assert api.post(route, {}, format="json").status_code == 202
+    factory.checkpoint(factory.move(training, "stopped", attempt=2), 9)
+    large.model.delete()
+
+    refused = api.post(route, {}, format="json")
+    form = as_alice.get(page).context["form"]
+    values = {name: form[name].value() for name in form.fields}
+    filled = {name: value for name, value in values.items() if value is not None and value is not False}
+    shown = as_alice.post(page, filled)
+
+    said = (
+        "The teacher alice/large v1 is gone, so the training cannot go on with it: "
+        "There is no model alice/large v1 for you. Name another, or none."
+    )
+    assert (refused.status_code, refused.json()["detail"]) == (400, said)
+    assert shown.context["form"].errors == {"classify__teacher": [said]}
+    training.refresh_from_db()
+    assert (training.params, training.job.state) == (before, "stopped")
+    assert api.post(route, {"params": {"teacher": ""}}, format="json").status_code == 202

@@ -47,6 +47,7 @@ class Up:
             "AIP_FAKE_GPUS": str(gpus), "AIP_CPU_OVERCOMMIT": "4", "NO_COLOR": "1",
             **more,
         }  # fmt: skip
+        self.environment = environment
         self._file = self.output.open("wb")
         self.process = subprocess.Popen(
             command or [sys.executable, str(ROOT / "manage.py"), "up"],
@@ -67,13 +68,13 @@ class Up:
             time.sleep(0.1)
         raise AssertionError(f"{pattern!r} did not show within {seconds} s:\n{self.said()}")
 
-    def kill(self, word: str) -> int:
-        """SIGKILL every direct child of `up` whose command line holds `word`; how many there were."""
+    def kill(self, word: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Signal every direct child of `up` whose command line holds `word`; how many there were."""
         killed = 0
         for pid in self.children():
             with contextlib.suppress(OSError):
                 if word in Path(f"/proc/{pid}/cmdline").read_text():
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(pid, number)
                     killed += 1
         return killed
 

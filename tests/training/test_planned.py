@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from celery import current_app
 from django.utils.timezone import now
 
+from aiplatform.lib.claims import new_holder
 from datasets.models import Dataset, Import
 from datasets.services import imports
 from datasets.services.claims import TTL
@@ -173,6 +175,22 @@ def test_planned_training_goes_on_where_its_worker_died_between_report_and_commi
     assert imports.sweep() == 1
     _import(row)
     assert planned.begin_due() == 1
+
+
+def test_page_of_a_plan_goes_on_with_an_import_whose_worker_is_gone(
+    alice, as_alice, machine, sent, monkeypatch, django_capture_on_commit_callbacks
+):
+    row = planned.plan(user=alice, request=TrainingRequest(preset="classify"), upload_id=sent.pk)
+    dead = new_holder().rsplit(":", 2)[0] + ":1:x"  # a process of this number that began at another time
+    told = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, **more: told.append((name, more["kwargs"])))
+
+    for holder in (new_holder(), dead):
+        Import.objects.update(state="checking", holder=holder, renewed_at=now(), updated_at=now() - TTL / 2)
+        with django_capture_on_commit_callbacks(execute=True):
+            as_alice.get(f"/training/planned/{row.pk}/")
+
+    assert told == [("datasets.run_import", {"import_id": row.data_import_id})]
 
 
 def test_one_broken_plan_says_so_and_stops_no_other(alice, machine, sent):

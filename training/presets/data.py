@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import groups
 from .run import Refused
 
 HELD_OUT = 10  # per cent, where no split is meant for scoring
@@ -80,11 +81,12 @@ def split(version: Version, usable: Iterable[int], params: Mapping[str, Any]) ->
 
     The wanted split is taken if it exists and is not learned from, then `test`, then a tenth of the images to
     learn from, chosen by their path and therefore the same every time. With `folds`, what is scored on is one of so
-    many parts of the images to learn from, whatever other splits there are.
+    many parts of the images to learn from, whatever other splits there are. Images of one group (`group_by`, see
+    groups.py) are not divided by either.
 
     Args:
         usable: rows that carry what the task needs.
-        params: train_splits, names separated by commas, eval_split, and where a preset has them folds and fold.
+        params: train_splits, names separated by commas, eval_split, and where a preset has them folds, fold, group_by.
 
     Returns:
         rows to learn from, rows to score on, and the name of what is scored on.
@@ -104,32 +106,67 @@ def split(version: Version, usable: Iterable[int], params: Mapping[str, Any]) ->
         have = sorted({image.split for image in version.images if image.split})
         raise Refused(f"No annotated image is in {train}. The dataset has the splits: {', '.join(have)}.")
     if folds := params.get("folds", 0):
-        return _one_fold(version, learn, folds, params["fold"] or 1)
+        return _one_fold(version, learn, folds, params["fold"] or 1, params.get("group_by", ""))
     for name in (evaluate, "test"):
         score = [row for row in rows if version.images[row].split == name and name not in names]
         if score and name:
             return learn, score, name
-    held = {row for row in learn if _bucket(version.images[row].path) < HELD_OUT}
-    if not held and len(learn) > 1:
-        held = {min(learn, key=lambda row: (_bucket(version.images[row].path), row))}
+    group = _groups(version, learn, params.get("group_by", ""))
+    chosen = {name for name in group.values() if _bucket(name) < HELD_OUT}
+    if not chosen and len(learn) > 1:
+        chosen = {group[min(learn, key=lambda row: (_bucket(group[row]), row))]}
+    held = {row for row in learn if group[row] in chosen}
     left = [row for row in learn if row not in held]
+    if len(learn) > 1 and not left:
+        raise Refused("All images belong to groups that would be held out to score on. Choose an eval_split.")
     if not held or not left:
         raise Refused(f"{len(learn)} annotated image is too few: one to learn from and one to score on are needed.")
     return left, sorted(held), "held out"
 
 
-def _one_fold(version: Version, rows: list[int], folds: int, fold: int) -> tuple[list[int], list[int], str]:
+def _one_fold(
+    version: Version, rows: list[int], folds: int, fold: int, group_by: str
+) -> tuple[list[int], list[int], str]:
     """All parts but one to learn from, that one to score on; classes of images are spread evenly over the parts."""
     if len(rows) < folds:
         raise Refused(f"{len(rows)} annotated images are too few for {folds} folds: each needs one to score on.")
+    number = _grouped(version, rows, folds, group_by) if group_by else _dealt(version, rows, folds)
+    learn, score = ([row for row in rows if (number[row] == fold) == held] for held in (False, True))
+    return learn, score, f"fold {fold} of {folds}" + (", whole groups" if group_by else "")
+
+
+def _dealt(version: Version, rows: list[int], folds: int) -> dict[int, int]:
+    """The part of each row: in turn, by class and then by the checksum of the path."""
 
     def place(row: int) -> tuple[int, str]:
         image = version.images[row]
         return -1 if image.label is None else image.label, hashlib.sha256(image.path.encode()).hexdigest()
 
-    number = {row: place % folds + 1 for place, row in enumerate(sorted(rows, key=place))}
-    learn, score = ([row for row in rows if (number[row] == fold) == held] for held in (False, True))
-    return learn, score, f"fold {fold} of {folds}"
+    return {row: place % folds + 1 for place, row in enumerate(sorted(rows, key=place))}
+
+
+def _grouped(version: Version, rows: list[int], folds: int, group_by: str) -> dict[int, int]:
+    """The part of each row, so that no group is divided; classes are those of the images, else of what is on them."""
+    group, drawn = _groups(version, rows, group_by), None
+    if all(version.images[row].label is None for row in rows):
+        drawn = classes_on(version)
+
+    def classes(row: int) -> list[int]:
+        label = version.images[row].label
+        return drawn[row].nonzero()[0].tolist() if drawn is not None else [] if label is None else [label]
+
+    try:
+        numbers = groups.parts([(group[row], classes(row)) for row in rows], folds)
+    except groups.NoGroups as error:
+        raise Refused(str(error)) from error
+    return dict(zip(rows, numbers, strict=True))
+
+
+def _groups(version: Version, rows: list[int], group_by: str) -> dict[int, str]:
+    try:
+        return {row: groups.of(version.images[row].path, group_by) for row in rows}
+    except groups.NoGroups as error:
+        raise Refused(str(error)) from error
 
 
 def _bucket(path: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .preset import Param, Preset, common
 
-_SHARED = ("train_splits", "eval_split", "folds", "fold", "width", "height", "resize", "seed")
+_SHARED = ("train_splits", "eval_split", "folds", "fold", "group_by", "width", "height", "resize", "seed")
 _COMMON = common(batch=1, rate=0.1, decay=0, ema=0, warmup=0, anneal="linear")
 
 CARD = Preset(

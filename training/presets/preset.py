@@ -175,6 +175,10 @@ def common(
         Param("folds", "int", 0, "Cross-validation: the images to learn from are divided into so many parts, and each "
               "is scored on once by a training that learned from the others. 0: none.", "", 0, 20, advanced=True),
         Param("fold", "int", 0, "The part to score on. 0: each once, in as many trainings.", "", 0, 20, advanced=True),
+        Param("group_by", "str", "", "Images that belong together, as photographs of one patient, are never divided "
+              "between learning and scoring, neither by folds nor by the tenth held out. folder: those of one folder; "
+              "else a regular expression, and what it finds in the path names the group, as patient\\d+.",
+              advanced=True),
         Param("width", "int", 0, "Input width. 0: from the dataset.", "px", 0, 2048),
         Param("height", "int", 0, "Input height. 0: from the dataset.", "px", 0, 2048),
         Param("resize", "str", resize, "How images of another shape are made to fit.", "",

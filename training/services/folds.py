@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -12,6 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from training.models import TrainingJob
+from training.presets import groups
 from workers.jobs.arrays import Indices
 
 
@@ -29,13 +31,24 @@ def check(params: Mapping[str, Any]) -> None:
     """Refuse what is no cross-validation.
 
     Raises:
-        Invalid: a single fold, or a fold that is none of them.
+        Invalid: a single fold, a fold that is none of them, or groups by no regular expression.
     """
     folds, fold = params.get("folds", 0), params.get("fold", 0)
     if folds == 1:
         raise Invalid(_("One fold leaves nothing to learn from. Choose 2 to 20, or 0 for none."), field="param_folds")
     if fold > folds:
         raise Invalid(_("There is no fold %(fold)s of %(folds)s.") % {"fold": fold, "folds": folds}, field="param_fold")
+    group_by = params.get("group_by", "")
+    if group_by in ("", groups.FOLDER):
+        return
+    if len(group_by) > groups.LONGEST:
+        said = _("A regular expression that groups images has at most %(most)s characters.")
+        raise Invalid(said % {"most": groups.LONGEST}, field="param_group_by")
+    try:
+        re.compile(group_by)
+    except (re.error, OverflowError, RecursionError) as exc:
+        said = _("%(words)s is neither folder nor a regular expression: %(why)s.")
+        raise Invalid(said % {"words": group_by, "why": exc}, field="param_group_by") from None
 
 
 def asked(params: Mapping[str, Any]) -> Indices | None:

@@ -152,7 +152,7 @@ def restore(
 
     Raises:
         NotRestorable: no valid checkpoint, or the data or the cluster is no longer there for the owner.
-        BadParameter: a changed parameter is wrong.
+        BadParameter: a changed parameter is wrong, or the teacher is gone.
         DomainError: the queue refuses (still running, can never fit).
     """
     owner, job, found = training.job.owner, training.job, Refusals()
@@ -162,6 +162,9 @@ def restore(
         data_use.check_restore(training)
     with found:
         uses.check_restore(job)
+    with found:
+        if (params or {}).get(starting_weights.MODEL) in (None, training.params.get(starting_weights.MODEL)):
+            starting_weights.check_teacher(training)  # another one is looked for with the other changes
     with found:
         resource_request.cluster_for(owner, job.cluster)
     places: Resources = {

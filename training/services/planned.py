@@ -226,8 +226,12 @@ def nudge() -> None:
 
 
 def nudge_if_due(row: PlannedTraining) -> None:
-    """Nudge where the data is there and nobody went on yet."""
-    if row.state == S.WAITING and not (row.data_import and row.data_import.is_open):
+    """Nudge where the data is there and nobody went on yet, or where the worker that brings it in is gone."""
+    if row.state != S.WAITING:
+        return
+    if row.data_import and row.data_import.is_open:
+        imports.nudge_if_forgotten(row.data_import)
+    else:
         nudge()
 
 

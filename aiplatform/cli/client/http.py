@@ -6,8 +6,9 @@ import http.client
 import json
 import socket
 import ssl
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import SplitResult, urlencode, urlsplit
@@ -16,6 +17,7 @@ from aiplatform.cli.client.config import Config
 from aiplatform.cli.client.errors import FAILURE, NOT_FOUND, NOT_SIGNED_IN, USAGE, ClientError
 
 TIMEOUT_S = 60.0
+AGAIN_S = 1.0  # before a request is sent again
 API = "/api/v1/"
 EXIT_BY_STATUS = {400: USAGE, 401: NOT_SIGNED_IN, 404: NOT_FOUND, 422: USAGE}
 
@@ -50,10 +52,31 @@ class Client:
     def get(self, route: str, **query: object) -> Any:
         return self.call("GET", route, query=query)
 
-    def post(self, route: str, body: object = None, *, once: bool = False) -> Any:
-        """POST JSON; `once` adds an Idempotency-Key, so a repeated send creates one thing."""
+    def post(
+        self,
+        route: str,
+        body: object = None,
+        *,
+        once: bool = False,
+        patience_s: float = 0.0,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> Any:
+        """POST JSON; `once` adds an Idempotency-Key, so a repeated send creates one thing.
+
+        Args:
+            patience_s: with `once`, for how long it is sent again with the same key where the platform does not answer.
+        """
         headers = {"Idempotency-Key": uuid.uuid4().hex} if once else {}
-        return self.call("POST", route, body=body if body is not None else {}, headers=headers)
+        away_s = 0.0
+        while True:
+            try:
+                return self.call("POST", route, body=body if body is not None else {}, headers=headers)
+            except ClientError as exc:
+                away = exc.status in (0, 502, 503) or exc.code == "idempotency_in_progress"
+                if not away or away_s >= patience_s:
+                    raise
+            away_s += AGAIN_S
+            pause(AGAIN_S)
 
     def post_file(self, route: str, fields: Mapping[str, str], name: str, file: Path) -> Any:
         """POST a small file and fields beside it as a form, once."""

@@ -25,6 +25,19 @@ def is_over(row: Any) -> bool:
     return state_of(row) in OVER and bool(row.get("published", True))
 
 
+def read(client: Client, route: str, *, every_s: float = 1.0, pause: Callable[[float], None] = time.sleep) -> Any:
+    """Read `route`; a platform that restarts meanwhile is waited for up to two minutes."""
+    away_s = 0.0
+    while True:
+        try:
+            return client.get(route)
+        except ClientError as exc:
+            if exc.status not in (0, 502, 503) or away_s >= PATIENCE_S:
+                raise
+        away_s += every_s
+        pause(every_s)
+
+
 def until_over(
     client: Client,
     route: str,
@@ -34,29 +47,21 @@ def until_over(
     until: set[str] | None = None,
     quiet: bool = False,
     word: Callable[[Any], str] = state_of,
+    place: str = "",
 ) -> Any:
     """Read `route` until its state is final (or its `word`, usually its state, in `until`) and return the last answer.
 
-    Changes of the state and of the reason are told on stderr, unless it is to be `quiet`. A platform that restarts
-    meanwhile is waited for up to two minutes.
+    Changes of the state and of the reason are told on stderr, unless it is to be `quiet`; `place` stands before them,
+    where several things are waited for. A platform that restarts meanwhile is waited for up to two minutes.
     """
     last_line = ""
-    away_s = 0.0
     while True:
-        try:
-            row = client.get(route)
-            away_s = 0.0
-        except ClientError as exc:
-            if exc.status not in (0, 502, 503) or away_s >= PATIENCE_S:
-                raise
-            away_s += every_s
-            pause(every_s)
-            continue
+        row = read(client, route, every_s=every_s, pause=pause)
         state = word(row)
         reason = row.get("wait_sentence") or row.get("sentence") or ""
         line = f"{state}: {output.clean(reason)}" if reason else state
         if line != last_line and not quiet:
-            output.say(line)
+            output.say(f"{place}: {line}" if place else line)
             last_line = line
         if is_over(row) or (until and state in until):
             return row

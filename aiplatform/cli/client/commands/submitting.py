@@ -6,11 +6,12 @@ import argparse
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, tus, waiting
-from aiplatform.cli.client.commands import following, lookup, outputs, resources, uploading, variables
+from aiplatform.cli.client.commands import cross_validation, following, lookup, outputs, resources, uploading, variables
 from aiplatform.cli.client.commands.verbs import done, pairs
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 
@@ -76,7 +77,7 @@ def result_option(verb: argparse.ArgumentParser) -> None:
         "--download",
         type=Path,
         metavar="FOLDER",
-        help="wait, then fetch all it left into this folder; a cut one goes on",
+        help="wait, then fetch all it left into this folder, each fold into its own inside; a cut one goes on",
     )
 
 
@@ -165,17 +166,26 @@ def submit(args: argparse.Namespace) -> int | None:
 
 
 def queued(args: argparse.Namespace, made: Any) -> int | None:
-    """Say what was queued; follow it and wait where that was requested."""
+    """Say what was queued; follow it and wait where that was requested, all of its folds where it has some."""
+    folds = cross_validation.of(args.client, made)
     if not args.json:
         print(made["id"])
-        output.say(f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}")
-    if args.follow:
+        output.say(_queued_words(made, folds))
+    if args.follow and folds:
+        cross_validation.follow(args.client, folds)
+    elif args.follow:
         waiting.follow_log(args.client, f"training/jobs/{made['id']}/log/", follow=True, apart=True)
     if args.wait or args.follow or args.download:
-        return end(args, made["id"])
+        return cross_validation.end(args, folds) if folds else end(args, made["id"])
     if args.json:
         output.as_json(made)
     return None
+
+
+def _queued_words(made: Any, folds: Sequence[Mapping[str, Any]]) -> str:
+    if not folds:
+        return f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}"
+    return f"Queued {len(folds)} folds, the first as training {made['id']}. Wait for all: aip train wait {made['id']}"
 
 
 def _set(args: argparse.Namespace) -> dict[str, Any]:

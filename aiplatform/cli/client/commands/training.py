@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import download, output, waiting
-from aiplatform.cli.client.commands import comparing, looking, lookup, outputs, submitting
+from aiplatform.cli.client.commands import comparing, cross_validation, looking, lookup, outputs, submitting
 from aiplatform.cli.client.commands.queue import force_option, force_stop, logs, print_log
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.output import Column
@@ -51,7 +51,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(verb)
     train.verb("show", show, "Show one training.").add_argument("id", help="id or name")
     logs(train.verb("logs", train_logs, "Print the log."))
-    verb = train.verb("wait", wait, "Wait for the end; leaves with 0 when it went well and 6 when not.")
+    verb = train.verb(
+        "wait", wait, "Wait for the end, of all folds where it is one; leaves with 0 when all went well and 6 when not."
+    )
     verb.add_argument("id")
     submitting.result_option(verb)
     for name, sentence in (
@@ -121,7 +123,8 @@ def train_logs(args: argparse.Namespace) -> None:
 
 @_of_training
 def wait(args: argparse.Namespace) -> int:
-    return submitting.end(args, args.id)
+    found = cross_validation.of(args.client, waiting.read(args.client, f"training/jobs/{args.id}/"))
+    return cross_validation.end(args, found) if found else submitting.end(args, args.id)
 
 
 @_of_training
@@ -201,15 +204,7 @@ def checkpoints(args: argparse.Namespace) -> None:
 
 @_of_training
 def folds(args: argparse.Namespace) -> None:
-    found = args.client.get(f"training/jobs/{args.id}/cross-validation/")
-    if args.json:
-        output.as_json(found)
-        return
-    columns: list[Column] = [("fold", "fold"), ("id", "id"), ("name", "name"), ("state", "state")]
-    output.table(found["folds"], columns, empty="It is no part of a cross-validation.")
-    for figure in found["figures"]:
-        spread = f" ± {_figure(figure['spread'])}" if figure["spread"] is not None else ""
-        print(f"{figure['key']}: {_figure(figure['mean'])}{spread} over {figure['folds']} of the folds")
+    cross_validation.report(args, args.client.get(f"training/jobs/{args.id}/cross-validation/"))
 
 
 @_of_training

@@ -39,7 +39,8 @@ def train(args: argparse.Namespace, fields: Mapping[str, Any], data: list[Path],
         raise ClientError(f"There is nothing at {place}.", NOT_FOUND)
     source = packed([place]) if place.is_dir() else place
     upload = tus.upload(args.client, source, quiet=args.json)
-    made = args.client.post("training/planned/", {**fields, "upload": upload}, once=True)
+    body = {**fields, "upload": upload}  # what was sent is not to be sent again because the platform is away just now
+    made = args.client.post("training/planned/", body, once=True, patience_s=waiting.PATIENCE_S)
     if not (args.wait or args.follow or args.download):
         if args.json:
             output.as_json(made)
