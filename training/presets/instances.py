@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class Instances(Detection):
 
     # Scoring ------------------------------------------------------------------------------------------------
 
-    def detections(self, row: int, answers: list[np.ndarray]) -> list[dict[str, Any]]:
+    def detections(self, row: int, answers: Sequence[Any]) -> list[dict[str, Any]]:
         """One image's boxes after suppression, each with its mask in the image's own pixels."""
         *looks, shares, prototypes = answers
         found = sorted(super().detections(row, looks), key=lambda one: -one["score"])[:MOST_MASKS]

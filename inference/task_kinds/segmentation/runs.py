@@ -1,7 +1,6 @@
 """Masks as runs, in COCO's compressed form, without a package: the server knows none that reads it.
 
-Runs go down the columns, from left to right; the first one is not covered. Compressed, each length (from the fourth
-on: its difference to the one before the last) is written in digits of five bits, the lowest first.
+What the runs are and how they are read says training/presets/tiling/runs.py.
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from training.presets.tiling import runs as coco_runs
 
 Mask = NDArray[np.bool_]
 
@@ -28,7 +29,7 @@ def encode(mask: Mask) -> dict[str, Any]:
 def decode(runs: dict[str, Any]) -> Mask:
     """The mask [H, W] of what `encode` gave."""
     height, width = runs["size"]
-    lengths = _lengths(runs["counts"])
+    lengths = coco_runs.lengths(runs["counts"])
     flat = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     return flat.reshape((height, width), order="F")
 
@@ -44,19 +45,3 @@ def _text(lengths: list[int]) -> str:
             if last:
                 break
     return "".join(digits)
-
-
-def _lengths(text: str) -> list[int]:
-    lengths: list[int] = []
-    number, shift = 0, 0
-    for letter in text:
-        digit = ord(letter) - 48
-        number |= (digit & 31) << shift
-        shift += 5
-        if digit & 32:
-            continue
-        if digit & 16:
-            number -= 1 << shift
-        lengths.append(number + lengths[-2] if len(lengths) > 2 else number)
-        number, shift = 0, 0
-    return lengths
