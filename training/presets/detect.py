@@ -159,10 +159,15 @@ class Detection(shown.Shown):
 
     def _shown(self, region: tiles.Region) -> tuple[np.ndarray, np.ndarray]:
         """Boxes and classes of the objects in a region of an image, in its pixels."""
-        boxes, classes = region.inside(self.fitted[region.row]), self.truth[region.row][1]
+        seen = self.shown_in(region)
+        return region.inside(self.fitted[region.row])[seen], self.truth[region.row][1][seen]
+
+    def shown_in(self, region: tiles.Region) -> np.ndarray:
+        """Which of its image's objects a region shows enough of."""
+        boxes = region.inside(self.fitted[region.row])
         left = boxes.clip(0, [self.view.width, self.view.height] * 2)
         seen = (left[:, 2:] - left[:, :2]).prod(1) > warp.VISIBLE * (boxes[:, 2:] - boxes[:, :2]).prod(1)
-        return (boxes[seen], classes[seen]) if self.tiles else (boxes, classes)
+        return np.flatnonzero(seen) if self.tiles else np.arange(len(boxes))
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
@@ -248,13 +253,9 @@ class Detection(shown.Shown):
     def images(self, rows: list[int]) -> Tensor:
         """Normalised images [n, 3, H, W] as the finished model sees them; of large images the busiest tile."""
         if self.tiles:
-            return self._normal(np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows]))
-        return self._normal(self.image_cache.rows(rows))
-
-    def _normal(self, rows: np.ndarray) -> Tensor:
-        """Pixels [n, H, W, 3] as the model is given them."""
-        pixels = torch.from_numpy(rows).to(self.device).permute(0, 3, 1, 2)
-        return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
+            pixels = np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows])
+            return lite0.normal(pixels, self.device)
+        return lite0.normal(self.image_cache.rows(rows), self.device)
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
@@ -269,7 +270,7 @@ class Detection(shown.Shown):
             parts = Parts(known.sizes[row], self.view.seen)
             for places, pixels in known.looks(row, at_once):
                 with torch.inference_mode():
-                    answers = [answer.float().cpu().numpy() for answer in answering(self._normal(pixels))]
+                    answers = [answer.float().cpu().numpy() for answer in answering(lite0.normal(pixels, self.device))]
                 for place, *own in zip(places, *answers, strict=True):
                     self.add_tile(parts, place, own)
             return self.detections(row, parts.joined(len(self.names)))
@@ -281,7 +282,7 @@ class Detection(shown.Shown):
             return [one for row, *own in zip(some, *answers, strict=True) for one in self.detections(row, own)]
 
         look, starts = (found_in_tiles, mine) if self.tiles else (found, range(0, len(mine), at_once))
-        per_batch = lanes.for_scoring().map(look, starts) if on_cpu else [look(start) for start in starts]
+        per_batch = lanes.for_scoring().map(look, starts) if on_cpu else list(map(look, starts))
         return self.figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
 
     def _kept(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> Iterator[tuple[int, np.ndarray]]:

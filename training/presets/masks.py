@@ -21,6 +21,7 @@ from .tiling import runs as coco_runs
 
 GROUND, IGNORED = 0, 255
 MOST_CLASSES = MOST_OBJECTS = IGNORED - 1
+MANY_IGNORED = 65_535  # where objects of an image have two bytes
 ROUND = 48  # corners of an ellipse
 BOX = "bbox"  # how annotations.json names the shape of a box
 
@@ -91,15 +92,39 @@ def open_or_make(
     return image_cache.kept(cache, name, (len(version.images), height, width, 1), drawn)
 
 
-def blocks(version: data.Version, shapes: list[list[Shape]], cache: Path, *, side: int, boxes: str) -> tiles.Blocks:
-    """The masks of all images at their own size, in blocks; what lies outside an image is left out of learning."""
+def blocks(
+    version: data.Version, shapes: list[list[Shape]], cache: Path, *, side: int, boxes: str, objects: bool = False
+) -> tiles.Blocks:
+    """The masks of all images at their own size, in blocks; what lies outside an image is left out of learning.
+
+    Args:
+        objects: which object of its image a pixel shows, in two bytes, see `of_blocks`.
+    """
 
     def whole(row: int) -> np.ndarray:
         size = (version.images[row].width, version.images[row].height)
-        return draw(shapes[row], size, size, version.class_index, boxes=boxes)[..., None]
+        if not objects:
+            return draw(shapes[row], size, size, version.class_index, boxes=boxes)[..., None]
+        numbers = numbered(shapes[row]).clip(max=MANY_IGNORED).tolist()
+        drawn = _painted(shapes[row], numbers, size, size, boxes, ignored=MANY_IGNORED)
+        return drawn.view(np.uint8).reshape(*drawn.shape, 2)
 
-    name = _name("maskblocks", version, shapes, "own", boxes)
-    return tiles.open_or_make(version, cache, whole, name=name, side=side, channels=1, fill=IGNORED)
+    name = _name("objectblocks" if objects else "maskblocks", version, shapes, "own", boxes)
+    channels = 2 if objects else 1
+    return tiles.open_or_make(version, cache, whole, name=name, side=side, channels=channels, fill=IGNORED)
+
+
+def of_blocks(part: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """Which object each pixel [H, W] of a part of an image shows, numbered from 1 as in `shown`.
+
+    Args:
+        part: [H, W, 2] of blocks of objects.
+        shown: places of the part's objects among those of the image; to all others it is the ground.
+    """
+    numbers = np.zeros(MANY_IGNORED + 1, np.uint8)
+    numbers[shown[: MANY_IGNORED - 1] + 1] = np.arange(1, len(shown) + 1).clip(max=IGNORED)[: MANY_IGNORED - 1]
+    numbers[MANY_IGNORED] = IGNORED
+    return np.asarray(numbers[np.ascontiguousarray(part).view(np.uint16)[..., 0]])
 
 
 def _name(what: str, version: data.Version, shapes: list[list[Shape]], size: str, boxes: str) -> str:
@@ -156,10 +181,7 @@ def _paint(mask: np.ndarray, shape: Shape, across: float, down: float, boxes: st
     if runs is None or tuple(runs["size"]) != mask.shape:
         mask[covered(shape, across, down, target, boxes)] = number
         return
-    flat = mask.reshape(-1, order="F")
-    ends = np.cumsum(coco_runs.lengths(runs["counts"])).tolist()
-    for start, end in zip(ends[::2], ends[1::2], strict=False):
-        flat[start:end] = number
+    coco_runs.paint(mask, runs["counts"], number)
 
 
 def covered(shape: Shape, across: float, down: float, target: tuple[int, int], boxes: str) -> np.ndarray:
@@ -169,6 +191,14 @@ def covered(shape: Shape, across: float, down: float, target: tuple[int, int], b
         return np.zeros((target[1], target[0]), bool)
     own = Image.fromarray(coco_masks.decode(runs))
     return np.asarray(own if own.size == target else own.resize(target, Image.Resampling.NEAREST), bool)
+
+
+def encoded(shape: Shape, size: tuple[int, int], boxes: str) -> dict[str, Any]:
+    """What a shape covers of an image of this size, as COCO's runs."""
+    runs = _runs(shape, 1, 1, size, boxes)
+    if runs is not None and tuple(runs["size"]) == size[::-1]:
+        return runs
+    return coco_runs.encode(covered(shape, 1, 1, size, boxes))
 
 
 def _runs(shape: Shape, across: float, down: float, target: tuple[int, int], boxes: str) -> dict[str, Any] | None:

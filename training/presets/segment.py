@@ -191,13 +191,9 @@ class Segmentation(shown.Shown):
     def images(self, rows: list[int]) -> Tensor:
         """Normalised images [n, 3, H, W] as the finished model sees them; of large images the busiest tile."""
         if self.tiles:
-            return self._normal(np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows]))
-        return self._normal(self.image_cache.rows(rows))
-
-    def _normal(self, rows: np.ndarray) -> Tensor:
-        """Pixels [n, H, W, 3] as the model is given them."""
-        pixels = torch.from_numpy(rows).to(self.device).permute(0, 3, 1, 2)
-        return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
+            pixels = np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows])
+            return lite0.normal(pixels, self.device)
+        return lite0.normal(self.image_cache.rows(rows), self.device)
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
@@ -238,7 +234,7 @@ class Segmentation(shown.Shown):
         blend = Blend((width, height), self.view.seen, count)
         for places, pixels in known.looks(row, at_once):
             with torch.inference_mode():
-                logits = model(self._normal(pixels)).float().cpu().numpy()
+                logits = model(lite0.normal(pixels, self.device)).float().cpu().numpy()
             for place, own in zip(places, logits, strict=True):
                 blend.add(place, own)
         blend.end()
