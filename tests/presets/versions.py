@@ -178,7 +178,7 @@ def _outlined(folder: Path, made: list[drawn_outlines.Picture]) -> Path:
     (folder / "images").mkdir(parents=True)
     images, shapes = [], []
     for number, picture in enumerate(made):
-        picture.image.save(folder / "images" / picture.name)
+        picture.image.save(folder / "images" / picture.name, compress_level=1)  # grain hardly packs
         images.append(_line(picture.name, picture.image.size, picture.split))
         shapes += [_polygon(number, drawn_outlines.CLASSES.index(name), [ring]) for name, ring in picture.outlines]
     return write(folder, task="detection", classes=list(drawn_outlines.CLASSES), images=images, shapes=shapes)

@@ -25,7 +25,8 @@ class Blend:
     def __init__(self, size: tuple[int, int], tile: tuple[int, int], draw: Callable[[int, np.ndarray], None]) -> None:
         self.size, self.tile, self.draw = size, tile, draw
         self.cell = 1
-        self._sums, self._weights, self._ramp = np.zeros((0, 0, 0), np.float32), *np.zeros((2, 0, 0), np.float32)
+        self._sums = np.zeros((0, 0, 0), np.float32)  # of the logits of the band, each by its weight
+        self._weights = self._ramp = np.zeros((0, 0), np.float32)
         self._first = self._drawn = 0  # row of cells that the band begins with; rows of pixels that are drawn
         self._before: np.ndarray | None = None  # the last row of cells above the band
         self._likely, self._counts = np.zeros(0), np.zeros(0, np.int64)
@@ -69,7 +70,7 @@ class Blend:
         for band in (self._sums.swapaxes(0, 1), self._weights):
             band[: len(band) - rows] = band[rows:].copy()
             band[len(band) - rows :] = 0
-        self._before = done[:, -1:]
+        self._before = done[:, -1:].copy()  # no more than the row
 
     def _enlarge(self, done: np.ndarray, *, last: bool) -> None:
         """Draw the rows of pixels that lie between rows of cells which are known: those before and these."""
