@@ -24,6 +24,7 @@ from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelVersion, Service
 from inference.services import evaluations, learning, serving, withdrawing
+from training.presets import tiling
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
@@ -46,6 +47,16 @@ def copy_code(run: RunDir, *packages: str) -> None:
     for package in packages:
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PACKAGE / package, home / package, dirs_exist_ok=True, ignore=ignore)
+    _copy_tiling(run)
+
+
+def _copy_tiling(run: RunDir) -> None:
+    """Put what presets score tiles with into the run as `code/training/presets/tiling`, so that all answer alike."""
+    source = Path(tiling.__file__).parent
+    target = run.code / Path(*tiling.__name__.split("."))
+    shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for above in (target.parent, target.parent.parent):
+        (above / "__init__.py").touch()
 
 
 DEVICE_KINDS = ("gpu", "cpu")  # what its programs compute on

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inference.evaluator.run import Run
 from inference.evaluator.truth import Sample, Truth
-from inference.server import decode, tiles
+from inference.server import decode
 from inference.server.engine import Engine
 from inference.server.spec import DecodeSpec, InputSpec, ModelSpec
 from inference.task_kinds import TASKS
-from inference.task_kinds.served import Line, Scoring
+from inference.task_kinds.served import Arrays, Joining, Line, Scoring
+from training.presets.tiling.grid import grid
 
 REPORT_EVERY_S = 0.5
 AHEAD = 3  # batches of looks that are decoded before they are needed
@@ -118,7 +118,7 @@ class Predictor:
         """How many looks at an image the model takes."""
         seen = self.input
         if seen.overlap is not None:
-            return len(tiles.grid(sample.width, sample.height, (seen.width, seen.height), seen.overlap))
+            return len(grid(sample.width, sample.height, (seen.width, seen.height), seen.overlap))
         return max(1, len(sample.looks)) if seen.scope == "object" else 1
 
     def _decode(self, sample: Sample, count: int) -> Looks | None:
@@ -132,34 +132,44 @@ class Predictor:
         return looks if count > self.batch else iter(list(looks))
 
     def _predict(self, ready: list[tuple[Sample, Looks]]) -> list[Line]:
+        if self.input.overlap is not None:
+            return self._joined(ready)
         looks = ((sample, *look) for sample, own in ready for look in own)
-        parts: list[dict[str, NDArray[np.generic]]] = []
+        parts: list[Arrays] = []
         placed: list[tuple[Sample, decode.Placement]] = []
         while some := list(islice(looks, self.batch)):
-            pixels = np.stack([pixels for _, pixels, _ in some])
-            started = time.perf_counter()
-            parts.append(self.engine.run({self.input.name: pixels}))
-            self.inference_s += time.perf_counter() - started
+            parts.append(self._run([pixels for _, pixels, _ in some]))
             placed += [(sample, placement) for sample, _, placement in some]
         outputs = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        if self.input.overlap is None:
-            return self.scoring.lines(self.spec, outputs, placed, self.mapping, self.limits)
-        return [line for sample, _ in ready for line in self._joined(sample, placed, outputs)]
+        return self.scoring.lines(self.spec, outputs, placed, self.mapping, self.limits)
 
-    def _joined(
-        self,
-        sample: Sample,
-        placed: list[tuple[Sample, decode.Placement]],
-        outputs: Mapping[str, NDArray[np.generic]],
-    ) -> list[Line]:
-        """The line of an image that was looked at in tiles."""
-        join = TASKS[self.spec.task].answer.joined
-        if join is None:
+    def _joined(self, ready: list[tuple[Sample, Looks]]) -> list[Line]:
+        """The lines of images that are looked at in tiles; the answers to a batch are put together before the next."""
+        start = TASKS[self.spec.task].answer.joining
+        if start is None:
             raise RuntimeError(f"a {self.spec.task} model with tiles was let in")
-        own = [row for row, (one, _) in enumerate(placed) if one is sample]
-        rows = {name: values[own] for name, values in outputs.items()}
-        spec, whole, placement = join(self.spec, rows, [placed[row][1] for row in own])
-        return self.scoring.lines(spec, whole, [(sample, placement)], self.mapping, self.limits)
+        joined: dict[int, Joining] = {}
+        looks = ((place, *look) for place, (_, own) in enumerate(ready) for look in own)
+        while some := list(islice(looks, self.batch)):
+            outputs = self._run([pixels for _, pixels, _ in some])
+            for place in dict.fromkeys(place for place, _, _ in some):
+                rows = [row for row, (of, _, _) in enumerate(some) if of == place]
+                placements = [some[row][2] for row in rows]
+                if place not in joined:
+                    joined[place] = start(self.spec, (placements[0].width, placements[0].height))
+                joined[place].add({name: values[rows] for name, values in outputs.items()}, placements)
+        lines = []
+        for place, (sample, _) in enumerate(ready):
+            spec, whole, placement = joined.pop(place).whole()
+            lines += self.scoring.lines(spec, whole, [(sample, placement)], self.mapping, self.limits)
+        return lines
+
+    def _run(self, pixels: list[decode.Floats]) -> Arrays:
+        batch = np.stack(pixels)
+        started = time.perf_counter()
+        outputs = self.engine.run({self.input.name: batch})
+        self.inference_s += time.perf_counter() - started
+        return outputs
 
 
 def _lines(file: Path) -> Iterator[Line]:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from inference.server import tiles
 from inference.server.spec import InputSpec
+from training.presets.tiling.grid import grid
 
 Floats = NDArray[np.float32]
 Box = tuple[float, float, float, float]  # x1 y1 x2 y2 in pixels of a picture
@@ -112,7 +112,7 @@ def looks(image: Image.Image, spec: InputSpec, boxes: Sequence[Box] = ()) -> Ite
     mode = "RGB" if spec.channels == 3 else "L"
     own = image if image.mode == mode else image.convert(mode)
     grey = (LETTERBOX_GREY,) * 3 if spec.channels == 3 else LETTERBOX_GREY
-    for left, top in tiles.grid(*image.size, (spec.width, spec.height), spec.overlap):
+    for left, top in grid(*image.size, (spec.width, spec.height), spec.overlap):
         ground = Image.new(mode, (spec.width, spec.height), grey)
         ground.paste(own.crop((left, top, min(left + spec.width, own.width), min(top + spec.height, own.height))))
         yield _normal(ground, spec), Placement(*image.size, 1.0, 1.0, -left, -top)

@@ -98,7 +98,7 @@ def _input(entry: Mapping[str, Any], task: str) -> InputSpec:
     overlap = None if tile is None else _object(tile, "input.tile").get("overlap")
     if tile is not None and (not isinstance(overlap, int | float) or not 0 <= overlap <= MOST_OVERLAP):
         raise BadModel(f"input.tile.overlap must be between 0 and {MOST_OVERLAP}, not {overlap!r}.")
-    if tile is not None and (TASKS[task].answer.joined is None or scope == "object"):
+    if tile is not None and (TASKS[task].answer.joining is None or scope == "object"):
         raise BadModel(f"A {task} model cannot look at tiles; leave out input.tile.")
     std = _floats(entry.get("std"), channels, "input.std")
     if any(s <= 0 for s in std):

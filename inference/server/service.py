@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -245,8 +245,8 @@ class Service:
 
     async def _see_tiles(self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]) -> _Seen:
         """Look at the tiles of one picture, a batch at a time: it takes no more memory, and others get their turn."""
-        seen, join = self.spec.input, TASKS[self.spec.task].answer.joined
-        if seen is None or join is None:
+        seen, joining = self.spec.input, TASKS[self.spec.task].answer.joining
+        if seen is None or joining is None:
             raise BadRequest("This model came without model.json; it takes tensors, not pictures.")
         if requested.region:
             raise BadRequest("This model looks at whole pictures. Leave out region.")
@@ -257,9 +257,8 @@ class Service:
             )
         except decode.BadImage as exc:
             raise NotAnImage(str(exc)) from None
-        left = decode.looks(image, seen)
+        left, joined = decode.looks(image, seen), joining(self.spec, image.size)
         answers: list[Answer] = []
-        placements: list[decode.Placement] = []
         decode_s = time.perf_counter() - started
         while True:
             started = time.perf_counter()
@@ -267,11 +266,11 @@ class Service:
             if not some:
                 break
             feeds = {seen.name: np.stack([sample for sample, _ in some])}
-            placements += [placement for _, placement in some]
             decode_s += time.perf_counter() - started
-            answers.append(await self._ask(feeds, (), call, arrived))
-        outputs = {name: np.concatenate([one.outputs[name] for one in answers]) for name in answers[0].outputs}
-        spec, whole, placement = await loop.run_in_executor(self._pool, join, self.spec, outputs, placements)
+            answer = await self._ask(feeds, (), call, arrived)
+            await loop.run_in_executor(self._pool, joined.add, answer.outputs, [placement for _, placement in some])
+            answers.append(replace(answer, outputs={}))
+        spec, whole, placement = await loop.run_in_executor(self._pool, joined.whole)
         waited, ran = sum(one.queue_s for one in answers), sum(one.run_s for one in answers)
         return _Seen(spec, [placement], Answer(whole, waited, ran, max(one.batch for one in answers)), decode_s)
 

@@ -24,6 +24,19 @@ Arrays = Mapping[str, NDArray[generic]]
 Line = dict[str, Any]  # one image's answer as predictions.jsonl keeps it, with its "path" and "id"
 
 
+class Joining(Protocol):
+    """The answers to the tiles of one picture, put together."""
+
+    def add(self, outputs: Arrays, placements: Sequence[Placement]) -> None:
+        """Add the outputs for some of the tiles, and where the picture lies in each; tiles come in their order."""
+
+    def whole(self) -> tuple[ModelSpec, Arrays, Placement]:
+        """A model that looked at all of the picture at once, its outputs, and where the picture lies in its input.
+
+        The model may have other outputs than the one that looked at tiles, with roles of their own.
+        """
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a model answers with.
@@ -33,15 +46,15 @@ class Answer:
         read: outputs of one run → for each picture its predictions, as JSON.
         slow: `read` takes long enough for a thread of its own.
         regions: callers may say which part of a picture to look at.
-        joined: outputs for the tiles of one picture, and where these lie → a model that looked at all of it at once,
-            its outputs, and where the picture would lie in its input. None: models of this task know no tiles.
+        joining: puts the answers to the tiles of a picture of a width and height together. None: models of this task
+            know no tiles.
     """
 
     outputs: tuple[str, ...]
     read: Callable[[ModelSpec, Arrays, Sequence[Placement], Requested], list[list[dict[str, Any]]]]
     slow: bool = False
     regions: bool = False
-    joined: Callable[[ModelSpec, Arrays, Sequence[Placement]], tuple[ModelSpec, Arrays, Placement]] | None = None
+    joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None
 
 
 class Scoring(Protocol):

@@ -5,8 +5,10 @@ seconds from start to exported model as a ratio to the budget, how true the prom
 beside the references. `--busy 2` lets two endless loops work beside it. `bccd`, `cells` (its boxes as ellipses), `nuts`
 and `fashion` need the public data (tests/public_data.py), or --data; `demo` is what `up --demo` trains on, `symbols`
 small things on pictures, `symbols-large` and `symbols-tiled` the same on larger ones, whole and in tiles, `outlines`
-filled shapes to segment, `keypoints` figures with joints, `instances-nuts` the photographs of `nuts` with a mask for
-each object.
+filled shapes to segment, `outlines-large` and `outlines-tiled` small ones on large pictures, whole and in tiles (with a
+mask for each object: `instances-large` and `instances-tiled`), `keypoints` figures with joints, `instances-nuts` the
+photographs of `nuts` with a mask for each object. `--judge` evaluates the exported model as the platform does: in the
+images' own pixels, where a training without tiles scores a segmenter at the size of its input.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from inference.evaluator.__main__ import evaluate
+from inference.evaluator.run import Run
 from tests import public_data
 from tests.presets import versions
 from tests.presets.jobs import Job
@@ -37,6 +41,10 @@ REFERENCES = {
     "symbols-large": ("val/ap50", "nothing earlier on this set"),
     "symbols-tiled": ("val/ap50", "symbols-large at as many CPU-seconds"),
     "outlines": ("val/miou", "0.443 in 816 steps before; floor 0.85, aim 0.92"),
+    "outlines-large": ("val/miou", "nothing earlier on this set"),
+    "outlines-tiled": ("val/miou", "outlines-large at as many steps"),
+    "instances-large": ("val/mask_ap50", "nothing earlier on this set"),
+    "instances-tiled": ("val/mask_ap50", "instances-large at as many steps"),
     "nuts": ("val/miou", "nothing earlier on this split; 12 photographs to learn from, 6 to score on"),
     "instances-nuts": ("val/mask_ap50", "GrabCut in the true boxes: python -m tests.bench.grabcut"),
     "cells": ("val/miou", "nothing earlier: the ellipses in the boxes of bccd stand for the cells"),
@@ -56,6 +64,10 @@ RECIPES: dict[str, dict[str, Any]] = {
     "symbols-large": {},
     "symbols-tiled": {"tile": 320},
     "outlines": {"vertical_flip": 0.5},
+    "outlines-large": {"vertical_flip": 0.5},
+    "outlines-tiled": {"vertical_flip": 0.5, "tile": 320},
+    "instances-large": {"vertical_flip": 0.5},
+    "instances-tiled": {"vertical_flip": 0.5, "tile": 320},
     "nuts": {"vertical_flip": 0.5},
     "keypoints": {},
     "instances-nuts": {"vertical_flip": 0.5},
@@ -77,7 +89,8 @@ MODULES = {
     "fashion": "classify",
     "embed-fashion": "embed",
     "fashion-hog": "hog_svm",
-    "outlines": "segment",
+    **dict.fromkeys(("outlines", "outlines-large", "outlines-tiled"), "segment"),
+    **dict.fromkeys(("instances-large", "instances-tiled"), "instances"),
     "nuts": "segment",
     "cells": "segment",
     "keypoints": "keypoints",
@@ -87,6 +100,9 @@ MODULES = {
 }
 MAKERS: dict[str, Callable[[Path], Path]] = {
     **dict.fromkeys(("outlines", "tagging"), versions.outlines),
+    **dict.fromkeys(
+        ("outlines-large", "outlines-tiled", "instances-large", "instances-tiled"), versions.large_outlines
+    ),
     "keypoints": versions.figures,
     **dict.fromkeys(("demo", "demo-hog"), versions.digits_demo),
     "anomaly": versions.defects,
@@ -111,6 +127,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--busy", type=int, default=0, help="so many endless loops beside it")
     parser.add_argument("--data", type=Path, default=public_data.find(), help="folder with the public data")
+    parser.add_argument("--judge", action="store_true", help="evaluate the exported model in the images' own pixels")
     parser.add_argument("--params", default="{}", help="more parameters of the preset, as JSON")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="presets-bench-") as scratch:
@@ -128,6 +145,8 @@ def main() -> None:
         if code:
             sys.exit(f"the preset ended with exit code {code}")
         figures = json.loads((job.root / "outputs" / "metrics.json").read_text())
+        split = str(params.get("eval_split", "val"))
+        judged = _judged(root / "judged", job.outputs / "model", version, split) if asked.judge else ""
         promises = _promises([json.loads(line) for line in job.metrics.read_text().splitlines()], began, seconds)
     key, reference = REFERENCES[asked.which]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -143,6 +162,8 @@ def main() -> None:
     else:
         print(f"wall {seconds:.0f} s; {figures['steps']} steps")
     print(promises)
+    if judged:
+        print(judged)
     print(
         f"conditions: {asked.threads} threads of {os.cpu_count()} cores, {platform.machine()}; "
         f"{cpu_s:.0f} CPU-seconds used, {100 * cpu_s / (seconds * asked.threads):.0f} % of what {asked.threads} "
@@ -158,6 +179,17 @@ def _version(which: str, folder: Path, public: Path | None) -> Path:
         sys.exit(f"{which} is public data that is not here; give its folder with --data.")
     make, place = PUBLIC[which]
     return make(public / place, folder)
+
+
+def _judged(folder: Path, model: Path, version: Path, split: str) -> str:
+    """The figures of an evaluation of the model."""
+    (folder / "outputs").mkdir(parents=True)
+    (folder / "params.json").write_text(json.dumps({"split": split}))
+    places = {"PARAMS": "params.json", "METRICS_FILE": "metrics.jsonl", "CONTROL_FILE": "control"}
+    places |= {"OUTPUT_DIR": "outputs", "CHECKPOINT_DIR": "checkpoints", "MODEL_DIR": model, "DATASET_DIR": version}
+    run = Run.from_env({f"AIP_{name}": str(folder / place) for name, place in places.items()})
+    summary = evaluate(run)["summary"]
+    return "judged: " + ", ".join(f"{name} {value:.4f}" for name, value in summary.items() if value is not None)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 import tracemalloc
@@ -14,7 +15,7 @@ import pytest
 
 from inference.evaluator.__main__ import evaluate
 from inference.evaluator.predict import AHEAD, Predictor
-from inference.server import decode, model_json, oip, tiles
+from inference.server import decode, model_json, oip
 from inference.server.engine import Engine
 from inference.server.refusals import BadRequest
 from inference.server.requested import Requested
@@ -22,6 +23,8 @@ from inference.server.service import Call, Service
 from inference.server.settings import Settings
 from tests.inference import pictures, tiny, versions
 from tests.inference.running import a_run
+from training.presets.tiling import boxes as joining
+from training.presets.tiling.grid import grid
 
 SQUARES = {(0, 0, 8, 8): "red", (48, 8, 56, 16): "green", (56, 8, 64, 16): "green", (104, 56, 112, 64): "blue"}
 
@@ -50,7 +53,7 @@ def merged(boxes: list[list[float]], of: list[int], rects: list[list[int]], size
     """The boxes of the objects that are found, each once."""
     given = np.array(boxes, np.float32)
     scores = np.linspace(0.9, 0.5, len(boxes), dtype=np.float32)
-    numbers = tiles.merged(
+    numbers, _ = joining.merged(
         given, scores, np.zeros(len(boxes), np.int64), np.array(of), np.array(rects, np.float32), size
     )
     return [given[numbers == number][0].tolist() for number in range(numbers.max() + 1)]
@@ -61,11 +64,20 @@ def merged(boxes: list[list[float]], of: list[int], rects: list[list[int]], size
     [
         ((50, 64), [(0, 0)]),
         ((112, 64), [(0, 0), (48, 0)]),
-        ((70, 130), [(0, 0), (6, 0), (0, 33), (6, 33), (0, 66), (6, 66)]),
+        ((70, 130), [(0, 0), (8, 0), (0, 32), (8, 32), (0, 68), (8, 68)]),
     ],
 )
-def test_tiles_cover_a_picture_and_share_at_least_what_is_asked(size, expected):
-    assert tiles.grid(*size, (64, 64), 0.25) == expected
+def test_tiles_cover_a_picture_and_begin_where_cells_do(size, expected):
+    assert grid(*size, (64, 64), 0.25) == expected
+
+
+@pytest.mark.parametrize("overlap", [0.0, 0.1, 0.2, 0.37, 0.9])
+@pytest.mark.parametrize("side", [50, 64, 320])
+def test_tiles_share_at_least_what_is_asked(side, overlap):
+    for width in range(side, 9 * side, 37):
+        starts = [left for left, _ in grid(width, side, (side, side), overlap)]
+        assert all(after - before <= side * (1 - overlap) for before, after in itertools.pairwise(starts))
+        assert width <= starts[-1] + side < width + 4
 
 
 def test_object_that_two_tiles_see_whole_is_one():
@@ -146,10 +158,10 @@ def test_evaluation_looks_at_tiles_as_the_service_does(tmp_path):
     assert parts["confusion"] == whole["confusion"]
 
 
-@pytest.mark.parametrize("task", ["classification", "instances"])
+@pytest.mark.parametrize("task", ["classification", "keypoints"])
 def test_tiles_are_refused_where_a_task_knows_none(tmp_path, task):
     about = json.loads((tiled(tmp_path) / "model.json").read_text())
-    about |= {"task": task, "output": {n: n for n in ("logits", "boxes", "scores", "coefficients", "prototypes")}}
+    about |= {"task": task, "output": {n: n for n in ("logits", "points", "classes")}}
 
     with pytest.raises(model_json.BadModel, match=f"A {task} model cannot look at tiles"):
         model_json.parse(about)
@@ -181,13 +193,13 @@ def test_evaluator_decodes_no_further_ahead_than_a_few_batches_of_looks(tmp_path
 
 
 def test_joining_thousands_of_tiles_takes_little_memory():
-    places = tiles.grid(3000, 2250, (64, 64), 0.25)
+    places = grid(3000, 2250, (64, 64), 0.25)
     rects = np.array([[x, y, x + 64, y + 64] for x, y in places], np.float32)
     of = np.arange(len(places))
     boxes = np.concatenate([rects[:, :2] + 16, rects[:, :2] + 32], 1)
 
     tracemalloc.start()
-    numbers = tiles.merged(boxes, np.ones(len(of), np.float32), of % 5, of, rects, (3000, 2250))
+    numbers, _ = joining.merged(boxes, np.ones(len(of), np.float32), of % 5, of, rects, (3000, 2250))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

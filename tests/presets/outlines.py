@@ -21,22 +21,41 @@ class Picture:
     outlines: list[tuple[str, list[float]]]  # class and ring, those below first
 
 
-def draw(counts: dict[str, int], *, seed: int = 7, size: tuple[int, int] = SIZE) -> list[Picture]:
-    """Draw `counts[split]` pictures per split with two to five shapes each."""
+def draw(
+    counts: dict[str, int],
+    *,
+    seed: int = 7,
+    size: tuple[int, int] = SIZE,
+    sides: tuple[float, float] = (0.12, 0.4),
+    shapes: tuple[int, int] = (2, 5),
+) -> list[Picture]:
+    """Draw `counts[split]` pictures per split.
+
+    Args:
+        sides: of the smallest and the largest shape, as shares of the picture's shorter side.
+        shapes: fewest and most on a picture.
+    """
     rng = np.random.default_rng(seed)
     return [
-        _picture(rng, f"{split}_{number:03d}.png", split, size)
+        _picture(rng, f"{split}_{number:03d}.png", split, size, sides, shapes)
         for split, count in counts.items()
         for number in range(count)
     ]
 
 
-def _picture(rng: np.random.Generator, name: str, split: str, size: tuple[int, int]) -> Picture:
+def _picture(
+    rng: np.random.Generator,
+    name: str,
+    split: str,
+    size: tuple[int, int],
+    sides: tuple[float, float],
+    shapes: tuple[int, int],
+) -> Picture:
     image = _ground(rng, *size)
     pen = ImageDraw.Draw(image)
     outlines = []
-    for _shape in range(int(rng.integers(2, 6))):
-        side = float(rng.uniform(0.12, 0.4)) * min(size)
+    for _shape in range(int(rng.integers(shapes[0], shapes[1] + 1))):
+        side = float(rng.uniform(*sides)) * min(size)
         kind = CLASSES[int(rng.integers(len(CLASSES)))]
         x, y = float(rng.uniform(side / 2, size[0] - side / 2)), float(rng.uniform(side / 2, size[1] - side / 2))
         outlines.append((kind, _ring(kind, x, y, side / 2, float(rng.uniform(0, 2 * math.pi)))))

@@ -11,13 +11,13 @@ import torch
 from PIL import Image
 
 from inference.evaluator.__main__ import evaluate
-from inference.server import tiles as served
 from tests.inference.running import a_run
 from tests.presets import versions
 from tests.presets.jobs import Job
 from training.presets import data, detect, detect_card, image_cache, tiles, view, warp
 from training.presets.ranks import Ranks
 from training.presets.run import Refused, Run
+from training.presets.tiling.boxes import Parts
 
 AUTO = {"width": 0, "height": 0, "resize": "auto", "strides": "auto", "budget_minutes": 0, "tile": 320}
 ALONE = Ranks(0, 1, torch.device("cpu"))
@@ -34,26 +34,6 @@ def task(version: Path, cache: Path, monkeypatch, **params: object) -> detect.De
     for name in ("CACHE", "OUTPUT", "CHECKPOINT"):
         monkeypatch.setenv(f"AIP_{name}_DIR", str(cache))
     return detect.Detection(Run.from_environment(), detect_card.CARD.read({"tile": 160, **params}), ALONE)
-
-
-def test_tiles_of_training_and_service_are_the_same():
-    rng = np.random.default_rng(3)
-    for size in ((50, 900), (640, 480), (1999, 1333)):
-        places = tiles.grid(*size, (320, 320), 0.2)
-        corners = np.array(places, np.float32)
-        rects = np.concatenate([corners, np.minimum(corners + 320, size)], 1).astype(np.float32)
-        of = rng.integers(0, len(places), 200)
-        start = corners[of] + rng.uniform(-5, 300, (200, 2))
-        boxes = np.concatenate([start, start + rng.uniform(5, 150, (200, 2))], 1).astype(np.float32)
-        scores, classes = rng.random(200).astype(np.float32), rng.integers(0, 2, 200)
-        ours, theirs = boxes.copy(), boxes.copy()
-
-        numbers = tiles.merged(ours, scores, classes, of, rects, size)
-
-        assert places == served.grid(*size, (320, 320), 0.2)
-        assert (numbers == served.merged(theirs, scores, classes, of, rects, size)).all()
-        assert (ours == theirs).all()
-        assert numbers.max() + 1 < 200 or len(places) == 1
 
 
 def test_blocks_give_any_part_of_an_image_at_its_own_size(tmp_path):
@@ -119,15 +99,15 @@ def test_tiled_batch_shows_objects_at_their_own_size_where_the_boxes_say(symbols
 def test_tiles_joined_find_what_is_there_as_the_image_shows_it(symbols, tmp_path, monkeypatch):
     one = task(symbols, tmp_path, monkeypatch)
     known, row = one.tiles, one.score[0]
-    boxes, scores = [], []
+    parts = Parts(known.sizes[row], (160, 160))
     for left, top in known.of(row):  # a model that sees every object that a tile shows half of
         moved = one.truth[row][0] - np.array([left, top] * 2, np.float32)
         cut = moved.clip(0, 160)
         share = (cut[:, 2:] - cut[:, :2]).prod(1) / (moved[:, 2:] - moved[:, :2]).prod(1)
         own = np.eye(5, dtype=np.float32)[one.truth[row][1]] * np.where(share > 0.5, 0.5 + share / 4, 0)[:, None]
-        boxes.append(cut), scores.append(own.astype(np.float32))
+        one.add_tile(parts, (left, top), [cut, own.astype(np.float32)])
 
-    found = one.detections(row, known.joined(row, boxes, scores, lambda *own: one._kept(*own, 0.02)))
+    found = one.detections(row, parts.joined(5))
 
     assert one.figures(found, [row])["val/ap"] == 1.0
 

@@ -158,11 +158,27 @@ def large_symbols(folder: Path) -> Path:
 
 def outlines(folder: Path, *, train: int = 260, val: int = 40, size: tuple[int, int] = drawn_outlines.SIZE) -> Path:
     """Filled shapes with polygons around them (tests/presets/outlines.py)."""
-    made = drawn_outlines.draw({"train": train, "val": val}, size=size)
+    return _outlined(folder, drawn_outlines.draw({"train": train, "val": val}, size=size))
+
+
+def large_outlines(
+    folder: Path,
+    *,
+    train: int = 60,
+    val: int = 16,
+    size: tuple[int, int] = (2048, 1536),
+    shapes: tuple[int, int] = (8, 20),
+) -> Path:
+    """Shapes of 24 to 62 pixels on pictures that are more than a model can look at as a whole."""
+    sides = 24 / min(size), 62 / min(size)
+    return _outlined(folder, drawn_outlines.draw({"train": train, "val": val}, size=size, sides=sides, shapes=shapes))
+
+
+def _outlined(folder: Path, made: list[drawn_outlines.Picture]) -> Path:
     (folder / "images").mkdir(parents=True)
     images, shapes = [], []
     for number, picture in enumerate(made):
-        picture.image.save(folder / "images" / picture.name)
+        picture.image.save(folder / "images" / picture.name, compress_level=1)  # grain hardly packs
         images.append(_line(picture.name, picture.image.size, picture.split))
         shapes += [_polygon(number, drawn_outlines.CLASSES.index(name), [ring]) for name, ring in picture.outlines]
     return write(folder, task="detection", classes=list(drawn_outlines.CLASSES), images=images, shapes=shapes)

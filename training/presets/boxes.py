@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
 SMALLEST, LARGEST = 4.0, 8.0  # a feature map answers for objects of 4 to 8 strides from point to side
 
 
@@ -47,6 +48,17 @@ def assign(
     smallest, chosen = size.masked_fill(~suits | ~valid[:, None], float("inf")).min(-1)
     distances = sides.gather(2, chosen[..., None, None].expand(-1, -1, 1, 4)).squeeze(2)
     return torch.where(smallest.isinf(), -1, chosen), distances
+
+
+def class_weights(classes: np.ndarray, count: int) -> Tensor:
+    """How much an object of each class counts: rare ones more, by the root, so that few steps reach them too.
+
+    Args:
+        classes: index of the class of each object, of `count` classes.
+    """
+    counts = np.bincount(classes, minlength=count).clip(min=1)
+    weights = np.sqrt(counts.max() / counts).clip(max=MOST_WEIGHT)
+    return torch.from_numpy(weights * counts.sum() / (weights * counts).sum()).float()
 
 
 def padded(objects: list[tuple[np.ndarray, np.ndarray]]) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,11 @@ from . import boxes as geometry
 from . import checkpoints, coco, data, export, image_cache, lanes, lite0, mosaic, phases, shown, tiles, view, warp
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
-from .marks import Marks
+from .marks import Marks, boxed
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
+from .tiling.boxes import Parts
+from .tiling.masks import Patch
 from .trainer import Trainer
 
 CANDIDATES = 300  # per class and image, before suppression
@@ -31,7 +33,6 @@ MOST, MOST_OF_TILES = 300, 2000  # boxes that are answered for an image
 LOWEST_SCORE = 0.02  # of what is scored
 FORWARD = 0.6  # of learning from an image is looking at it
 NAMING = 0.5  # weight of telling classes apart where there is an object
-MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
 
 
 class Detection(shown.Shown):
@@ -71,7 +72,8 @@ class Detection(shown.Shown):
         self.fitted = [
             self.view.to_input(image, boxes) for image, (boxes, _) in zip(self.version.images, self.truth, strict=True)
         ]
-        self.class_weights = self._class_weights().to(self.device)
+        classes = np.concatenate([self.truth[row][1] for row in self.learn])
+        self.class_weights = geometry.class_weights(classes, len(self.version.classes)).to(self.device)
         self.model = self._build()
         self.places, _ = self._points(self.width, self.height)
         self.mosaics: float = params.get("mosaic", 0.0)
@@ -128,13 +130,6 @@ class Detection(shown.Shown):
         classes, width, depth = len(self.names), params["head_width"], params["head_depth"]
         return Detector(backbone, classes, width=width, depth=depth, usual=usual)
 
-    def _class_weights(self) -> Tensor:
-        """How much an object of each class counts: rare ones more, by the root, so that few steps reach them too."""
-        classes = np.concatenate([self.truth[row][1] for row in self.learn])
-        counts = np.bincount(classes, minlength=len(self.version.classes)).clip(min=1)
-        weights = np.sqrt(counts.max() / counts).clip(max=MOST_WEIGHT)
-        return torch.from_numpy(weights * counts.sum() / (weights * counts).sum()).float()
-
     def _to_image(self, row: int, input_boxes: np.ndarray) -> np.ndarray:
         """Boxes of input pixels in an image's own pixels, cut at its edge."""
         image = self.version.images[row]
@@ -164,10 +159,15 @@ class Detection(shown.Shown):
 
     def _shown(self, region: tiles.Region) -> tuple[np.ndarray, np.ndarray]:
         """Boxes and classes of the objects in a region of an image, in its pixels."""
-        boxes, classes = region.inside(self.fitted[region.row]), self.truth[region.row][1]
+        seen = self.shown_in(region)
+        return region.inside(self.fitted[region.row])[seen], self.truth[region.row][1][seen]
+
+    def shown_in(self, region: tiles.Region) -> np.ndarray:
+        """Which of its image's objects a region shows enough of."""
+        boxes = region.inside(self.fitted[region.row])
         left = boxes.clip(0, [self.view.width, self.view.height] * 2)
         seen = (left[:, 2:] - left[:, :2]).prod(1) > warp.VISIBLE * (boxes[:, 2:] - boxes[:, :2]).prod(1)
-        return (boxes[seen], classes[seen]) if self.tiles else (boxes, classes)
+        return np.flatnonzero(seen) if self.tiles else np.arange(len(boxes))
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
@@ -253,13 +253,9 @@ class Detection(shown.Shown):
     def images(self, rows: list[int]) -> Tensor:
         """Normalised images [n, 3, H, W] as the finished model sees them; of large images the busiest tile."""
         if self.tiles:
-            return self._normal(np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows]))
-        return self._normal(self.image_cache.rows(rows))
-
-    def _normal(self, rows: np.ndarray) -> Tensor:
-        """Pixels [n, H, W, 3] as the model is given them."""
-        pixels = torch.from_numpy(rows).to(self.device).permute(0, 3, 1, 2)
-        return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
+            pixels = np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows])
+            return lite0.normal(pixels, self.device)
+        return lite0.normal(self.image_cache.rows(rows), self.device)
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
@@ -271,16 +267,13 @@ class Detection(shown.Shown):
 
         def found_in_tiles(row: int) -> list[dict[str, Any]]:
             known: Any = self.tiles
-            places = known.of(row)
-            answers: list[list[np.ndarray]] = []
-            for start in range(0, len(places), at_once):
+            parts = Parts(known.sizes[row], self.view.seen)
+            for places, pixels in known.looks(row, at_once):
                 with torch.inference_mode():
-                    looks = answering(self._normal(known.pixels(row, places[start : start + at_once])))
-                answers.append([look.float().cpu().numpy() for look in looks])
-            boxes, scores = ([one for part in answers for one in part[place]] for place in (0, 1))
-            return self.detections(
-                row, known.joined(row, boxes, scores, lambda own, sure: self._kept(own, sure, LOWEST_SCORE))
-            )
+                    answers = [answer.float().cpu().numpy() for answer in answering(lite0.normal(pixels, self.device))]
+                for place, *own in zip(places, *answers, strict=True):
+                    self.add_tile(parts, place, own)
+            return self.detections(row, parts.joined(len(self.names)))
 
         def found(start: int) -> list[dict[str, Any]]:
             some = mine[start : start + at_once]
@@ -289,7 +282,7 @@ class Detection(shown.Shown):
             return [one for row, *own in zip(some, *answers, strict=True) for one in self.detections(row, own)]
 
         look, starts = (found_in_tiles, mine) if self.tiles else (found, range(0, len(mine), at_once))
-        per_batch = lanes.for_scoring().map(look, starts) if on_cpu else [look(start) for start in starts]
+        per_batch = lanes.for_scoring().map(look, starts) if on_cpu else list(map(look, starts))
         return self.figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
 
     def _kept(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> Iterator[tuple[int, np.ndarray]]:
@@ -299,12 +292,30 @@ class Detection(shown.Shown):
             likely = likely[np.argsort(-scores[likely, index], kind="stable")][:CANDIDATES]
             yield index, likely[geometry.keep(places[likely], scores[likely, index], iou=self.params["iou_threshold"])]
 
-    def detections(self, row: int, answers: list[np.ndarray]) -> list[dict[str, Any]]:
+    def add_tile(self, parts: Parts, place: tuple[int, int], answers: list[np.ndarray]) -> None:
+        """Add what the model answered to the tile of an image at `place`, after suppression."""
+        rows, kinds = self._found(answers[0], answers[1], LOWEST_SCORE)
+        boxes, scores = answers[0][rows] + np.tile(np.array(place, np.float32), 2), answers[1][rows, kinds]
+        parts.add(place, boxes, scores, kinds, self.masks_of_tile(place, rows, boxes, answers[2:]))
+
+    def masks_of_tile(
+        self, place: tuple[int, int], rows: np.ndarray, boxes: np.ndarray, answers: list[np.ndarray]
+    ) -> list[Patch]:
+        """The masks of these rows of the answers to a tile, with boxes in the image's pixels; of a detector none."""
+        return []
+
+    def _found(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of `places` that stay after suppression, and the class of each."""
+        found = list(self._kept(places, scores, lowest))
+        kinds = np.concatenate([np.full(len(kept), index) for index, kept in found])
+        return np.concatenate([kept for _, kept in found]), kinds
+
+    def detections(self, row: int, answers: Sequence[Any]) -> list[dict[str, Any]]:
         """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1.
 
         `place` is the row of `answers`, the model's outputs for this image, that a box was read from.
         """
-        places, scores = answers
+        places, scores = answers[:2]
         detections = []
         for index, kept in self._kept(places, scores, LOWEST_SCORE):
             for (x0, y0, x1, y1), place in zip(self._to_image(row, places[kept]), kept.tolist(), strict=True):
@@ -326,29 +337,21 @@ class Detection(shown.Shown):
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
         _, boxes, classes, valid = self._varied(batch, draws)
         each = zip(boxes.cpu().numpy(), classes.cpu().numpy(), valid.cpu().numpy(), strict=True)
-        return [self._marks(own[real], kinds[real]) for own, kinds, real in each]
+        return [boxed(self.names, own[real], kinds[real]) for own, kinds, real in each]
 
     def truths(self, rows: list[int]) -> list[Marks]:
         if self.tiles:
             parts = [tiles.Region(row, *self.tiles.busiest(row)) for row in rows]
-            return [self._marks(part.inside(self.fitted[part.row]), self.truth[part.row][1]) for part in parts]
-        return [self._marks(self.fitted[row], self.truth[row][1]) for row in rows]
+            return [boxed(self.names, part.inside(self.fitted[part.row]), self.truth[part.row][1]) for part in parts]
+        return [boxed(self.names, self.fitted[row], self.truth[row][1]) for row in rows]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
         boxes, scores = (answer.float().cpu().numpy() for answer in self.answering(model)(images)[:2])
         marks = []
         for places, of_classes in zip(boxes, scores, strict=True):
-            found = list(self._kept(places, of_classes, self.params["score_threshold"]))
-            kinds = np.concatenate([np.full(len(kept), index) for index, kept in found])
-            rows = np.concatenate([kept for _, kept in found])
-            marks.append(self._marks(places[rows], kinds, of_classes[rows, kinds]))
+            rows, kinds = self._found(places, of_classes, self.params["score_threshold"])
+            marks.append(boxed(self.names, places[rows], kinds, of_classes[rows, kinds]))
         return marks
-
-    def _marks(self, boxes: np.ndarray, classes: np.ndarray, scores: np.ndarray | None = None) -> Marks:
-        words = [self.names[kind] for kind in classes]
-        if scores is not None:
-            words = [f"{word} {score:.2f}" for word, score in zip(words, scores, strict=True)]
-        return Marks(boxes=boxes, classes=[int(kind) for kind in classes], words=words)
 
     # Giving back --------------------------------------------------------------------------------------------
 
@@ -365,8 +368,7 @@ class Detection(shown.Shown):
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
                 "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3,
-                **({"resize": "letterbox", "tile": {"overlap": params["tile_overlap"]}} if self.tiles
-                   else {"resize": self.view.resize}),
+                **self.view.described(params),
             },
             "output": {name: name for name in self.outputs},
             "decode": {

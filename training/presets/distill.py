@@ -50,6 +50,7 @@ class Teacher:
             own = [str(entry["name"]) for entry in about["classes"]]
             seen = about["input"]
             self.width, self.height, self.channels = seen["width"], seen["height"], seen["channels"]
+            self.tiled = "tile" in seen  # it knows things at the images' own size
             self.mean, self.std = (torch.tensor(seen[name], device=device)[:, None, None] for name in ("mean", "std"))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise Refused(f"The teacher cannot be read: {error}. Choose a model that this preset trained.") from error
@@ -67,14 +68,16 @@ class Teacher:
         Args:
             x: normalised images [n, C, H, W], or windows of them.
             mean, std: that the student's images were normalised by; a number or one for each channel.
-            whole: width and height of the student's whole input.
+            whole: width and height of the student's whole input; where both look at tiles, nothing is scaled.
         """
         pixels = x.float() * _column(std, x) + _column(mean, x)
         if pixels.shape[1] != self.channels:
             luma = pixels.new_tensor(LUMA)[:, None, None]
             pixels = pixels.expand(-1, 3, -1, -1) if self.channels == 3 else (pixels * luma).sum(1, keepdim=True)
         size = round(x.shape[-2] * self.height / whole[1]), round(x.shape[-1] * self.width / whole[0])
-        if (x.shape[-1], x.shape[-2]) != whole:  # a window: such networks take any size that halves five times
+        if self.tiled:
+            size = int(x.shape[-2]), int(x.shape[-1])
+        elif (x.shape[-1], x.shape[-2]) != whole:  # a window: such networks take any size that halves five times
             size = max(32, 32 * round(size[0] / 32)), max(32, 32 * round(size[1] / 32))
         if size != tuple(x.shape[-2:]):
             pixels = F.interpolate(pixels, size, mode="bilinear", align_corners=False, antialias=True)

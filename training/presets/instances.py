@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from faster_coco_eval.core import mask as coco_masks
 from PIL import Image
 from torch import Tensor, nn
 
@@ -15,6 +16,8 @@ from .detect import Detection
 from .instances_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
+from .tiling import runs
+from .tiling.masks import Patch, patch
 from .trainer import Trainer
 
 MOST_PLACES = 48  # of an image that answer for an object learn its mask in a step
@@ -30,9 +33,15 @@ class Instances(Detection):
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         super().__init__(run, params, ranks)
+        boxes, cache = params["boxes"], run.cache_dir
+        if self.tiles:
+            self.blocks = masks.blocks(
+                self.version, self.shapes, cache, side=self.tiles.side, boxes=boxes, objects=True
+            )
+            return
         self.masks = masks.open_or_make(
-            self.version, self.shapes, run.cache_dir, width=self.width, height=self.height,
-            resize=self.view.resize, boxes=params["boxes"], objects=True,
+            self.version, self.shapes, cache, width=self.width, height=self.height, resize=self.view.resize,
+            boxes=boxes, objects=True,
         )  # fmt: skip
 
     def read_truth(self, rows: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -71,7 +80,13 @@ class Instances(Detection):
 
     def load(self, rows: list[int]) -> tuple[Tensor, ...]:
         """What the detector reads, and the number of the object each pixel shows [n, H, W] uint8."""
-        numbers = self.masks.rows([self.learn[row] for row in rows])[..., 0]
+        chosen = [self.regions[row] for row in rows]
+        if self.tiles:
+            parts = [self.tiles.around(region, self.blocks) for region in chosen]
+            each = [masks.of_blocks(part, self.shown_in(own)) for part, own in zip(parts, chosen, strict=True)]
+            numbers = np.stack(each)
+        else:
+            numbers = self.masks.rows([region.row for region in chosen])[..., 0]
         return (*super().load(rows), torch.from_numpy(numbers))
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
@@ -100,28 +115,38 @@ class Instances(Detection):
 
     # Scoring ------------------------------------------------------------------------------------------------
 
-    def detections(self, row: int, answers: list[np.ndarray]) -> list[dict[str, Any]]:
+    def detections(self, row: int, answers: Sequence[Any]) -> list[dict[str, Any]]:
         """One image's boxes after suppression, each with its mask in the image's own pixels."""
-        *looks, shares, prototypes = answers
-        found = sorted(super().detections(row, looks), key=lambda one: -one["score"])[:MOST_MASKS]
+        found = sorted(super().detections(row, answers), key=lambda one: -one["score"])[:MOST_MASKS]
+        image = self.version.images[row]
         for one in found:
-            mask = self._mask(row, shares[one["place"]] @ prototypes.reshape(len(prototypes), -1), one["bbox"])
-            one["segmentation"] = coco_masks.encode(np.asfortranarray(mask))
+            (left, top, wide, high), place = one["bbox"], one["place"]
+            x0, y0 = int(left), int(top)
+            sides = (x0, y0, min(image.width, math.ceil(left + wide)), min(image.height, math.ceil(top + high)))
+            if self.tiles:
+                covered = answers[2][place].drawn(sides)
+            else:
+                covered = self._drawn(row, np.tensordot(answers[2][place], answers[3], 1), sides)
+            one["segmentation"] = runs.encode(covered, at=(x0, y0), size=(image.width, image.height))
         return found
 
-    def _mask(self, row: int, logits: np.ndarray, bbox: list[float]) -> np.ndarray:
-        """Pixels [H, W] uint8 of an image that a mask covers, inside its box."""
-        image, height, width = self.version.images[row], -(-self.height // 4), -(-self.width // 4)
-        mask = np.zeros((image.height, image.width), np.uint8)
-        x0, y0 = (int(side) for side in bbox[:2])
-        x1, y1 = min(image.width, int(np.ceil(bbox[0] + bbox[2]))), min(image.height, int(np.ceil(bbox[1] + bbox[3])))
-        if x1 > x0 and y1 > y0:
-            within = self.view.to_input(image, np.array([[x0, y0, x1, y1]], np.float32))[0] / yolact.FINEST
-            left, top, right, bottom = (float(side) for side in within.clip(0, [width, height] * 2))
-            large = Image.fromarray(logits.reshape(height, width).astype(np.float32))
-            size, box = (x1 - x0, y1 - y0), (left, top, right, bottom)
-            mask[y0:y1, x0:x1] = np.asarray(large.resize(size, Image.Resampling.BILINEAR, box=box)) > 0
-        return mask
+    def _drawn(self, row: int, logits: np.ndarray, sides: tuple[int, int, int, int]) -> np.ndarray:
+        """Which pixels [h, w] bool of a part of an image a mask covers, by its logits all over the input."""
+        (x0, y0, x1, y1), (height, width) = sides, logits.shape
+        if x1 <= x0 or y1 <= y0:
+            return np.zeros((max(y1 - y0, 0), max(x1 - x0, 0)), bool)
+        within = self.view.to_input(self.version.images[row], np.array([sides], np.float32))[0] / yolact.FINEST
+        left, top, right, bottom = (float(side) for side in within.clip(0, [width, height] * 2))
+        large = Image.fromarray(logits.astype(np.float32))
+        size, box = (x1 - x0, y1 - y0), (left, top, right, bottom)
+        return np.asarray(large.resize(size, Image.Resampling.BILINEAR, box=box)) > 0
+
+    def masks_of_tile(
+        self, place: tuple[int, int], rows: np.ndarray, boxes: np.ndarray, answers: list[np.ndarray]
+    ) -> list[Patch]:
+        """The masks of these rows of the answers to a tile."""
+        shares, prototypes = answers
+        return [patch(shares[row], prototypes, box, place, yolact.FINEST) for row, box in zip(rows, boxes, strict=True)]
 
     def figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
         """The detector's figures, and COCO's AP of the masks."""
@@ -135,9 +160,7 @@ class Instances(Detection):
             image = self.version.images[row]
             size = (image.width, image.height)
             for shape, one in zip(self.objects[row], each, strict=False):
-                one["segmentation"] = coco_masks.encode(
-                    np.asfortranarray(masks.covered(shape, 1, 1, size, self.params["boxes"]), np.uint8)
-                )
+                one["segmentation"] = masks.encoded(shape, size, self.params["boxes"])
         results = [
             {key: one[key] for key in ("image_id", "category_id", "score", "segmentation")} for one in detections
         ]

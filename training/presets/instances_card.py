@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Expected, Param, Preset, common, multi_scale
+from .preset import Expected, Param, Preset, common, multi_scale, tiling
 
 CARD = Preset(
     name="instances",
@@ -33,6 +33,7 @@ CARD = Preset(
         Param("prototypes", "int", 16, "Maps that each mask is put together from.", "", 4, 64, advanced=True),
         Param("mask_weight", "float", 2.0, "Weight of the masks in the loss, beside classes and boxes.", "", 0, 100,
               advanced=True),
+        *tiling(),
         Param("scale_jitter", "float", 0.25, "Training images are shrunk or enlarged by up to this share.", "",
               0, 0.9),
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,

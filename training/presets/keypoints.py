@@ -192,8 +192,7 @@ class Keypoints(shown.Shown):
 
     def images(self, numbers: list[int]) -> Tensor:
         """Normalised images [n, 3, H, W] of objects as the finished model sees them."""
-        pixels = torch.from_numpy(self.patches.middle(numbers)).to(self.device).permute(0, 3, 1, 2)
-        return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
+        return lite0.normal(self.patches.middle(numbers), self.device)
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:

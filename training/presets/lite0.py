@@ -13,6 +13,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -196,6 +197,12 @@ def pretrained_weights() -> dict[str, Tensor] | None:
 def load_pretrained(model: Lite0, weights: dict[str, Tensor]) -> None:
     """Load the part of `weights` this extractor has; a missing key is an error."""
     model.load_state_dict({key: weights[key] for key in model.state_dict()})
+
+
+def normal(rows: np.ndarray, device: torch.device) -> Tensor:
+    """Pixels [n, H, W, 3] of 0..255 as a network is given them, [n, 3, H, W]."""
+    pixels = torch.from_numpy(rows).to(device).permute(0, 3, 1, 2)
+    return ((pixels.float() - MEAN) / STD).contiguous(memory_format=torch.channels_last)
 
 
 def optimizer(model: nn.Module, params: Mapping[str, Any], *, pretrained: bool) -> torch.optim.Optimizer:

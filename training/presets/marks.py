@@ -41,6 +41,14 @@ class Marks:
     points: Sequence[Sequence[float]] | np.ndarray = ()
 
 
+def boxed(names: Sequence[str], boxes: np.ndarray, classes: np.ndarray, scores: np.ndarray | None = None) -> Marks:
+    """Boxes [K, 4] with the names of their classes beside them, and the scores where there are any."""
+    words = [names[kind] for kind in classes]
+    if scores is not None:
+        words = [f"{word} {score:.2f}" for word, score in zip(words, scores, strict=True)]
+    return Marks(boxes=boxes, classes=[int(kind) for kind in classes], words=words)
+
+
 def colour(number: int) -> tuple[int, int, int]:
     """Colour of a class, from 0."""
     return COLOURS[number % len(COLOURS)]

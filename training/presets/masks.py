@@ -16,10 +16,12 @@ import numpy as np
 from faster_coco_eval.core import mask as coco_masks
 from PIL import Image
 
-from . import data, image_cache
+from . import data, image_cache, tiles
+from .tiling import runs as coco_runs
 
 GROUND, IGNORED = 0, 255
 MOST_CLASSES = MOST_OBJECTS = IGNORED - 1
+MANY_IGNORED = 65_535  # where objects of an image have two bytes
 ROUND = 48  # corners of an ellipse
 BOX = "bbox"  # how annotations.json names the shape of a box
 
@@ -69,9 +71,7 @@ def open_or_make(
         boxes: what stands for an object with only a box: the "ellipse" in it, the "whole" box, or "ignore": nothing.
         objects: a pixel says which object of its image it shows, numbered as they are drawn, not which class.
     """
-    content = [[(i.path, i.width, i.height) for i in version.images], sorted(version.class_index.items()), shapes]
-    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-    name = f"{'objects' if objects else 'masks'}{image_cache.FORMAT_VERSION}-{digest}-{width}x{height}-{resize}-{boxes}"
+    name = _name("objects" if objects else "masks", version, shapes, f"{width}x{height}-{resize}", boxes)
 
     def drawn(row: int) -> np.ndarray:
         image = version.images[row]
@@ -92,6 +92,48 @@ def open_or_make(
     return image_cache.kept(cache, name, (len(version.images), height, width, 1), drawn)
 
 
+def blocks(
+    version: data.Version, shapes: list[list[Shape]], cache: Path, *, side: int, boxes: str, objects: bool = False
+) -> tiles.Blocks:
+    """The masks of all images at their own size, in blocks; what lies outside an image is left out of learning.
+
+    Args:
+        objects: which object of its image a pixel shows, in two bytes, see `of_blocks`.
+    """
+
+    def whole(row: int) -> np.ndarray:
+        size = (version.images[row].width, version.images[row].height)
+        if not objects:
+            return draw(shapes[row], size, size, version.class_index, boxes=boxes)[..., None]
+        numbers = numbered(shapes[row]).clip(max=MANY_IGNORED).tolist()
+        drawn = _painted(shapes[row], numbers, size, size, boxes, ignored=MANY_IGNORED)
+        return drawn.view(np.uint8).reshape(*drawn.shape, 2)
+
+    name = _name("objectblocks" if objects else "maskblocks", version, shapes, "own", boxes)
+    channels = 2 if objects else 1
+    return tiles.open_or_make(version, cache, whole, name=name, side=side, channels=channels, fill=IGNORED)
+
+
+def of_blocks(part: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """Which object each pixel [H, W] of a part of an image shows, numbered from 1 as in `shown`.
+
+    Args:
+        part: [H, W, 2] of blocks of objects.
+        shown: places of the part's objects among those of the image; to all others it is the ground.
+    """
+    numbers = np.zeros(MANY_IGNORED + 1, np.uint8)
+    numbers[shown[: MANY_IGNORED - 1] + 1] = np.arange(1, len(shown) + 1).clip(max=IGNORED)[: MANY_IGNORED - 1]
+    numbers[MANY_IGNORED] = IGNORED
+    return np.asarray(numbers[np.ascontiguousarray(part).view(np.uint16)[..., 0]])
+
+
+def _name(what: str, version: data.Version, shapes: list[list[Shape]], size: str, boxes: str) -> str:
+    """Says all that masks depend on."""
+    content = [[(i.path, i.width, i.height) for i in version.images], sorted(version.class_index.items()), shapes]
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+    return f"{what}{image_cache.FORMAT_VERSION}-{digest}-{size}-{boxes}"
+
+
 def draw(
     shapes: list[Shape], size: tuple[int, int], target: tuple[int, int], index: dict[int, int], *, boxes: str
 ) -> np.ndarray:
@@ -101,45 +143,76 @@ def draw(
 
 def draw_objects(shapes: list[Shape], size: tuple[int, int], target: tuple[int, int], *, boxes: str) -> np.ndarray:
     """Which object each pixel shows: 1 for the first that is no crowd; those beyond MOST_OBJECTS are left out."""
-    numbers, last = [], 0
-    for shape in shapes:
-        last += not shape.get("iscrowd")
-        numbers.append(min(last, IGNORED))
-    return _painted(shapes, numbers, size, target, boxes)
+    numbers = numbered(shapes).clip(max=IGNORED)
+    return _painted(shapes, numbers.tolist(), size, target, boxes)
+
+
+def numbered(shapes: list[Shape]) -> np.ndarray:
+    """The number of each shape's object in the order they are drawn, from 1; a crowd has that of the one before."""
+    return np.cumsum([not shape.get("iscrowd") for shape in shapes], dtype=np.int64)
 
 
 def _painted(
-    shapes: list[Shape], numbers: list[int], size: tuple[int, int], target: tuple[int, int], boxes: str
+    shapes: list[Shape],
+    numbers: list[int],
+    size: tuple[int, int],
+    target: tuple[int, int],
+    boxes: str,
+    *,
+    ignored: int = IGNORED,
 ) -> np.ndarray:
     """Shapes drawn one upon another by their numbers; crowds, and boxes that nothing stands for, below them."""
-    mask = np.full((target[1], target[0]), GROUND, np.uint8)
+    mask = np.full((target[1], target[0]), GROUND, np.min_scalar_type(ignored), order="F")  # as runs go
     across, down = target[0] / size[0], target[1] / size[1]
-    hidden = [shape for shape in shapes if shape.get("iscrowd") or (boxes == "ignore" and is_box(shape))]
-    for shape in hidden:
-        mask[covered(shape, across, down, target, "whole")] = IGNORED
-    for shape, number in zip(shapes, numbers, strict=True):
-        if not any(shape is one for one in hidden):
-            mask[covered(shape, across, down, target, boxes)] = number
-    return mask
+    hidden = [bool(shape.get("iscrowd")) or (boxes == "ignore" and is_box(shape)) for shape in shapes]
+    for shape, hides in zip(shapes, hidden, strict=True):
+        if hides:
+            _paint(mask, shape, across, down, "whole", ignored)
+    for shape, number, hides in zip(shapes, numbers, hidden, strict=True):
+        if not hides:
+            _paint(mask, shape, across, down, boxes, number)
+    return np.ascontiguousarray(mask)
+
+
+def _paint(mask: np.ndarray, shape: Shape, across: float, down: float, boxes: str, number: int) -> None:
+    """Draw one shape; a small one on a large image costs as little as it is small."""
+    target = mask.shape[1], mask.shape[0]
+    runs = _runs(shape, across, down, target, boxes)
+    if runs is None or tuple(runs["size"]) != mask.shape:
+        mask[covered(shape, across, down, target, boxes)] = number
+        return
+    coco_runs.paint(mask, runs["counts"], number)
 
 
 def covered(shape: Shape, across: float, down: float, target: tuple[int, int], boxes: str) -> np.ndarray:
     """Which pixels of the target a shape covers, bool [H, W]."""
+    runs = _runs(shape, across, down, target, boxes)
+    if runs is None:
+        return np.zeros((target[1], target[0]), bool)
+    own = Image.fromarray(coco_masks.decode(runs))
+    return np.asarray(own if own.size == target else own.resize(target, Image.Resampling.NEAREST), bool)
+
+
+def encoded(shape: Shape, size: tuple[int, int], boxes: str) -> dict[str, Any]:
+    """What a shape covers of an image of this size, as COCO's runs."""
+    runs = _runs(shape, 1, 1, size, boxes)
+    if runs is not None and tuple(runs["size"]) == size[::-1]:
+        return runs
+    return coco_runs.encode(covered(shape, 1, 1, size, boxes))
+
+
+def _runs(shape: Shape, across: float, down: float, target: tuple[int, int], boxes: str) -> dict[str, Any] | None:
+    """What a shape covers as COCO's compressed runs: of the target, or of a mask of its own size; None if nothing."""
     width, height = target
     segmentation = shape.get("segmentation")
     if isinstance(segmentation, dict):
-        runs = segmentation
-        if isinstance(runs["counts"], list):
-            runs = coco_masks.frPyObjects(runs, *runs["size"])
-        own = Image.fromarray(coco_masks.decode(runs))
-        return np.asarray(own if own.size == target else own.resize(target, Image.Resampling.NEAREST), bool)
+        plain = isinstance(segmentation["counts"], list)
+        return dict(coco_masks.frPyObjects(segmentation, *segmentation["size"]) if plain else segmentation)
     rings = (
         [_around(shape["bbox"], boxes)] if is_box(shape) else [ring for ring in segmentation or [] if len(ring) >= 6]
     )
     scaled = [[value * (down if place % 2 else across) for place, value in enumerate(ring)] for ring in rings]
-    if not scaled:
-        return np.zeros((height, width), bool)
-    return np.asarray(coco_masks.decode(coco_masks.merge(coco_masks.frPyObjects(scaled, height, width))), bool)
+    return dict(coco_masks.merge(coco_masks.frPyObjects(scaled, height, width))) if scaled else None
 
 
 def _around(bbox: list[float], boxes: str) -> list[float]:

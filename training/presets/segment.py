@@ -12,11 +12,28 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import data, distill, export, image_cache, lanes, lite0, masks, phases, points, segmenter, shown, view, warp
+from . import boxes as geometry
+from . import (
+    data,
+    distill,
+    export,
+    image_cache,
+    lanes,
+    lite0,
+    masks,
+    phases,
+    points,
+    segmenter,
+    shown,
+    tiles,
+    view,
+    warp,
+)
 from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .segment_card import CARD
+from .tiling.maps import Blend
 from .trainer import Trainer
 
 COUNTED = 500  # images whose pixels are counted for the weights of classes
@@ -48,28 +65,45 @@ class Segmentation(shown.Shown):
             cores=ranks.cores(), px_per_core_s=PX_PER_CORE_S,
         )  # fmt: skip
         self.facts = {"view": dataclasses.asdict(self.view)}
-        self.width, self.height = self.view.width, self.view.height
-        whole = self.width * self.height / math.prod(self.view.window)
-        self.rows, self.rows_scored = len(self.learn), FORWARD * len(self.score) * whole
-        width, height, resize = self.width, self.height, self.view.resize
+        self.width, self.height = self.view.seen
+        self.tiles: tiles.Tiles | None = None
         with phases.packing(run, params, ranks):
-            self.image_cache = image_cache.open_or_make(
-                self.version, run.cache_dir, width=width, height=height, channels=3, resize=resize
-            )
-            self.masks = masks.open_or_make(
-                self.version, shapes, run.cache_dir, width=width, height=height, resize=resize, boxes=params["boxes"]
-            )
+            self._open(run, shapes, truth)
+        self.regions = self.tiles.regions(self.learn) if self.tiles else [tiles.Region(row) for row in self.learn]
+        self.rows, looks = len(self.regions), self.tiles.count(self.score) if self.tiles else len(self.score)
+        self.rows_scored = FORWARD * looks * self.width * self.height / math.prod(self.view.window)
         self.fitted = [self.view.to_input(i, b) for i, b in zip(self.version.images, truth, strict=True)]
         self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
         self.teacher = distill.chosen(run, params, taught_by, classes=self.names, device=self.device, ground=1)
+        if self.teacher and self.teacher.tiled != bool(self.tiles):
+            ours, theirs = ("tiles", "whole images") if self.tiles else ("whole images", "tiles")
+            raise Refused(
+                f"The teacher looks at {theirs}, this training at {ours}: change tile, or choose another one."
+            )
         if ranks.leads:
-            counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
+            counts = f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
             for line in self.view.lines():
                 say(line)
             if self.teacher:
                 say(f"learns after {params['teacher']} ({self.teacher.architecture}) as well")
+
+    def _open(self, run: Run, shapes: list[list[masks.Shape]], boxes: list[np.ndarray]) -> None:
+        """Open the caches of images and masks, made first where they are missing."""
+        params, cache, instead = self.params, run.cache_dir, self.params["boxes"]
+        if self.view.tile:
+            overlap, side = params["tile_overlap"], self.view.tile
+            self.tiles = tiles.Tiles(self.version, boxes, side, overlap, cache, parts=True)
+            self.blocks = masks.blocks(self.version, shapes, cache, side=side, boxes=instead)
+            return
+        width, height, resize = self.width, self.height, self.view.resize
+        self.image_cache = image_cache.open_or_make(
+            self.version, cache, width=width, height=height, channels=3, resize=resize
+        )
+        self.masks = masks.open_or_make(
+            self.version, shapes, cache, width=width, height=height, resize=resize, boxes=instead
+        )
 
     def _shapes(self, rows: list[int]) -> list[list[masks.Shape]]:
         """The shapes of each image; refuse a version that has none to draw masks from."""
@@ -89,8 +123,8 @@ class Segmentation(shown.Shown):
     def _class_weights(self) -> Tensor:
         """How much a pixel of each class counts: rare ones more, by the root of how rare they are."""
         counts = np.zeros(len(self.names) + 1)
-        for row in points.sample(self.learn, COUNTED / len(self.learn)):
-            counts += np.bincount(self.masks.rows([row]).ravel(), minlength=masks.IGNORED + 1)[: len(counts)]
+        for place in points.sample(list(range(self.rows)), COUNTED / self.rows):
+            counts += np.bincount(self._read([place])[1].ravel(), minlength=masks.IGNORED + 1)[: len(counts)]
         weights = np.sqrt(counts.max() / counts.clip(min=1)).clip(max=MOST_WEIGHT)
         return torch.from_numpy(weights).float()
 
@@ -111,14 +145,27 @@ class Segmentation(shown.Shown):
 
     def load(self, rows: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Pixels [n, H, W, 3] and masks [n, H, W] uint8, boxes [n, K, 4] and which of the K are real [n, K]."""
-        chosen = [self.learn[row] for row in rows]
-        boxes = torch.zeros(len(chosen), max(len(self.fitted[row]) for row in chosen), 4)
-        valid = torch.zeros(boxes.shape[:2], dtype=torch.bool)
-        for place, row in enumerate(chosen):
-            count = len(self.fitted[row])
-            boxes[place, :count], valid[place, :count] = torch.from_numpy(self.fitted[row]), True
-        pixels = torch.from_numpy(self.image_cache.rows(chosen))
-        return pixels, torch.from_numpy(self.masks.rows(chosen)[..., 0]), boxes, valid
+        pixels, drawn = self._read(rows)
+        boxes = [self._boxes(self.regions[row]) for row in rows]
+        padded, _, valid = geometry.padded([(own, np.zeros(len(own), np.int64)) for own in boxes])
+        return torch.from_numpy(pixels), torch.from_numpy(drawn), padded, valid
+
+    def _read(self, rows: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Pixels [n, H, W, 3] and masks [n, H, W] of regions that are learned from."""
+        chosen = [self.regions[row] for row in rows]
+        if self.tiles:
+            pixels = np.stack([self.tiles.around(region) for region in chosen])
+            return pixels, np.stack([self.tiles.around(region, self.blocks)[..., 0] for region in chosen])
+        images = [region.row for region in chosen]
+        return self.image_cache.rows(images), self.masks.rows(images)[..., 0]
+
+    def _boxes(self, region: tiles.Region) -> np.ndarray:
+        """Boxes [K, 4] around what a region shows of objects, in its pixels."""
+        boxes = region.inside(self.fitted[region.row])
+        if not self.tiles:
+            return boxes
+        cut = boxes.clip(0, [self.view.width, self.view.height] * 2)
+        return np.asarray(cut[(cut[:, 2:] > cut[:, :2]).all(1)])
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
@@ -134,7 +181,7 @@ class Segmentation(shown.Shown):
         losses = {"pixel_loss": wrong, "dice_loss": self.params["dice"] * uncovered}
         if self.teacher is None:
             return losses
-        taught = self.teacher.answers(x, lite0.MEAN, lite0.STD, whole=(self.width, self.height))
+        taught = self.teacher.answers(x, lite0.MEAN, lite0.STD, whole=self.view.seen)
         soft = distill.soft_loss(logits, segmenter.enlarged(taught, *seen.window), self.params["temperature"])
         share = self.params["distill"]
         return {**{name: (1 - share) * loss for name, loss in losses.items()}, "soft_loss": share * soft}
@@ -142,13 +189,18 @@ class Segmentation(shown.Shown):
     # Scoring ------------------------------------------------------------------------------------------------
 
     def images(self, rows: list[int]) -> Tensor:
-        """Normalised images [n, 3, H, W] as the finished model sees them."""
-        pixels = torch.from_numpy(self.image_cache.rows(rows)).to(self.device).permute(0, 3, 1, 2)
-        return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
+        """Normalised images [n, 3, H, W] as the finished model sees them; of large images the busiest tile."""
+        if self.tiles:
+            pixels = np.concatenate([self.tiles.pixels(row, [self.tiles.busiest(row)]) for row in rows])
+            return lite0.normal(pixels, self.device)
+        return lite0.normal(self.image_cache.rows(rows), self.device)
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
-        """Overlap of what is there with what was answered, over all pixels of these images at input size."""
+        """Overlap of what is there with what was answered, over all pixels of these images at input size.
+
+        Of images that are looked at in tiles, over their own pixels.
+        """
         model.eval()
         mine = rows[ranks.rank :: ranks.world]
         on_cpu = self.device.type == "cpu"
@@ -162,9 +214,31 @@ class Segmentation(shown.Shown):
                 answers = logits.argmax(1).cpu().numpy()
             return pairs(self.masks.rows(some)[..., 0], answers, classes)
 
-        starts = range(0, len(mine), at_once)
-        counts = lanes.for_scoring().map(counted, starts) if on_cpu else [counted(start) for start in starts]
+        def counted_in_tiles(row: int) -> np.ndarray:
+            return self._counted_in_tiles(model, row, at_once)
+
+        look, starts = (counted_in_tiles, mine) if self.tiles else (counted, range(0, len(mine), at_once))
+        counts = lanes.for_scoring().map(look, starts) if on_cpu else [look(start) for start in starts]
         return figures(sum(ranks.gather(counts), np.zeros((classes, classes), np.int64)), self.names)
+
+    def _counted_in_tiles(self, model: nn.Module, row: int, at_once: int) -> np.ndarray:
+        """`pairs` of an image whose tiles are put together as services do."""
+        known: Any = self.tiles
+        width, height = known.sizes[row]
+        counts = np.zeros((len(self.names) + 1,) * 2, np.int64)
+
+        def count(top: int, answers: np.ndarray) -> None:
+            there = self.blocks.part(row, 0, top, width, len(answers))[..., 0]
+            counts[:] += pairs(there, answers, len(counts))
+
+        blend = Blend((width, height), self.view.seen, count)
+        for places, pixels in known.looks(row, at_once):
+            with torch.inference_mode():
+                logits = model(lite0.normal(pixels, self.device)).float().cpu().numpy()
+            for place, own in zip(places, logits, strict=True):
+                blend.add(place, own)
+        blend.end()
+        return counts
 
     # For people to see --------------------------------------------------------------------------------------
 
@@ -177,6 +251,9 @@ class Segmentation(shown.Shown):
         return [Marks(mask=mask) for mask in drawn.cpu().numpy().astype(np.uint8)]
 
     def truths(self, rows: list[int]) -> list[Marks]:
+        if self.tiles:
+            places, side = [(row, *self.tiles.busiest(row)) for row in rows], self.view.tile
+            return [Marks(mask=self.blocks.part(*place, side, side)[..., 0]) for place in places]
         return [Marks(mask=mask) for mask in self.masks.rows(rows)[..., 0]]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
@@ -194,7 +271,8 @@ class Segmentation(shown.Shown):
             "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
-                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": self.view.resize,
+                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3,
+                **self.view.described(self.params),
             },
             "output": {"logits": "logits"},
             "metrics": figures,

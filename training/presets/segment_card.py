@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .preset import Expected, Param, Preset, common, distillation, multi_scale
+from .preset import Expected, Param, Preset, common, distillation, multi_scale, tiling
 
 CARD = Preset(
     name="segment",
@@ -32,6 +32,7 @@ CARD = Preset(
         Param("net_width", "int", 16, "Channels of the U-Net's first layer.", "", 8, 128, advanced=True),
         Param("dice", "float", 1.0, "Weight of the overlap with each class, beside the cross-entropy of the pixels.",
               "", 0, 100, advanced=True),
+        *tiling(),
         Param("scale_jitter", "float", 0.25, "Training images are shrunk or enlarged by up to this share.", "",
               0, 0.9),
         Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,

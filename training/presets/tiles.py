@@ -1,47 +1,27 @@
 """Tiles: parts of large images at their own size, to learn from and to look at (Akyon et al. 2022: SAHI).
 
 Images are cached in blocks at their own size, of which any part can be read. Learning sees a random window of a region
-around a tile; evaluations and services look at all tiles of an image, which overlap, and put the answers together. The
-arithmetic of that is the same as in inference/server/tiles.py; a test holds the two together.
+around a tile; scoring looks at all tiles of an image, which overlap, and puts the answers together as services and
+evaluations do (tiling/).
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from . import data, image_cache, points
 from .run import Refused
+from .tiling.grid import grid
 
 REACH = 1.5  # side of a region to that of a tile; sides of tiles are multiples of 16, so this is whole
 MOST = 5000  # tiles of an image
 EMPTY = 0.15  # share of the regions to learn from that show no object
-AGREE = 0.5  # two answers whose overlap is more than this, where both tiles look, are of one object
-EDGE = 3.0  # px: a box so near the edge of its tile is cut by it
-WEAK = 0.5  # of the best score: parts of an object that score lower do not make it larger
-
-
-def grid(width: int, height: int, tile: tuple[int, int], overlap: float) -> list[tuple[int, int]]:
-    """Left and top of the tiles that cover an image, row by row; neighbours share at least `overlap` of a side.
-
-    Args:
-        tile: width and height in pixels; an image that is smaller has a single tile, which reaches beyond it.
-    """
-    across, down = (_starts(size, side, overlap) for size, side in zip((width, height), tile, strict=True))
-    return [(left, top) for top in down for left in across]
-
-
-def _starts(size: int, side: int, overlap: float) -> list[int]:
-    if size <= side:
-        return [0]
-    steps = math.ceil((size - side) / max(1.0, side * (1 - overlap)))
-    return [round(step * (size - side) / steps) for step in range(steps + 1)]
 
 
 @dataclass(frozen=True)
@@ -125,9 +105,20 @@ class Tiles:
     Args:
         boxes: of each image of the version, [K, 4] in its pixels.
         side, overlap: of a tile in pixels, and the share of it that neighbours have in common.
+        parts: a tile shows an object of which any part lies on it, not only one whose middle does.
     """
 
-    def __init__(self, version: data.Version, boxes: list[np.ndarray], side: int, overlap: float, cache: Path) -> None:
+    def __init__(
+        self,
+        version: data.Version,
+        boxes: list[np.ndarray],
+        side: int,
+        overlap: float,
+        cache: Path,
+        *,
+        parts: bool = False,
+    ) -> None:
+        self.parts = parts
         self.sizes, self.boxes = [(image.width, image.height) for image in version.images], boxes
         self.side, self.overlap = side, overlap
         most = max((len(self.of(row)) for row in range(len(self.sizes))), default=0)
@@ -156,6 +147,13 @@ class Tiles:
         """Tiles [N, H, W, 3] of an image."""
         return np.stack([self.blocks.part(row, left, top, self.side, self.side) for left, top in places])
 
+    def looks(self, row: int, at_once: int) -> Iterator[tuple[list[tuple[int, int]], np.ndarray]]:
+        """All tiles of an image, so many at a time: their places, and their pixels [N, H, W, 3]."""
+        places = self.of(row)
+        for start in range(0, len(places), at_once):
+            some = places[start : start + at_once]
+            yield some, self.pixels(row, some)
+
     def regions(self, rows: Sequence[int]) -> list[Region]:
         """What is learned from: a region around each tile that shows an object, and around a few that show none."""
         busy: list[Region] = []
@@ -167,13 +165,16 @@ class Tiles:
         few = points.sample(list(range(len(empty))), min(1.0, most / max(len(empty), 1)), least=1) if empty else []
         return [*busy, *(empty[place] for place in few)]
 
-    def around(self, region: Region) -> np.ndarray:
-        """The pixels [H, W, 3] of a region."""
+    def around(self, region: Region, blocks: Blocks | None = None) -> np.ndarray:
+        """The pixels [H, W, 3] of a region, or what other blocks hold of it."""
         side = round(REACH * self.side)
-        return self.blocks.part(region.row, region.left, region.top, side, side)
+        return (blocks or self.blocks).part(region.row, region.left, region.top, side, side)
 
     def _shown(self, row: int, place: tuple[int, int]) -> np.ndarray:
-        """Which objects of an image have their middle on a tile, [K]."""
+        """Which objects of an image a tile shows, [K]."""
+        if self.parts:
+            sides = (self.boxes[row].reshape(-1, 2, 2) - np.array(place)).clip(0, self.side)
+            return np.asarray((sides[:, 1] > sides[:, 0]).all(1))
         middles = (self.boxes[row][:, :2] + self.boxes[row][:, 2:]) / 2 - np.array(place)
         return np.asarray(((middles >= 0) & (middles < self.side)).all(1))
 
@@ -185,93 +186,3 @@ class Tiles:
             for at, length in zip(place, self.sizes[row], strict=True)
         )
         return Region(row, left, top)
-
-    def joined(
-        self, row: int, boxes: list[np.ndarray], scores: list[np.ndarray], kept: Callable[..., Any]
-    ) -> list[np.ndarray]:
-        """Boxes [M, 4] and scores [M, C] of an image, from those of its tiles in their own pixels.
-
-        Args:
-            boxes, scores: [P, 4] and [P, C] of each tile.
-            kept: of boxes and scores → for each class its index and the rows that stay after suppression.
-        """
-        places = self.of(row)
-        corners = np.array(places, np.float32)
-        found, given, classes, of = [], [], [], []
-        for tile, (own, sure) in enumerate(zip(boxes, scores, strict=True)):
-            for index, rows in kept(own, sure):
-                found.append(own[rows] + np.tile(corners[tile], 2))
-                given.append(sure[rows, index])
-                classes.append(np.full(len(rows), index))
-                of.append(np.full(len(rows), tile))
-        every, sure, kinds = np.concatenate(found), np.concatenate(given), np.concatenate(classes)
-        rects = np.concatenate([corners, np.minimum(corners + self.side, np.array(self.sizes[row], np.float32))], 1)
-        numbers = merged(every, sure, kinds, np.concatenate(of), rects, self.sizes[row])
-        count = int(numbers.max()) + 1 if len(numbers) else 0
-        whole, likely = np.zeros((count, 4), np.float32), np.zeros((count, scores[0].shape[1]), np.float32)
-        whole[numbers] = every
-        np.maximum.at(likely, (numbers, kinds), sure)
-        there = (whole[:, 2:] > whole[:, :2]).all(1)  # not what was seen in the grey beside a small image
-        return [whole[there], likely[there]]
-
-
-def merged(
-    boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray, of: np.ndarray, tiles: np.ndarray, size: tuple[int, int]
-) -> np.ndarray:
-    """Which object each box is of, as numbers from 0; `boxes` are changed: those of one object become its box.
-
-    Boxes of one class from two tiles are of one object where they agree in the part that both tiles show: their
-    intersection over union, or over the smaller one where a tile's edge cuts one of them. The box of an object is that
-    of its best answer that no edge cuts; where all are cut, it is around them.
-
-    Args:
-        boxes, scores, classes, of: [M, 4] in pixels of the image, [M], [M], and the tile of each [M].
-        tiles: [T, 4] xyxy, each cut at the image's edge.
-        size: width and height of the image.
-    """
-    corners = tiles[of]
-    np.clip(boxes[:, :2], corners[:, :2], corners[:, 2:], out=boxes[:, :2])
-    np.clip(boxes[:, 2:], corners[:, :2], corners[:, 2:], out=boxes[:, 2:])
-    inner = np.concatenate([tiles[:, :2] > 0, tiles[:, 2:] < np.array(size)], 1)[of]
-    cut = (inner & (np.abs(boxes - corners) < EDGE)).any(1)
-    owner = np.arange(len(boxes))
-    answering = np.unique(of)
-    own = [np.flatnonzero(of == tile) for tile in answering]
-    around = np.array([[*boxes[each, :2].min(0), *boxes[each, 2:].max(0)] for each in own]).reshape(-1, 4)
-    for place, first in enumerate(answering):
-        later = around[place + 1 :]
-        low, high = np.maximum(around[place, :2], later[:, :2]), np.minimum(around[place, 2:], later[:, 2:])
-        for near in np.flatnonzero((high > low).all(1)) + place + 1:  # boxes of the others cannot meet
-            pair = tiles[[first, answering[near]]]
-            common = np.concatenate([pair[:, :2].max(0), pair[:, 2:].min(0)])
-            for one, other in _pairs(boxes, classes, cut, own[place], own[near], common):
-                owner[owner == owner[other]] = owner[one]
-    numbers = np.unique(owner, return_inverse=True)[1].reshape(-1)
-    for number in np.flatnonzero(np.bincount(numbers) > 1) if len(numbers) else ():
-        members = np.flatnonzero(numbers == number)
-        whole = members[~cut[members]]
-        if len(whole):
-            boxes[members] = boxes[whole[scores[whole].argmax()]]
-        else:
-            strong = boxes[members[scores[members] >= WEAK * scores[members].max()]]
-            boxes[members] = np.concatenate([strong[:, :2].min(0), strong[:, 2:].max(0)])
-    return np.asarray(numbers, np.int64)
-
-
-def _pairs(
-    boxes: np.ndarray, classes: np.ndarray, cut: np.ndarray, first: np.ndarray, second: np.ndarray, common: np.ndarray
-) -> list[tuple[int, int]]:
-    """Places of the boxes of two tiles that agree in what both show; each has one partner at most, the best."""
-    one, other = (np.clip(boxes[own], np.tile(common[:2], 2), np.tile(common[2:], 2)) for own in (first, second))
-    sides = np.minimum(one[:, None, 2:], other[None, :, 2:]) - np.maximum(one[:, None, :2], other[None, :, :2])
-    both = sides.clip(0).prod(2)
-    areas = [(own[:, 2:] - own[:, :2]).prod(1) for own in (one, other)]
-    smaller = np.minimum(areas[0][:, None], areas[1])
-    either = cut[first][:, None] | cut[second]
-    of = np.where(either, smaller, areas[0][:, None] + areas[1] - both)
-    share = np.where(classes[first][:, None] == classes[second], both / np.maximum(of, 1e-6), 0)
-    found: dict[int, int] = {}
-    for row, column in sorted(np.argwhere(share > AGREE).tolist(), key=lambda place: -share[place[0], place[1]]):
-        if row not in found and column not in found.values():
-            found[row] = column
-    return [(int(first[row]), int(second[column])) for row, column in found.items()]

@@ -85,6 +85,12 @@ class View:
             boxes = boxes * np.array([across, down, across, down])
         return np.asarray(boxes.clip(0, [image.width, image.height] * 2))
 
+    def described(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """How images become the model's input, as model.json says it."""
+        if self.tile:
+            return {"resize": "letterbox", "tile": {"overlap": params["tile_overlap"]}}
+        return {"resize": self.resize}
+
     def lines(self) -> Iterator[str]:
         """What people should know of it, in the job's log."""
         if self.resize == "letterbox":

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from inference.server import decode, tiles
+from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.served import Answer, Arrays
+from training.presets.tiling.boxes import Parts
+from training.presets.tiling.masks import Patch
 
 LOWEST_SCORE, MOST_OF_TILE = 0.01, 300  # what of a tile is put together with the others
 
@@ -44,31 +46,34 @@ def detections(
     )
 
 
-def joined(
-    spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement]
-) -> tuple[ModelSpec, Arrays, decode.Placement]:
-    """The boxes of the tiles of one picture as those of a model that has seen all of it; each object has one."""
-    whole = placements[0]
-    size, seen = (whole.width, whole.height), spec.input
-    if seen is None:
-        raise ValueError("a model without a described input has no tiles")
-    limits = DecodeSpec(LOWEST_SCORE, spec.decode.iou_threshold, MOST_OF_TILE)
-    every = [detections(spec, outputs, row, placement, limits) for row, placement in enumerate(placements)]
-    boxes, scores, classes = (
-        np.concatenate([getattr(one, name) for one in every]) for name in ("boxes", "scores", "classes")
-    )
-    of = np.repeat(np.arange(len(every)), [len(one.boxes) for one in every])
-    corners = np.array([(-one.offset_x, -one.offset_y) for one in placements], np.float32)
-    rects = np.concatenate([corners, np.minimum(corners + np.array([seen.width, seen.height]), size)], 1)
-    numbers = tiles.merged(boxes, scores, classes, of, rects.astype(np.float32), size)
-    count = int(numbers.max()) + 1 if len(numbers) else 0
-    of_all, scores_of_all = np.zeros((count, 4), np.float32), np.zeros((count, len(spec.classes)), np.float32)
-    of_all[numbers] = boxes
-    np.maximum.at(scores_of_all, (numbers, classes), scores)
-    there = (of_all[:, 2:] > of_all[:, :2]).all(1)  # not what was seen in the grey beside a small picture
-    roles = (spec.outputs[role] for role in ANSWER.outputs)
-    named = dict(zip(roles, (of_all[None, there], scores_of_all[None, there]), strict=True))
-    return spec, named, decode.Placement(*size, 1.0, 1.0)
+class OfTiles:
+    """The boxes of the tiles of a picture as those of a model that has seen all of it; each object has one."""
+
+    def __init__(self, spec: ModelSpec, size: tuple[int, int]) -> None:
+        if spec.input is None:
+            raise ValueError("a model without a described input has no tiles")
+        self.spec, self.size = spec, size
+        self.parts = Parts(size, (spec.input.width, spec.input.height))
+        self.limits = DecodeSpec(LOWEST_SCORE, spec.decode.iou_threshold, MOST_OF_TILE)
+
+    def add(self, outputs: Arrays, placements: Sequence[decode.Placement]) -> None:
+        for row, placement in enumerate(placements):
+            found = detections(self.spec, outputs, row, placement, self.limits)
+            corner = (-placement.offset_x, -placement.offset_y)
+            masks = self.masks(outputs, row, corner, found)
+            self.parts.add(corner, found.boxes, found.scores, found.classes, masks)
+
+    def masks(
+        self, outputs: Arrays, row: int, corner: tuple[float, float], found: decode.Detections
+    ) -> Sequence[Patch]:
+        """The mask of each object of the tile at `corner`; boxes have none."""
+        return ()
+
+    def whole(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
+        joined = self.parts.joined(len(self.spec.classes))
+        roles = (self.spec.outputs[role] for role in ANSWER.outputs)
+        named = dict(zip(roles, (joined.boxes[None], joined.scores[None]), strict=True))
+        return self.spec, named, decode.Placement(*self.size, 1.0, 1.0)
 
 
 def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
@@ -80,4 +85,4 @@ def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
     )
 
 
-ANSWER = Answer(outputs=("boxes", "scores"), read=read, slow=True, joined=joined)
+ANSWER = Answer(outputs=("boxes", "scores"), read=read, slow=True, joining=OfTiles)

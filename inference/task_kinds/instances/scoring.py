@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from faster_coco_eval.core import mask as coco_masks
 
 from inference.evaluator.truth import Sample, Truth, Unfit
 from inference.server.decode import Placement
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.detection import scoring as boxes
 from inference.task_kinds.instances.answer import objects
-from inference.task_kinds.segmentation import runs, truth_maps
+from inference.task_kinds.segmentation import truth_maps
 from inference.task_kinds.served import Arrays, Line
 
 ELLIPSE = "ellipse"  # what stands for a box where the model does not say what it learned
@@ -51,7 +51,7 @@ def lines(
                     [mapping[one.place], round(one.score, 6), *(round(float(side), 3) for side in one.corners)]
                     for one in kept
                 ],
-                "masks": [runs.encode(one.mask(sample.width, sample.height)) for one in kept],
+                "masks": [one.runs(sample.width, sample.height) for one in kept],
                 "rings": [one.rings() for one in kept],
             }
         )
@@ -114,7 +114,7 @@ def _outline(annotation: Mapping[str, Any], stands: str) -> list[list[float]]:
 
 
 def _masked_truth(truth: Truth, by_path: Mapping[str, Line]) -> tuple[dict[str, Any], dict[str, list[_Object]]]:
-    """The truth with a mask for each object as COCO's runs; and class and mask of each image's objects by path.
+    """The truth with a mask for each object as COCO's runs; and class and runs of each image's objects by path.
 
     An object with only a box counts as what the model has learned for it; as a crowd where that was nothing.
     """
@@ -130,9 +130,9 @@ def _masked_truth(truth: Truth, by_path: Mapping[str, Line]) -> tuple[dict[str, 
         sample = kept[one["image_id"]]
         stands = by_path[sample.path]["stands"]
         unjudged = bool(one.get("iscrowd")) or (stands == "ignore" and truth_maps.is_box(one))
-        mask = truth_maps.covered(one, (sample.width, sample.height), "whole" if unjudged else stands)
+        mask = truth_maps.encoded(one, (sample.width, sample.height), "whole" if unjudged else stands)
         annotations.append(
-            {**one, "iscrowd": int(unjudged), "segmentation": runs.encode(mask), "area": float(mask.sum())}
+            {**one, "iscrowd": int(unjudged), "segmentation": mask, "area": float(coco_masks.area(mask))}
         )
         if not unjudged:
             there[sample.path].append((int(one["category_id"]), mask))
@@ -142,7 +142,7 @@ def _masked_truth(truth: Truth, by_path: Mapping[str, Line]) -> tuple[dict[str, 
     return coco, there
 
 
-_Object = tuple[int, NDArray[np.bool_]]
+_Object = tuple[int, dict[str, Any]]  # class and runs
 
 
 def _mean_overlap(there: list[_Object], line: Line, threshold: float) -> float:
@@ -151,16 +151,13 @@ def _mean_overlap(there: list[_Object], line: Line, threshold: float) -> float:
     An object nobody found and an answer where nothing is count nought; an image without either is right.
     """
     certain = [
-        (int(box[0]), runs.decode(mask))
-        for box, mask in zip(line["boxes"], line["masks"], strict=True)
-        if box[1] >= threshold
+        (int(box[0]), mask) for box, mask in zip(line["boxes"], line["masks"], strict=True) if box[1] >= threshold
     ]
-    table = np.array(
-        [
-            [(one & other).sum() / max((one | other).sum(), 1) if kind == named else 0.0 for named, other in certain]
-            for kind, one in there
-        ]
-    ).reshape(len(there), len(certain))
+    table = np.zeros((len(there), len(certain)))
+    if table.size:
+        overlaps = coco_masks.iou([mask for _, mask in there], [mask for _, mask in certain], [0] * len(certain))
+        alike = [[kind == named for named, _ in certain] for kind, _ in there]
+        table = np.where(alike, overlaps, 0.0)
     total = 0.0
     pairs = 0
     while table.size and table.max() > 0:  # the best pair first

@@ -7,7 +7,7 @@ the input: they are enlarged to the picture's own pixels before the likeliest cl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,17 @@ from inference.server.requested import Requested
 from inference.server.spec import InputSpec, ModelSpec
 from inference.task_kinds.segmentation import runs
 from inference.task_kinds.served import Answer, Arrays
+from training.presets.tiling.maps import Blend
 
 GROUND = -1  # in a map: no class of the model
+PLACES, SURE = "places", "sure"  # roles of a picture's map [H, W], and of how sure of each class [C], nought if nowhere
 
 
 @dataclass(frozen=True)
 class Found:
     """What one picture shows: `places` [H, W] of the model's classes, and how sure of each that occurs."""
 
-    places: NDArray[np.int32]
+    places: NDArray[np.signedinteger[Any]]
     scores: dict[int, float]
 
 
@@ -41,6 +43,9 @@ def read(
 
 def segments(spec: ModelSpec, outputs: Arrays, row: int, placement: decode.Placement) -> Found:
     """The likeliest class of each pixel of one picture of a batch."""
+    if PLACES in spec.outputs:
+        places, sure = (outputs[spec.outputs[role]][row] for role in (PLACES, SURE))
+        return Found(places, {int(place): float(sure[place]) for place in np.flatnonzero(sure)})
     logits = np.asarray(outputs[spec.outputs["logits"]][row], np.float32)
     seen = spec.input
     if seen is None or logits.ndim != 3:
@@ -84,4 +89,33 @@ def _classes(spec: ModelSpec, found: Found, lowest: float) -> list[dict[str, Any
     return sorted(answers, key=lambda one: -one["share"])
 
 
-ANSWER = Answer(outputs=("logits",), read=read, slow=True)
+class OfTiles:
+    """The map of a picture from the logits of its tiles, which blend where they overlap."""
+
+    def __init__(self, spec: ModelSpec, size: tuple[int, int]) -> None:
+        if spec.input is None:
+            raise ValueError("a model without a described input has no tiles")
+        self.spec, self.size = spec, size
+        self.places = np.full((1, size[1], size[0]), GROUND, np.int16)
+        self.ground = 0
+        self.blend = Blend(size, (spec.input.width, spec.input.height), self._draw)
+
+    def add(self, outputs: Arrays, placements: Sequence[decode.Placement]) -> None:
+        for logits, placement in zip(outputs[self.spec.outputs["logits"]], placements, strict=True):
+            self.ground = 1 if len(logits) > len(self.spec.classes) else 0
+            self.blend.add((round(-placement.offset_x), round(-placement.offset_y)), np.asarray(logits, np.float32))
+
+    def whole(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
+        sure = np.zeros((1, len(self.spec.classes)), np.float32)
+        for channel, likely in self.blend.end().items():
+            if channel >= self.ground:
+                sure[0, channel - self.ground] = likely
+        named: dict[str, NDArray[np.generic]] = {PLACES: self.places, SURE: sure}
+        spec = replace(self.spec, outputs={role: role for role in named})
+        return spec, named, decode.Placement(*self.size, 1.0, 1.0)
+
+    def _draw(self, top: int, channels: NDArray[np.uint16]) -> None:
+        np.subtract(channels, self.ground, out=self.places[0, top : top + len(channels)], casting="unsafe")
+
+
+ANSWER = Answer(outputs=("logits",), read=read, slow=True, joining=OfTiles)

@@ -1,8 +1,4 @@
-"""Masks as runs, in COCO's compressed form, without a package: the server knows none that reads it.
-
-Runs go down the columns, from left to right; the first one is not covered. Compressed, each length (from the fourth
-on: its difference to the one before the last) is written in digits of five bits, the lowest first.
-"""
+"""Masks as runs, in COCO's compressed form, without a package: the server knows none that reads it."""
 
 from __future__ import annotations
 
@@ -11,52 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from training.presets.tiling.runs import encode, lengths
+
+__all__ = ["decode", "encode"]
+
 Mask = NDArray[np.bool_]
-
-
-def encode(mask: Mask) -> dict[str, Any]:
-    """A mask [H, W] as {"size": [H, W], "counts": text}, as pycocotools reads it."""
-    flat = np.ravel(mask, order="F")
-    turns = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-    edges = np.concatenate([[0], turns, [flat.size]]) if flat.size else np.zeros(1, np.int64)
-    lengths = np.diff(edges).tolist()
-    if flat.size and flat[0]:
-        lengths.insert(0, 0)
-    return {"size": [int(side) for side in mask.shape], "counts": _text(lengths)}
 
 
 def decode(runs: dict[str, Any]) -> Mask:
     """The mask [H, W] of what `encode` gave."""
     height, width = runs["size"]
-    lengths = _lengths(runs["counts"])
-    flat = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
+    each = lengths(runs["counts"])
+    flat = np.repeat(np.arange(len(each)) % 2 == 1, each)
     return flat.reshape((height, width), order="F")
-
-
-def _text(lengths: list[int]) -> str:
-    digits = []
-    for place, length in enumerate(lengths):
-        left = length - lengths[place - 2] if place > 2 else length
-        while True:
-            digit, left = left & 31, left >> 5
-            last = left == -1 if digit & 16 else left == 0
-            digits.append(chr(48 + digit + (0 if last else 32)))
-            if last:
-                break
-    return "".join(digits)
-
-
-def _lengths(text: str) -> list[int]:
-    lengths: list[int] = []
-    number, shift = 0, 0
-    for letter in text:
-        digit = ord(letter) - 48
-        number |= (digit & 31) << shift
-        shift += 5
-        if digit & 32:
-            continue
-        if digit & 16:
-            number -= 1 << shift
-        lengths.append(number + lengths[-2] if len(lengths) > 2 else number)
-        number, shift = 0, 0
-    return lengths

@@ -11,6 +11,8 @@ from faster_coco_eval.core import mask as coco_masks
 from numpy.typing import NDArray
 from PIL import Image
 
+from training.presets.tiling import runs
+
 GROUND, IGNORED = 0, 255
 ROUND = 48  # corners of an ellipse
 BOX = "bbox"  # how annotations.json names the shape of a box
@@ -25,17 +27,17 @@ def draw(
         index: class id → number on the map, from 1.
         boxes: what stands for an object that has only a box: "ellipse", "whole" or "ignore".
     """
-    drawn = np.full((size[1], size[0]), GROUND, np.uint8)
+    drawn = np.full((size[1], size[0]), GROUND, np.uint8, order="F")  # as runs go
     known = [one for one in annotations if one["category_id"] in index and min(one["bbox"][2:]) > 0]
     known.sort(key=lambda one: -float(one.get("area") or math.prod(one["bbox"][2:])))
     hidden = [bool(one.get("iscrowd")) or (boxes == "ignore" and is_box(one)) for one in known]
     for one, hides in zip(known, hidden, strict=True):
         if hides:
-            drawn[covered(one, size, "whole")] = IGNORED
+            runs.paint(drawn, encoded(one, size, "whole")["counts"], IGNORED)
     for one, hides in zip(known, hidden, strict=True):
         if not hides:
-            drawn[covered(one, size, boxes)] = index[one["category_id"]]
-    return drawn
+            runs.paint(drawn, encoded(one, size, boxes)["counts"], index[one["category_id"]])
+    return np.ascontiguousarray(drawn)
 
 
 def is_box(annotation: Mapping[str, Any]) -> bool:
@@ -44,21 +46,22 @@ def is_box(annotation: Mapping[str, Any]) -> bool:
     return not isinstance(annotation.get("segmentation"), dict) and (named or not annotation.get("segmentation"))
 
 
-def covered(annotation: Mapping[str, Any], size: tuple[int, int], boxes: str) -> NDArray[np.bool_]:
-    """Which pixels [H, W] of an image of `size` (width, height) one annotation covers."""
+def encoded(annotation: Mapping[str, Any], size: tuple[int, int], boxes: str) -> dict[str, Any]:
+    """Which pixels of an image of `size` (width, height) one annotation covers, as COCO's runs."""
     segmentation = annotation.get("segmentation")
     if isinstance(segmentation, dict):
-        runs = segmentation
-        if isinstance(runs["counts"], list):
-            runs = coco_masks.frPyObjects(runs, *runs["size"])
-        mask = Image.fromarray(coco_masks.decode(runs))
-        return np.asarray(mask if mask.size == size else mask.resize(size, Image.Resampling.NEAREST), bool)
+        own = segmentation
+        if isinstance(own["counts"], list):
+            own = coco_masks.frPyObjects(own, *own["size"])
+        if tuple(own["size"]) == size[::-1]:
+            return dict(own)
+        mask = Image.fromarray(coco_masks.decode(own)).resize(size, Image.Resampling.NEAREST)
+        return runs.encode(np.asarray(mask, bool))
     rings = [around(annotation["bbox"], boxes)] if is_box(annotation) else segmentation or []
     rings = [[float(value) for value in ring] for ring in rings if len(ring) >= 6]
     if not rings:
-        return np.zeros((size[1], size[0]), bool)
-    merged = coco_masks.merge(coco_masks.frPyObjects(rings, size[1], size[0]))
-    return np.asarray(coco_masks.decode(merged), bool)
+        return runs.encode(np.zeros((0, 0), bool), size=size)
+    return dict(coco_masks.merge(coco_masks.frPyObjects(rings, size[1], size[0])))
 
 
 def around(bbox: Sequence[float], boxes: str) -> list[float]:

@@ -1,0 +1,140 @@
+"""Objects found on tiles that overlap, put together: each of them once, with one box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .masks import Patch, together
+
+AGREE = 0.5  # two answers whose overlap is more than this, where both tiles look, are of one object
+EDGE = 3.0  # px: a box so near the edge of its tile is cut by it
+WEAK = 0.5  # of the best score: parts of an object that score lower do not make it larger
+
+
+class Joined(NamedTuple):
+    """Objects of an image: boxes [M, 4] in its pixels, scores [M, C], and the mask of each where there are masks."""
+
+    boxes: np.ndarray
+    scores: np.ndarray
+    masks: list[Patch]
+
+
+class Parts:
+    """What is found on the tiles of an image, one after the other.
+
+    Args:
+        size, tile: width and height of the image and of a tile.
+    """
+
+    def __init__(self, size: tuple[int, int], tile: tuple[int, int]) -> None:
+        self.size, self.tile = size, tile
+        self._corners: list[tuple[float, float]] = []
+        self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._masks: list[Patch] = []
+
+    def add(
+        self,
+        corner: tuple[float, float],
+        boxes: np.ndarray,
+        scores: np.ndarray,
+        classes: np.ndarray,
+        masks: Sequence[Patch] = (),
+    ) -> None:
+        """Add the answers [K] to the tile at `corner` (left, top); their boxes [K, 4] are in the image's pixels."""
+        self._corners.append(corner)
+        self._found.append((boxes, scores, classes))
+        self._masks += masks
+
+    def joined(self, classes: int) -> Joined:
+        """The objects of the image, which may be of so many classes."""
+        corners = np.array(self._corners, np.float32).reshape(-1, 2)
+        rects = np.concatenate([corners, np.minimum(corners + np.array(self.tile), self.size)], 1).astype(np.float32)
+        nothing = np.zeros((0, 4), np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
+        boxes, scores, kinds = (np.concatenate(each) for each in zip(nothing, *self._found, strict=True))
+        of = np.repeat(np.arange(len(self._found)), [len(own) for own, _, _ in self._found])
+        own = boxes.copy()
+        numbers, makes = merged(boxes, scores, kinds, of, rects, self.size)
+        count = int(numbers.max()) + 1 if len(numbers) else 0
+        whole, likely = np.zeros((count, 4), np.float32), np.zeros((count, classes), np.float32)
+        whole[numbers] = boxes
+        np.maximum.at(likely, (numbers, kinds), scores)
+        there = (whole[:, 2:] > whole[:, :2]).all(1)  # not what was seen in the grey beside a small image
+        masks: list[Patch] = []
+        if self._masks:
+            members: list[list[int]] = [[] for _ in range(count)]
+            for row in np.flatnonzero(makes).tolist():
+                members[numbers[row]].append(row)
+            masks = [
+                together([self._masks[row] for row in members[number]], own[members[number]])
+                for number in np.flatnonzero(there).tolist()
+            ]
+        return Joined(whole[there], likely[there], masks)
+
+
+def merged(
+    boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray, of: np.ndarray, tiles: np.ndarray, size: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which object each box is of, as numbers from 0, and which boxes [M] bool make up that of their object.
+
+    `boxes` are changed: those of one object become its box. Boxes of one class from two tiles are of one object where
+    they agree in the part that both tiles show: their intersection over union, or over the smaller one where a tile's
+    edge cuts one of them. The box of an object is that of its best answer that no edge cuts; where all are cut, it is
+    around them.
+
+    Args:
+        boxes, scores, classes, of: [M, 4] in pixels of the image, [M], [M], and the tile of each [M].
+        tiles: [T, 4] xyxy, each cut at the image's edge.
+        size: width and height of the image.
+    """
+    corners = tiles[of]
+    np.clip(boxes[:, :2], corners[:, :2], corners[:, 2:], out=boxes[:, :2])
+    np.clip(boxes[:, 2:], corners[:, :2], corners[:, 2:], out=boxes[:, 2:])
+    inner = np.concatenate([tiles[:, :2] > 0, tiles[:, 2:] < np.array(size)], 1)[of]
+    cut = (inner & (np.abs(boxes - corners) < EDGE)).any(1)
+    owner = np.arange(len(boxes))
+    answering = np.unique(of)
+    own = [np.flatnonzero(of == tile) for tile in answering]
+    around = np.array([[*boxes[each, :2].min(0), *boxes[each, 2:].max(0)] for each in own]).reshape(-1, 4)
+    for place, first in enumerate(answering):
+        later = around[place + 1 :]
+        low, high = np.maximum(around[place, :2], later[:, :2]), np.minimum(around[place, 2:], later[:, 2:])
+        for near in np.flatnonzero((high > low).all(1)) + place + 1:  # boxes of the others cannot meet
+            pair = tiles[[first, answering[near]]]
+            common = np.concatenate([pair[:, :2].max(0), pair[:, 2:].min(0)])
+            for one, other in _pairs(boxes, classes, cut, own[place], own[near], common):
+                owner[owner == owner[other]] = owner[one]
+    numbers = np.unique(owner, return_inverse=True)[1].reshape(-1)
+    makes = np.ones(len(boxes), bool)
+    for number in np.flatnonzero(np.bincount(numbers) > 1) if len(numbers) else ():
+        members = np.flatnonzero(numbers == number)
+        whole = members[~cut[members]]
+        if len(whole):
+            strong = whole[[scores[whole].argmax()]]
+        else:
+            strong = members[scores[members] >= WEAK * scores[members].max()]
+        makes[members] = False
+        makes[strong] = True
+        boxes[members] = np.concatenate([boxes[strong, :2].min(0), boxes[strong, 2:].max(0)])
+    return np.asarray(numbers, np.int64), makes
+
+
+def _pairs(
+    boxes: np.ndarray, classes: np.ndarray, cut: np.ndarray, first: np.ndarray, second: np.ndarray, common: np.ndarray
+) -> list[tuple[int, int]]:
+    """Places of the boxes of two tiles that agree in what both show; each has one partner at most, the best."""
+    one, other = (np.clip(boxes[own], np.tile(common[:2], 2), np.tile(common[2:], 2)) for own in (first, second))
+    sides = np.minimum(one[:, None, 2:], other[None, :, 2:]) - np.maximum(one[:, None, :2], other[None, :, :2])
+    both = sides.clip(0).prod(2)
+    areas = [(own[:, 2:] - own[:, :2]).prod(1) for own in (one, other)]
+    smaller = np.minimum(areas[0][:, None], areas[1])
+    either = cut[first][:, None] | cut[second]
+    of = np.where(either, smaller, areas[0][:, None] + areas[1] - both)
+    share = np.where(classes[first][:, None] == classes[second], both / np.maximum(of, 1e-6), 0)
+    found: dict[int, int] = {}
+    for row, column in sorted(np.argwhere(share > AGREE).tolist(), key=lambda place: -share[place[0], place[1]]):
+        if row not in found and column not in found.values():
+            found[row] = column
+    return [(int(first[row]), int(second[column])) for row, column in found.items()]
