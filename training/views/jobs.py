@@ -27,7 +27,6 @@ from training.services import (
     checkpoints,
     jobs,
     parameter_sets,
-    parameters,
     planned,
     results,
     snippets,
@@ -135,7 +134,7 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if asked != job_tabs.OVERVIEW:
         return redirect(ROUTES[asked], pk)
     preset = PRESETS.get(training.preset)
-    changed = parameters.changed(preset, training.params) if preset else hidden(training.params)
+    changed = parameter_sets.differences(preset, training.params if preset else hidden(training.params))
     shown_figures = list(results.readable(training.metrics))
     return shown(
         request,
