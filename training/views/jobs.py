@@ -106,11 +106,13 @@ def panels_of(request: SignedInRequest, training: TrainingJob, tab: str) -> dict
 
 def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any) -> HttpResponse:
     """One tab of a training's page, see TEMPLATES."""
+    preset = PRESETS.get(training.preset)
+    pictured = preset.looks if preset else bool(training.preset)
     context = {
         "training": training,
-        "preset": PRESETS.get(training.preset),
+        "preset": preset,
         "tab": tab,
-        "tabs": TABS if training.preset else [tab for tab in TABS if tab[0] != "job-images"],
+        "tabs": TABS if pictured else [tab for tab in TABS if tab[0] != "job-images"],
         "result_url": publishers.address(training) if training.published_attempt else "",
         **job_page.context(training.job, request.user),
         **more,
