@@ -126,7 +126,7 @@ def record_use(training: TrainingJob, version: ParameterSetVersion | None) -> No
 
 
 def is_changed(training: TrainingJob, use: ParameterSetUse) -> bool:
-    """Whether the training's parameters were changed after the set was chosen; what its switches and folds set does not count."""
+    """Whether the parameters were changed after the set was chosen; what switches and folds set does not count."""
     preset = PRESETS.get(training.preset)
     if preset is None:
         return False
