@@ -13,6 +13,7 @@ from workers.states import FINAL, GROUPS
 
 #: What programs call their loss and their learning rate: the presets, and own code by its habits.
 LOSS = ("train/loss", "loss", "train_loss")
+LOOKS = ["show_batch", "show_layers"]  # marks in `extra`
 RATE = ("train/lr", "lr", "learning_rate")
 
 
@@ -33,6 +34,10 @@ class TrainingJobQuerySet(OwnedQuerySet):
             return Coalesce(*(Subquery(one.values("value")[:1]) for one in rows))
 
         return self.annotate(loss=newest(LOSS), lr=newest(RATE))
+
+    def without_looks(self) -> Self:
+        """Trainings alone: not the short jobs that show a batch or layers (services/looking.py)."""
+        return self.exclude(extra__has_any_keys=LOOKS)
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)

@@ -19,7 +19,7 @@ from training import publishers
 from training.kind import TrainingKind
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import jobs, pictures
+from training.services import jobs, looking, pictures
 from workers.models import Attempt, Job
 
 PREVIEW = {
@@ -255,3 +255,12 @@ def test_facts_of_a_training_name_its_parameters_as_the_form_does(as_alice, alic
     assert "Every step in the log" in page
     assert re.search(r"show_steps</span></dt><dd[^>]*>yes\s*</dd>", page)
     assert re.search(r"日志记录每一步 <span[^>]*>show_steps</span></dt><dd[^>]*>是\s*</dd>", chinese)
+
+
+def test_list_shows_trainings_and_looks_at_them_where_they_are_asked_for(as_alice, alice, trained):
+    looking.layers(trained, by=alice)
+
+    plain, whole = (as_alice.get(f"/training/{asked}").content.decode() for asked in ("", "?looks=1"))
+
+    assert ("cells_layers" in plain, "cells_layers" in whole) == (False, True)
+    assert f'id="training-{trained.pk}"' in plain

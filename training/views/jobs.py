@@ -86,11 +86,13 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_list(request: SignedInRequest) -> HttpResponse:
-    """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
     state, words = request.GET.get("state", ""), request.GET.get("q", "")
     rows = TrainingJob.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
+    if request.GET.get("looks") != "1":
+        rows = rows.without_looks()
     page = ORDERING.page(request, rows)
     for training in page:
         training.figure = results.headline(training)
