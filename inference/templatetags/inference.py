@@ -8,7 +8,7 @@ from django import template
 from django.utils.translation import gettext_lazy as _
 
 from inference import model_tasks
-from inference.views import figures
+from inference.views import figures, notes
 from training import param_words
 from training.figure_words import word
 
@@ -44,6 +44,12 @@ def figures_of(metrics: dict[str, Any]) -> list[tuple[str, str]]:
 def provider_word(provider: str) -> str:
     """CPUExecutionProvider → CPU."""
     return {"CUDAExecutionProvider": "GPU"}.get(provider, provider.removesuffix("ExecutionProvider"))
+
+
+@register.filter
+def note_words(note: str) -> str:
+    """A note of the evaluator in the reader's language."""
+    return notes.said(str(note))
 
 
 @register.filter
