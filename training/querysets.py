@@ -22,7 +22,7 @@ class TrainingJobQuerySet(OwnedQuerySet):
 
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset")
-        return rows.select_related("set_use__version").prefetch_related("inputs").with_newest_figures()
+        return rows.select_related("set_use__version").prefetch_related("inputs", "job__attempts").with_newest_figures()
 
     def with_newest_figures(self) -> Self:
         """With `loss` and `lr`, the newest the program reported in its newest attempt; None where it reported none."""
