@@ -213,6 +213,8 @@ def test_marks_name_the_classes_of_a_mask_where_they_are():
     for x, y in ((20, 20), (130, 56)):  # the middle of either, in pixels of the drawing
         assert np.hypot(columns - x, rows - y).min() < 4
     assert not ((columns > 60) & (columns < 118)).any()
+    whole = marks.drawn(grey, marks.Marks(mask=np.ones((40, 80), np.uint8), names=["date", "fig"]), side=160)
+    assert whole.getpixel((80, 37)) == marks.colour(0)  # a class that is everywhere is named in the middle
 
 
 def test_marks_bring_back_the_pixels_a_model_was_given():

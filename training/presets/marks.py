@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 SIDE = 320  # of a drawn image, in pixels
 WORD = 20  # px of the word of a whole image: legible where the image is shown at half its size
+COARSE = 80  # cells of a mask's long side in which the thickest part of a class is looked for
 DOT = 5  # px from the middle of a point to its edge, for the same reason
 COLOURS = (
     (230, 57, 70), (42, 157, 143), (244, 162, 97), (69, 123, 222), (181, 23, 158), (255, 209, 60), (0, 180, 216),
@@ -62,7 +63,9 @@ def drawn(pixels: np.ndarray, marks: Marks, *, side: int = SIDE) -> Image.Image:
     if marks.mask is not None:
         for number, name in enumerate(marks.names):
             if place := _middle(marks.mask, number + 1, size):
-                _tag(draw, place, name, colour(number))
+                left, top, right, bottom = draw.textbbox((0, 0), name, font=ImageFont.load_default(11))
+                x, y = place[0] - (right - left) / 2, place[1] - (bottom - top) / 2
+                _tag(draw, (max(x, 1), max(y, 1)), name, colour(number))
     kinds = list(marks.classes) or [0] * len(marks.boxes)
     words = list(marks.words) or [""] * len(marks.boxes)
     for box, kind, word in zip(marks.boxes, kinds, words, strict=True):
@@ -107,13 +110,21 @@ def _veiled(image: Image.Image, mask: np.ndarray) -> Image.Image:
 
 
 def _middle(mask: np.ndarray, number: int, size: tuple[int, int]) -> tuple[float, float] | None:
-    """Where a class of a mask is in a drawing of `size`: its pixel that is nearest to the middle of them all."""
-    rows, columns = np.nonzero(mask == number)
-    if not rows.size:
+    """Where a class of a mask is in a drawing of `size`: in what is thickest of it; None where it is not there."""
+    of_class = mask == number
+    if not of_class.any():
         return None
+    step = max(1, max(mask.shape) // COARSE)
+    coarse = of_class[::step, ::step]
+    coarse, step = (coarse, step) if coarse.any() else (of_class, 1)  # smaller than a cell
+    framed = np.pad(coarse.astype(np.uint8), 1)  # the filter leaves what lies at the edges
+    covered = left = Image.fromarray(framed)
+    while left.getbbox():  # take off all around until nothing is left
+        covered, left = left, left.filter(ImageFilter.MinFilter(3))
+    rows, columns = np.nonzero(np.asarray(covered)[1:-1, 1:-1])
     nearest = int(np.argmin((rows - np.mean(rows)) ** 2 + (columns - np.mean(columns)) ** 2))
     height, width = mask.shape
-    return float(columns[nearest]) * size[0] / width, float(rows[nearest]) * size[1] / height
+    return float(step * columns[nearest]) * size[0] / width, float(step * rows[nearest]) * size[1] / height
 
 
 def _tag(
