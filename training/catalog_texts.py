@@ -13,6 +13,6 @@ def texts() -> Iterator[str]:
         yield from (preset.title, preset.purpose, preset.size, preset.reference_time)
         yield from preset.architectures.values()
         for result in preset.expected:
-            yield result.conditions
+            yield from (result.dataset, result.metric, result.conditions)
         for param in preset.parameters:
             yield from (param.help, param.unit)

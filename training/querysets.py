@@ -13,6 +13,7 @@ from workers.states import FINAL, GROUPS
 
 #: What programs call their loss and their learning rate: the presets, and own code by its habits.
 LOSS = ("train/loss", "loss", "train_loss")
+LOOKS = ["show_batch", "show_layers"]  # marks in `extra`
 RATE = ("train/lr", "lr", "learning_rate")
 
 
@@ -21,7 +22,7 @@ class TrainingJobQuerySet(OwnedQuerySet):
 
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset")
-        return rows.select_related("set_use__version").prefetch_related("inputs").with_newest_figures()
+        return rows.select_related("set_use__version").prefetch_related("inputs", "job__attempts").with_newest_figures()
 
     def with_newest_figures(self) -> Self:
         """With `loss` and `lr`, the newest the program reported in its newest attempt; None where it reported none."""
@@ -32,6 +33,10 @@ class TrainingJobQuerySet(OwnedQuerySet):
             return Coalesce(*(Subquery(of_job.filter(key=key).values("value")[:1]) for key in keys))
 
         return self.annotate(loss=newest(LOSS), lr=newest(RATE))
+
+    def without_looks(self) -> Self:
+        """Trainings alone: not the short jobs that show a batch or layers (services/looking.py)."""
+        return self.exclude(extra__has_any_keys=LOOKS)
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)

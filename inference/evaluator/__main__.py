@@ -57,7 +57,7 @@ def evaluate(run: Run) -> dict[str, Any]:
     task = TASKS[spec.task]
     if data.task not in task.data:
         raise truth.Unfit(f"A {spec.task} model cannot be judged on a {data.task} dataset.")
-    mapping, notes = truth.match_classes(spec.classes, data.classes)
+    mapping, notes = truth.match_classes(spec.classes, data.classes, strangers=task.strangers)
     for note in notes:
         print(note, flush=True)
     engine = Engine(run.model / "model.onnx", threads=run.threads)

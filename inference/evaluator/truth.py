@@ -132,8 +132,13 @@ def _boxed(coco: dict[str, Any], wanted: dict[str, Any]) -> tuple[list[Sample], 
     return samples, coco_truth
 
 
-def match_classes(model: Sequence[ModelClass], truth: Sequence[ModelClass]) -> tuple[dict[int, int], list[str]]:
+def match_classes(
+    model: Sequence[ModelClass], truth: Sequence[ModelClass], *, strangers: bool = False
+) -> tuple[dict[int, int], list[str]]:
     """Map the model's class indices to the dataset's class ids by name, and report what did not fit.
+
+    Args:
+        strangers: classes the model does not know belong to what it is judged on.
 
     Raises:
         Unfit: not one name is shared.
@@ -151,5 +156,5 @@ def match_classes(model: Sequence[ModelClass], truth: Sequence[ModelClass]) -> t
     if not mapping:
         raise Unfit("The model and the dataset share no class name.")
     missed = {c.id for c in truth} - set(mapping.values())
-    notes += [f"The model does not know the class “{c.name}”." for c in truth if c.id in missed]
+    notes += [f"The model does not know the class “{c.name}”." for c in truth if c.id in missed and not strangers]
     return mapping, notes

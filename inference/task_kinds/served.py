@@ -142,6 +142,7 @@ class ServedTask:
     Args:
         data: what the images of a dataset version carry that a model can be judged on: SHAPES, CLASSES.
         scoring: dotted name of a module that keeps to `Scoring`.
+        strangers: whether classes that a model does not know belong to what it is judged on.
     """
 
     name: str
@@ -149,3 +150,4 @@ class ServedTask:
     answer: Answer
     scoring: str
     pages: Pages
+    strangers: bool = False

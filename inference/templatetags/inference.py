@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.utils.translation import gettext_lazy as _
 
 from inference import model_tasks
-from inference.views import figures
+from inference.views import figures, notes
+from training import param_words
 from training.figure_words import word
 
 register = template.Library()
 
 MOST_FIGURES = 8
+FITTINGS = {"stretch": _("other shapes are stretched"), "letterbox": _("other shapes get a margin")}
 
 
 @register.filter
@@ -41,6 +44,24 @@ def figures_of(metrics: dict[str, Any]) -> list[tuple[str, str]]:
 def provider_word(provider: str) -> str:
     """CPUExecutionProvider → CPU."""
     return {"CUDAExecutionProvider": "GPU"}.get(provider, provider.removesuffix("ExecutionProvider"))
+
+
+@register.filter
+def note_words(note: str) -> str:
+    """A note of the evaluator in the reader's language."""
+    return notes.said(str(note))
+
+
+@register.filter
+def param_word(name: str) -> str:
+    """batch_size → Batch size; a name without words as it is."""
+    return str(param_words.label(name))
+
+
+@register.filter
+def fitting_word(resize: str) -> str:
+    """How images of another shape are made to fit a model's input; a way without words as it is."""
+    return str(FITTINGS.get(resize, resize))
 
 
 @register.filter

@@ -49,7 +49,7 @@ def headline(task: str, metrics: dict[str, Any]) -> str:
         for name in (key, f"val/{key}", f"test/{key}"):
             value = metrics.get(name)
             if isinstance(value, int | float):
-                return f"{labels[key]} {value:.3f}"
+                return f"{_(labels[key])} {value:.3f}"
     return ""
 
 

@@ -64,6 +64,8 @@ def test_evaluation_page_of_instances_shows_outlines_and_follows_the_threshold(
     assert page.locator("path.box-truth").count() > 10
     shown = page.locator("path.box-answer:visible").count()
     assert shown > 0
+    fills = page.locator(".judged path").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
+    assert set(fills) == {"none"}  # the image is seen through what is drawn on it
     shot(page, f"evaluation-outlines-{'dark' if dark else 'light'}")
     accessible(page)
     fits(page)

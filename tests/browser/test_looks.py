@@ -39,12 +39,17 @@ def picture(path, shade):
     Image.new("RGB", (240, 160), (shade, 90, 160)).save(path)
 
 
-def previewed(look):
-    """What a preview leaves."""
+def drawn(look):
+    """What a preview leaves before it times its steps."""
     run = factory.move(look, "running")
     for number in range(1, 9):
         picture(run.outputs / "preview" / f"batch-{number}.jpg", 20 * number)
         picture(run.outputs / "preview" / f"score-{number}.jpg", 255 - 20 * number)
+    (run.outputs / "preview" / "preview.json").write_text(json.dumps({**PREVIEW, "epoch_s": None}))
+    return run
+
+
+def timed(run, look):
     (run.outputs / "preview" / "preview.json").write_text(json.dumps(PREVIEW))
     factory.move(look, "succeeded")
 
@@ -64,12 +69,15 @@ def test_preview_is_started_from_the_form_and_shown_beside_it(
     expect(page.locator("#preview .training-look")).to_be_visible()
     look = TrainingJob.objects.get()
     assert looking.mode_of(look) == "batch"
-    previewed(look)
+    run = drawn(look)
 
     expect(page.locator("#preview img")).to_have_count(8 + 6)
     expect(page.locator("#preview")).to_contain_text("bright")
     page.locator("#preview summary").click()
     expect(page.locator("#preview table")).to_contain_text("4 × 8 × 8")
+    timed(run, look)
+    expect(page.locator("#preview")).to_contain_text("7.5")  # the pass: the panel was fetched again
+    expect(page.locator("#preview table")).to_be_visible()  # and what was opened stays open
     accessible(page)
     fits(page)
     shot(page, f"training-preview-{width}")

@@ -46,6 +46,7 @@ def test_archive_dropped_on_a_new_training_is_trained_on_by_itself(open_as, alic
 
 def test_parameter_set_is_looked_at_and_filled_in(open_as, alice, machine, accessible, fits, shot):
     factory.version(alice, "cells")
+    factory.version(alice, "digits", task="classification")
     row = parameter_sets.save(user=alice, name="gentle", preset="detect", params={"lr": 0.005, "epochs": 3.0})
     parameter_sets.save(user=alice, name="gentle", preset="detect", params={"lr": 0.002}, existing=row)
     page = open_as(alice)
@@ -63,6 +64,9 @@ def test_parameter_set_is_looked_at_and_filled_in(open_as, alice, machine, acces
     expect(page.get_by_text("gentle v2 changes of the preset")).to_be_visible()
     accessible(page)
     shot(page, "training-from-set")
+    choice = page.locator("#id_version")
+    choice.select_option(value=choice.locator("option", has_text="digits").get_attribute("value"))
+    expect(page.locator("input[name=preset]:checked")).to_have_value("detect")  # what it begins from says so
 
     narrow = open_as(alice, width=390, height=844, dark=True, language="zh-CN")
     for place, name in (

@@ -105,12 +105,12 @@ def test_evaluator_leaves_ranks_out_where_all_images_are_good(tmp_path):
 
 
 def test_heat_map_is_clear_where_usual_and_red_at_the_threshold():
-    grey = scoring.png(np.array([[0, 60, 128, 255]], np.uint8))
+    grey = scoring.png(np.array([[0, 60, 112, 128, 255]], np.uint8))
 
     shown = np.asarray(Image.open(io.BytesIO(scoring.coloured(grey, 0.5))))
 
-    assert shown[0, :, 3].tolist() == [0, 0, 190, 190]
-    assert shown[0, 2, 1] == pytest.approx(30, abs=3)
+    assert shown[0, :, 3].tolist() == [0, 0, 0, 190, 190]  # patches of good images come close to the threshold
+    assert shown[0, 3, 1] == pytest.approx(30, abs=3)
 
 
 @pytest.fixture

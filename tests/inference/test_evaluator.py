@@ -171,6 +171,8 @@ def test_evaluator_matches_classes_by_name_and_names_unknown_ones():
 
     assert mapping == {0: 7}
     assert len(notes) == 2
+    known, unknown = [ModelClass(0, "good")], [ModelClass(1, "good"), ModelClass(2, "scratch")]
+    assert truth.match_classes(known, unknown, strangers=True) == ({0: 1}, [])  # what is not good is what is sought
     with pytest.raises(truth.Unfit):
         truth.match_classes([ModelClass(0, "cat")], [ModelClass(0, "dog")])
 

@@ -159,3 +159,34 @@ def test_instances_preset_goes_on_after_a_suspend_and_its_model_is_evaluated_ali
     judged = evaluate(a_run(tmp_path / "judged", cut.outputs / "model", outlines, split="val"))
     assert judged["summary"]["ap50"] == pytest.approx(figures[1]["val/mask_ap50"], abs=0.05)
     assert judged["summary"]["box_ap50"] == pytest.approx(figures[1]["val/ap50"], abs=0.05)
+
+
+# ---- for people to see -----------------------------------------------------------------------------------------
+
+
+def test_people_see_the_class_of_every_pixel_they_train_on_and_of_every_answer(outlines, tmp_path):
+    one = task(outlines, tmp_path)
+    rows = one.score[:2]
+    draws = one.draw(torch.Generator().manual_seed(0), 4)
+
+    truths, targets = one.truths(rows), one.targets(one.load([0, 1, 2, 3]), draws)
+
+    for row, marks in zip(rows, truths, strict=True):
+        assert marks.mask is not None
+        drawn = set(np.unique(marks.mask)) - {masks.GROUND, masks.IGNORED}
+        assert drawn <= {int(kind) + 1 for kind in one.truth[row][1]}
+        x0, y0, x1, y1 = (round(float(side)) for side in one.fitted[row][-1])  # what lies on top
+        assert (marks.mask[y0:y1, x0:x1] == one.truth[row][1][-1] + 1).mean() > 0.3
+    assert [marks.mask.shape for marks in targets] == [(64, 96)] * 4
+
+
+def test_mask_of_an_answer_stays_inside_its_box_and_the_surer_one_lies_on_top(outlines, tmp_path):
+    one = task(outlines, tmp_path)
+    places = np.array([[8, 8, 40, 40], [24, 8, 60, 40]], np.float32)
+    scores = np.array([[0.9, 0, 0, 0], [0, 0.6, 0, 0]], np.float32)
+    everywhere = np.ones((8, 16, 24), np.float32)
+
+    marks = one._marked((96, 64), places, scores, np.ones((2, 8), np.float32), everywhere)
+
+    assert sorted(marks.words) == ["disc 0.90", "square 0.60"]
+    assert (marks.mask[20, 10], marks.mask[20, 30], marks.mask[20, 50], marks.mask[50, 30]) == (1, 1, 2, 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from tests.presets.jobs import Job
 from training.presets import embed, embed_card, keypoints, keypoints_card, layers, lite0, marks, preview, samples
 from training.presets.ranks import Ranks
 from training.presets.run import Run
+from training.presets.trainer import Trainer
 
 TINY = {
     "classify": {"net_width": 4, "flip_tta": False},
@@ -162,6 +165,9 @@ def test_keypoints_are_shown_where_they_are(tmp_path):
     batch = task.load([0, 1])
     (varied, _third) = task.targets(batch, task.draw(torch.Generator().manual_seed(1), 2))
     assert varied.word == task.truths([task.learn[0]])[0].word
+    told = preview.described(cast(Trainer, SimpleNamespace(task=task, batch_size=2, per_epoch=3)))
+    assert len(task.learn) > 6  # objects
+    assert told["images"] == {"learn": 6, "score": 4}
 
 
 def test_embedder_answers_the_nearest_class(tmp_path):
@@ -188,6 +194,27 @@ def test_marks_are_drawn_where_they_are():
     assert tuple(image[10, 10]) == (100, 100, 100)
     wanted = (1 - marks.VEIL) * 100 + marks.VEIL * np.array(marks.colour(1))
     assert image[10, 36] == pytest.approx(wanted, abs=1)
+
+
+def test_marks_name_the_classes_of_a_mask_where_they_are():
+    grey = np.full((80, 160, 3), 100, np.uint8)
+    mask = np.zeros((40, 80), np.uint8)
+    mask[5:15, 5:15], mask[25:30, 60:70] = 1, 3
+    one = marks.Marks(mask=mask, names=["date", "fig", "nut"])
+
+    named = np.asarray(marks.drawn(grey, one, side=160)).astype(int)
+    plain = np.asarray(marks.drawn(grey, marks.Marks(mask=mask), side=160)).astype(int)
+
+    rows, columns = np.nonzero(np.abs(named - plain).sum(-1))
+    assert (tuple(named[rows.min(), columns.min()]), tuple(named[rows.max(), columns.max()])) == (
+        marks.colour(0),
+        marks.colour(2),
+    )
+    for x, y in ((20, 20), (130, 56)):  # the middle of either, in pixels of the drawing
+        assert np.hypot(columns - x, rows - y).min() < 4
+    assert not ((columns > 60) & (columns < 118)).any()
+    whole = marks.drawn(grey, marks.Marks(mask=np.ones((40, 80), np.uint8), names=["date", "fig"]), side=160)
+    assert whole.getpixel((80, 37)) == marks.colour(0)  # a class that is everywhere is named in the middle
 
 
 def test_marks_bring_back_the_pixels_a_model_was_given():

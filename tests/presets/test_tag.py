@@ -60,6 +60,15 @@ def task(version: Path, cache: Path, **params: Any) -> tag.Tagging:
 # ---- figures and thresholds ------------------------------------------------------------------------------------
 
 
+def test_a_tag_is_as_sure_as_its_own_threshold_says_whatever_the_others_are(squares, tmp_path):
+    one = task(squares, tmp_path)
+    one.cuts = torch.tensor([0.0, 2.0, -1.0])
+
+    sure = one.sure(torch.tensor([[0.0, 2.0, 8.0]]))
+
+    assert sure.tolist()[0] == pytest.approx([0.5, 0.5, 1 / (1 + math.exp(-9))])
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_average_precision_is_that_of_scikit_learn_also_where_scores_are_equal(seed):
     draw = np.random.default_rng(seed)

@@ -75,6 +75,13 @@ test("figures share a card across splits, nodes and cards", () => {
   assert.equal(nameOf("my_own_figure"), "");
 });
 
+test("figures of masks, points and neighbours share cards too, and a card of one curve is called like it", () => {
+  assert.deepEqual(["val/mask_ap", "val/mask_ap75", "val/pck05", "test/pck10", "val/recall_1", "val/recall_5"].map(groupOf), ["mask_ap", "mask_ap", "pck", "pck", "recall", "recall"]);
+  assert.equal(titleOf(groupOf("val/mask_ap50/nut")), "Mask AP50 on validation, by class");
+  assert.equal(titleOf("macro_f1", ["val/macro_f1"]), "Mean F1 of the classes on validation");
+  assert.equal(titleOf("my_figure", ["own/my_figure"]), "my figure");
+});
+
 test("a curve tells its last and its best value, whichever way is better", () => {
   const curves = new Curves([]);
   curves.append({
@@ -87,6 +94,7 @@ test("a curve tells its last and its best value, whichever way is better", () =>
   assert.deepEqual(curves.summary("train/lr"), { last: 0.1, best: null });
   assert.equal(curves.summary("nothing"), null);
   assert.deepEqual(["system/cpu", "train/box", "train/dice_loss", "test/recall_5", "val/ap50/cell", "val/pixel_accuracy", "val/nme", "val/pck05"].map(betterBy), [0, -1, -1, 1, 1, 1, -1, 1]);
+  assert.deepEqual(["val/mask_ap50", "val/map", "val/balanced_accuracy", "val/macro_f1", "val/auroc", "train/mask"].map(betterBy), [1, 1, 1, 1, 1, -1]);
 });
 
 test("the headline is how good the model is on data it is scored on, without single classes", () => {
@@ -95,4 +103,6 @@ test("the headline is how good the model is on data it is scored on, without sin
     curves.append({ [key]: [[1, 1, 1]] });
   }
   assert.deepEqual(curves.headline(), ["val/ap50", "test/ap50", "val/ap", "val/loss"]);
+  for (const key of ["val/map", "val/mask_ap50"]) curves.append({ [key]: [[1, 1, 1]] });
+  assert.deepEqual(curves.headline(), ["val/mask_ap50", "val/ap50", "test/ap50", "val/ap"]);
 });

@@ -19,8 +19,9 @@ test("the curve of all classes goes through the point of every threshold", () =>
   const [places, mean] = alongRecall(recalls, means, []);
 
   const drawn = places.map((recall, at) => [recall, mean[at]]).filter(([, precision]) => precision !== null);
-  assert.deepEqual(drawn, [...means].reverse().map((one) => [one.recall, one.precision]));
+  assert.deepEqual(drawn, [...means].reverse().filter((one) => one.answered).map((one) => [one.recall, one.precision]));
   assert.deepEqual(places, [...places].sort((a, b) => a - b));
+  assert.deepEqual(drawn[0], [(0.25 + 1) / 2, 1]); // at the highest threshold nothing is answered, and nothing drawn
 });
 
 test("a class without answers says nothing about precision", () => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -18,7 +19,7 @@ from training import publishers
 from training.kind import TrainingKind
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import jobs, pictures
+from training.services import jobs, looking, pictures
 from workers.models import Attempt, Job
 
 PREVIEW = {
@@ -231,3 +232,35 @@ def test_strip_follows_no_link_and_own_code_has_none(as_alice, alice, machine, c
     assert pictures.strip(training) is None
     assert as_alice.get(f"/training/{training.pk}/images/").status_code == 200
     assert as_alice.get(f"/training/{own.pk}/images/").status_code == 404
+
+
+def test_tab_of_images_is_there_for_presets_that_show_some(as_alice, alice, machine, cells):
+    digits = factory.version(alice, "digits", task="classification")
+    looked_at, plain = factory.training(alice, data=cells), factory.training(alice, data=digits, preset="hog_svm")
+
+    pages = [as_alice.get(f"/training/{one.pk}/").content.decode() for one in (looked_at, plain)]
+
+    assert [f"/training/{one.pk}/images/" in page for one, page in zip((looked_at, plain), pages, strict=True)] == [
+        True,
+        False,
+    ]
+
+
+def test_facts_of_a_training_name_its_parameters_as_the_form_does(as_alice, alice, machine, cells):
+    training = factory.training(alice, data=cells, params={"show_steps": True, "lr": 0.01})
+
+    page = as_alice.get(f"/training/{training.pk}/").content.decode()
+    chinese = as_alice.get(f"/training/{training.pk}/", headers={"accept-language": "zh-CN"}).content.decode()
+
+    assert "Every step in the log" in page
+    assert re.search(r"show_steps</span></dt><dd[^>]*>yes\s*</dd>", page)
+    assert re.search(r"日志记录每一步 <span[^>]*>show_steps</span></dt><dd[^>]*>是\s*</dd>", chinese)
+
+
+def test_list_shows_trainings_and_looks_at_them_where_they_are_asked_for(as_alice, alice, trained):
+    looking.layers(trained, by=alice)
+
+    plain, whole = (as_alice.get(f"/training/{asked}").content.decode() for asked in ("", "?looks=1"))
+
+    assert ("cells_layers" in plain, "cells_layers" in whole) == (False, True)
+    assert f'id="training-{trained.pk}"' in plain

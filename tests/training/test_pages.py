@@ -362,23 +362,6 @@ def test_d07_training_outputs_list_and_send_a_file_name_that_is_no_text(as_alice
     assert "caf?.txt" in zipfile.ZipFile(io.BytesIO(zipped)).namelist()
 
 
-def test_presets_page_shows_what_a_preset_reached_on_each_dataset_one_may_see(
-    as_alice, as_bob, alice, machine, cells, django_assert_max_num_queries
-):
-    for value in (0.71, 0.934, 0.82):
-        training = factory.training(alice, data=cells, state="succeeded")
-        training.metrics = {"val/ap50": value, "val/loss": 0.1}
-        training.save()
-
-    with django_assert_max_num_queries(20):
-        mine = as_alice.get("/training/presets/").content.decode()
-    theirs = as_bob.get("/training/presets/").content.decode()
-
-    assert "AP50 on validation 0.934" in mine
-    assert "0.710" not in mine
-    assert "AP50 on validation" not in theirs
-
-
 @pytest.mark.parametrize(
     ("language", "words"),
     [

@@ -197,6 +197,18 @@ def test_clone_of_a_training_whose_set_is_no_longer_shared_is_submitted_without_
     assert not hasattr(TrainingJob.objects.get(job__name=filled["name"]), "set_use")
 
 
+def test_fold_that_the_platform_names_does_not_count_as_a_change_of_a_set(alice, machine, cells):
+    row = parameter_sets.save(user=alice, name="folded", preset="detect", params={"folds": 2})
+    begun = {"data": cells, "preset": "detect", "params": {"folds": 2}, "set_version": row.versions.get()}
+
+    first = factory.training(alice, **begun)
+    other = factory.training(alice, **begun | {"name": "b", "params": {"folds": 2, "lr": 0.1}})
+
+    assert first.params["fold"] == 1
+    assert not parameter_sets.is_changed(first, first.set_use)
+    assert parameter_sets.is_changed(other, other.set_use)
+
+
 def test_switches_do_not_count_as_changes_of_a_set(gentle, alice, machine, cells):
     given = {"data": cells, "params": gentle.params, "set_version": gentle.versions.get(), "extra": "-keep:20"}
     switched = factory.training(alice, **given)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from django.utils import timezone
+
 from tests.factories import training as factory
 from tests.factories import work
 from training.models import TrainingJob
 from training.services import parameter_sets
+from workers.models import Attempt
 
 OF_JOB = (
     "cluster_id", "nodes", "gpus_per_node", "device_kind", "device_model", "cpus", "share", "memory_mib",
@@ -49,3 +54,19 @@ def test_restore_of_own_code_remembers_variables_secrets_and_the_way_to_start(al
     training = TrainingJob.objects.get(pk=training.pk)
     assert _everything(training) == before
     assert (training.secret_names, training.secrets != "") == (["TOKEN"], True)
+
+
+def test_list_says_how_long_the_attempts_took_without_the_time_between_them(alice, as_alice, machine, cells):
+    training = factory.training(alice, data=cells)
+    day = timezone.now() - timedelta(days=1)
+    for number, (begins, seconds) in enumerate(((0, 45), (7200, 30)), start=1):
+        begun = day + timedelta(seconds=begins)
+        Attempt.objects.create(
+            job=training.job, number=number, started_at=begun, ended_at=begun + timedelta(seconds=seconds)
+        )
+    Attempt.objects.create(job=training.job, number=3, ended_at=day)  # never began
+
+    page = as_alice.get("/training/").content.decode()
+
+    assert training.job.span == timedelta(seconds=75)
+    assert "1 min 15 s" in page

@@ -14,7 +14,7 @@ class CommandQuerySet(OwnedQuerySet):
 
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "job__array", "job__image_use", "code")
-        return rows.prefetch_related("inputs")
+        return rows.prefetch_related("inputs", "job__attempts")
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)

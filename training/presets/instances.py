@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from . import coco, data, lite0, masks, warp, yolact
+from . import coco, data, lite0, masks, tiles, warp, yolact
 from .detect import Detection
 from .instances_card import CARD
+from .marks import Marks, boxed
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .tiling import runs
@@ -171,10 +173,61 @@ class Instances(Detection):
                 scored[f"val/mask_ap50/{name}"] = float(precision[:, index].mean())
         return found | scored
 
+    # For people to see --------------------------------------------------------------------------------------
+
+    def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
+        """The detector's, and what each pixel shows."""
+        _, boxes, classes, valid, numbers = (part.to(self.device) for part in batch)
+        shown = warp.Warp.of(draws, self.view, boxes, valid).masks(numbers).cpu().numpy()
+        each = zip(super().targets(batch, draws), shown, classes.cpu().numpy(), strict=True)
+        return [replace(one, mask=_classes(own, kinds)) for one, own, kinds in each]
+
+    def truths(self, rows: list[int]) -> list[Marks]:
+        kinds = [self.truth[row][1] for row in rows]
+        if self.tiles:
+            parts, side = [tiles.Region(row, *self.tiles.busiest(row)) for row in rows], self.view.tile
+            shown = [self.shown_in(part) for part in parts]
+            pixels = [self.blocks.part(part.row, part.left, part.top, side, side) for part in parts]
+            numbers = [masks.of_blocks(part, own) for part, own in zip(pixels, shown, strict=True)]
+            kinds = [each[own] for each, own in zip(kinds, shown, strict=True)]
+        else:
+            numbers = list(self.masks.rows(rows)[..., 0])
+        each = zip(super().truths(rows), numbers, kinds, strict=True)
+        return [replace(one, mask=_classes(own, of)) for one, own, of in each]
+
+    def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
+        """Boxes as the detector draws them, each with the mask it is answered with; the surer ones on top."""
+        every = [answer.float().cpu().numpy() for answer in self.answering(model)(images)]
+        size = (images.shape[3], images.shape[2])
+        return [self._marked(size, *own) for own in zip(*every, strict=True)]
+
+    def _marked(
+        self, size: tuple[int, int], places: np.ndarray, scores: np.ndarray, shares: np.ndarray, prototypes: np.ndarray
+    ) -> Marks:
+        found = self._kept(places, scores, self.params["score_threshold"])
+        each = sorted((float(scores[row, kind]), row, kind) for kind, kept in found for row in kept.tolist())
+        mask = np.zeros((size[1], size[0]), np.uint8)
+        for _score, row, kind in each:
+            logits = np.tensordot(shares[row], prototypes, 1).astype(np.float32)
+            covered = np.asarray(Image.fromarray(logits).resize(size, Image.Resampling.BILINEAR)) > 0
+            x0, y0, x1, y1 = (max(round(float(side)), 0) for side in places[row])
+            mask[y0:y1, x0:x1][covered[y0:y1, x0:x1]] = kind + 1
+        rows, kinds = [row for _score, row, _kind in each], [kind for _score, _row, kind in each]
+        return replace(boxed(self.names, places[rows], np.array(kinds, int), scores[rows, kinds]), mask=mask)
+
     # Giving back --------------------------------------------------------------------------------------------
 
     def answering(self, model: nn.Module) -> nn.Module:
         return yolact.AnsweringMasks(model, self.places).eval()  # type: ignore[arg-type]  # made above
+
+
+def _classes(numbers: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Classes from 1 [H, W] of what each pixel shows, from the numbers of the objects there and the class of each."""
+    table = np.zeros(256, np.uint8)
+    drawn = kinds[: masks.MOST_OBJECTS]
+    table[1 : len(drawn) + 1] = drawn + 1
+    table[masks.IGNORED] = masks.IGNORED
+    return np.asarray(table[numbers])
 
 
 def main() -> int:

@@ -132,7 +132,7 @@ def _cams(
     likeliest = logits.argmax(1)
     (slopes,) = torch.autograd.grad(logits.gather(1, likeliest[:, None]).sum(), outputs[name], retain_graph=True)
     heat = grad_cam(outputs[name].detach(), slopes)
-    sure, names = logits.detach().softmax(1), [str(entry["name"]) for entry in task.version.classes]
+    sure, names = shown.of(task).sure(logits.detach()), [str(entry["name"]) for entry in task.version.classes]
     cams = []
     for number, (image, one) in enumerate(zip(pixels, heat, strict=True), start=1):
         marks.write(_heated(image, one.cpu().numpy()), folder / f"cam-{number}.jpg")

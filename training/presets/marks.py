@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 SIDE = 320  # of a drawn image, in pixels
 WORD = 20  # px of the word of a whole image: legible where the image is shown at half its size
+COARSE = 80  # cells of a mask's long side in which the thickest part of a class is looked for
+DOT = 5  # px from the middle of a point to its edge, for the same reason
 COLOURS = (
     (230, 57, 70), (42, 157, 143), (244, 162, 97), (69, 123, 222), (181, 23, 158), (255, 209, 60), (0, 180, 216),
     (128, 185, 24), (157, 78, 221), (255, 112, 166),
@@ -30,6 +32,7 @@ class Marks:
         classes: of each box, from 0; they choose its colour.
         words: beside each box, its class and how sure the model is.
         mask: [H, W] uint8, 0 the ground, 255 what is left out, classes from 1.
+        names: of the classes of the mask, each written once where the image shows it.
         points: x, y of each.
     """
 
@@ -38,6 +41,7 @@ class Marks:
     classes: Sequence[int] = ()
     words: Sequence[str] = ()
     mask: np.ndarray | None = None
+    names: Sequence[str] = ()
     points: Sequence[Sequence[float]] | np.ndarray = ()
 
 
@@ -64,6 +68,12 @@ def drawn(pixels: np.ndarray, marks: Marks, *, side: int = SIDE) -> Image.Image:
     size = max(1, round(width * scale)), max(1, round(height * scale))
     image = image.resize(size, Image.Resampling.BILINEAR if scale < 2 else Image.Resampling.NEAREST)
     draw = ImageDraw.Draw(image)
+    if marks.mask is not None:
+        for number, name in enumerate(marks.names):
+            if place := _middle(marks.mask, number + 1, size):
+                left, top, right, bottom = draw.textbbox((0, 0), name, font=ImageFont.load_default(11))
+                x, y = place[0] - (right - left) / 2, place[1] - (bottom - top) / 2
+                _tag(draw, (max(x, 1), max(y, 1)), name, colour(number))
     kinds = list(marks.classes) or [0] * len(marks.boxes)
     words = list(marks.words) or [""] * len(marks.boxes)
     for box, kind, word in zip(marks.boxes, kinds, words, strict=True):
@@ -72,7 +82,7 @@ def drawn(pixels: np.ndarray, marks: Marks, *, side: int = SIDE) -> Image.Image:
         _tag(draw, (x0, max(y0 - 13, 0)), word, colour(kind))
     for number, point in enumerate(marks.points):
         x, y = (float(value) * scale for value in point[:2])
-        draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour(number), outline=(255, 255, 255))
+        draw.ellipse((x - DOT, y - DOT, x + DOT, y + DOT), fill=colour(number), outline=(255, 255, 255))
     _tag(draw, (0, 0), marks.word, (40, 40, 40), size=round(WORD * side / SIDE))
     return image
 
@@ -105,6 +115,24 @@ def _veiled(image: Image.Image, mask: np.ndarray) -> Image.Image:
     edge[1:] |= covered[1:] != covered[:-1]
     share = np.where(edge, 1.0, np.where(covered == GROUND, 0.0, VEIL))[..., None]
     return Image.fromarray((np.asarray(image) * (1 - share) + table[covered] * share).round().astype(np.uint8))
+
+
+def _middle(mask: np.ndarray, number: int, size: tuple[int, int]) -> tuple[float, float] | None:
+    """Where a class of a mask is in a drawing of `size`: in what is thickest of it; None where it is not there."""
+    of_class = mask == number
+    if not of_class.any():
+        return None
+    step = max(1, max(mask.shape) // COARSE)
+    coarse = of_class[::step, ::step]
+    coarse, step = (coarse, step) if coarse.any() else (of_class, 1)  # smaller than a cell
+    framed = np.pad(coarse.astype(np.uint8), 1)  # the filter leaves what lies at the edges
+    covered = left = Image.fromarray(framed)
+    while left.getbbox():  # take off all around until nothing is left
+        covered, left = left, left.filter(ImageFilter.MinFilter(3))
+    rows, columns = np.nonzero(np.asarray(covered)[1:-1, 1:-1])
+    nearest = int(np.argmin((rows - np.mean(rows)) ** 2 + (columns - np.mean(columns)) ** 2))
+    height, width = mask.shape
+    return float(step * columns[nearest]) * size[0] / width, float(step * rows[nearest]) * size[1] / height
 
 
 def _tag(

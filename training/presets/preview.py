@@ -57,8 +57,11 @@ def described(trainer: Trainer) -> dict[str, Any]:
     """Counts and sizes, as JSON; sizes are pixels."""
     task: Any = trainer.task
     counted, classes = shown.of(task).counts()
+    images_of = shown.of(task).image_of  # a row may be an object: several of them are one image
     about = {
-        "images": {"learn": len(task.learn), "score": len(task.score)},
+        "images": {
+            name: len(set(map(images_of, rows))) for name, rows in (("learn", task.learn), ("score", task.score))
+        },
         "counted": counted,
         "classes": [{"name": name, "count": count} for name, count in classes.items()],
         "input": [task.width, task.height] if hasattr(task, "width") else None,
@@ -66,7 +69,7 @@ def described(trainer: Trainer) -> dict[str, Any]:
         "steps_per_epoch": trainer.per_epoch,
     }
     if version := getattr(task, "version", None):
-        learn = [version.images[shown.of(task).image_of(row)] for row in task.learn]
+        learn = [version.images[images_of(row)] for row in task.learn]
         areas = sorted((image.width * image.height, image.width, image.height) for image in learn)
         about["originals"] = {"smallest": areas[0][1:], "usual": areas[len(areas) // 2][1:], "largest": areas[-1][1:]}
     if view := getattr(task, "view", None):

@@ -248,17 +248,18 @@ class Segmentation(shown.Shown):
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
         _, truth, boxes, valid = (part.to(self.device) for part in batch)
         drawn = warp.Warp.of(draws, self.view, boxes, valid).masks(truth)
-        return [Marks(mask=mask) for mask in drawn.cpu().numpy().astype(np.uint8)]
+        return [Marks(mask=mask, names=self.names) for mask in drawn.cpu().numpy().astype(np.uint8)]
 
     def truths(self, rows: list[int]) -> list[Marks]:
         if self.tiles:
             places, side = [(row, *self.tiles.busiest(row)) for row in rows], self.view.tile
-            return [Marks(mask=self.blocks.part(*place, side, side)[..., 0]) for place in places]
-        return [Marks(mask=mask) for mask in self.masks.rows(rows)[..., 0]]
+            parts = [self.blocks.part(*place, side, side)[..., 0] for place in places]
+            return [Marks(mask=mask, names=self.names) for mask in parts]
+        return [Marks(mask=mask, names=self.names) for mask in self.masks.rows(rows)[..., 0]]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
         logits = model(images)
-        return [Marks(mask=mask) for mask in logits.argmax(1).cpu().numpy().astype(np.uint8)]
+        return [Marks(mask=mask, names=self.names) for mask in logits.argmax(1).cpu().numpy().astype(np.uint8)]
 
     # Giving back --------------------------------------------------------------------------------------------
 

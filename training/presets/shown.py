@@ -44,6 +44,10 @@ class Shown:
         """What the model answers for images [N, C, H, W] as the finished model is given them; [] draws nothing."""
         return []
 
+    def sure(self, logits: Tensor) -> Tensor:
+        """How sure a model whose answers are one number for each class is of each of them, 0 to 1 [N, C]."""
+        return logits.softmax(1)
+
 
 def of(task: Any) -> Shown:
     """The task where it can be looked into, else the plain one."""

@@ -114,6 +114,10 @@ class Tagging(Classification):
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
         return [self._named(row > 0) for row in self._answering(model)(images).float().cpu()]
 
+    def sure(self, logits: Tensor) -> Tensor:
+        """Each class is a question of its own."""
+        return (logits - self.cuts.to(logits.device)).sigmoid()
+
     def _named(self, there: Tensor) -> Marks:
         return Marks(word=", ".join(name for name, shown in zip(self._names, there.tolist(), strict=True) if shown))
 

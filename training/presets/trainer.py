@@ -70,7 +70,7 @@ class Trainer:
         self.lanes = lanes.for_learning(task.model, ranks, self.batch_size) if whole else None
         self.parts: dict[str, Tensor] = {}
         self.parts_steps = 0
-        self.reported_at = self.lined_at = time.monotonic()
+        self.reported_at = self.lined_at = self.looked_at = time.monotonic()
         self.reader = ThreadPoolExecutor(1)
 
     # The road ---------------------------------------------------------------------------------------------
@@ -316,10 +316,16 @@ class Trainer:
                 f"loss {figures['train/loss']:.4f}  lr {figures['train/lr']:.2g}  "
                 f"{figures['train/step_ms']:.0f} ms/step{words}"
             )
+        if now - self.looked_at >= LINE_S:
             self._look_at_cores()
 
     def _look_at_cores(self) -> None:
-        """Say once when the cores are busy with other work: learning then takes longer than a person expects."""
+        """Say when the cores became busy with other work: learning then takes longer than a person expects.
+
+        Seldom, however often a step is told: over single steps it goes up and down by ten times, and what the end of
+        the training is thought to take, and with it the learning rate, would go with it.
+        """
+        self.looked_at = time.monotonic()
         before, self.slowdown = self.slowdown, self.waiting.slowdown()
         if self.slowdown >= cores.BUSY > before:
             say(f"the cores are busy with other work too: everything takes about {self.slowdown:.1f} times as long")

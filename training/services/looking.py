@@ -21,12 +21,13 @@ from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
+from training.querysets import LOOKS
 from training.services import additional, checkpoints, drafts, jobs, own_network
 from training.services.drafts import MAX_NAME, TrainingRequest
 from workers.models import Job
 from workers.runs import RunDir
 
-BATCH, LAYERS = "show_batch", "show_layers"  # in TrainingJob.extra
+BATCH, LAYERS = LOOKS  # in TrainingJob.extra
 MODES: Mapping[str, str] = {BATCH: "batch", LAYERS: "layers"}  # and in AIP_SHOW
 IMAGE = "look"  # name of an image somebody gave, beside the attempts of its job
 MOST_IMAGE_BYTES = 20 << 20

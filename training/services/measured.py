@@ -8,15 +8,11 @@ from accounts.models import User
 from aiplatform.lib.numbers import finite
 from training.figure_words import word
 from training.models import TrainingJob
+from training.presets.catalog import PRESETS
 from training.task_kinds import TASKS
 
 LOOKED_AT = 200  # of the newest trainings
 SHOWN = 3  # data sets of each preset
-
-#: Figures by which presets are judged: of each task the one that lists show, measured on either split.
-FIGURES = tuple(
-    key for task in TASKS if task.figure[0] for key in (task.figure[0], task.figure[0].replace("val/", "test/", 1))
-)
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,15 @@ def reached(user: User) -> dict[str, list[Reached]]:
 
 
 def _judged(training: TrainingJob) -> Reached | None:
-    for key in FIGURES:
+    for key in _figures(training.preset):
         value = finite(training.metrics.get(key))
         if value is not None:
             return Reached(training, word(key), value)
     return None
+
+
+def _figures(preset: str) -> tuple[str, ...]:
+    """By what a preset is judged: the figure that lists show of its task, measured on either split."""
+    known = PRESETS.get(preset)
+    key = TASKS.get(known.task).figure[0] if known else ""
+    return (key, key.replace("val/", "test/", 1)) if key else ()

@@ -126,11 +126,13 @@ def record_use(training: TrainingJob, version: ParameterSetVersion | None) -> No
 
 
 def is_changed(training: TrainingJob, use: ParameterSetUse) -> bool:
-    """Whether the training's parameters were changed after the set was chosen; what its switches set does not count."""
+    """Whether the parameters were changed after the set was chosen; what switches and folds set does not count."""
     preset = PRESETS.get(training.preset)
     if preset is None:
         return False
     switched = {name for switch, name in drafts.SWITCHES.items() if switch in training.extra}
+    if use.params.get("folds") and not use.params.get("fold"):
+        switched.add("fold")  # which one it is was said by the platform
     now, then = (
         {name: value for name, value in params.items() if name not in switched}
         for params in (parameters.changed(preset, training.params), use.params)

@@ -27,7 +27,6 @@ from training.services import (
     checkpoints,
     jobs,
     parameter_sets,
-    parameters,
     planned,
     results,
     snippets,
@@ -87,11 +86,13 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_list(request: SignedInRequest) -> HttpResponse:
-    """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
     state, words = request.GET.get("state", ""), request.GET.get("q", "")
     rows = TrainingJob.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
+    if request.GET.get("looks") != "1":
+        rows = rows.without_looks()
     page = ORDERING.page(request, rows)
     for training in page:
         training.figure = results.headline(training)
@@ -107,11 +108,13 @@ def panels_of(request: SignedInRequest, training: TrainingJob, tab: str) -> dict
 
 def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any) -> HttpResponse:
     """One tab of a training's page, see TEMPLATES."""
+    preset = PRESETS.get(training.preset)
+    pictured = preset.looks if preset else bool(training.preset)
     context = {
         "training": training,
-        "preset": PRESETS.get(training.preset),
+        "preset": preset,
         "tab": tab,
-        "tabs": TABS if training.preset else [tab for tab in TABS if tab[0] != "job-images"],
+        "tabs": TABS if pictured else [tab for tab in TABS if tab[0] != "job-images"],
         "result_url": publishers.address(training) if training.published_attempt else "",
         **job_page.context(training.job, request.user),
         **more,
@@ -135,7 +138,7 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if asked != job_tabs.OVERVIEW:
         return redirect(ROUTES[asked], pk)
     preset = PRESETS.get(training.preset)
-    changed = parameters.changed(preset, training.params) if preset else hidden(training.params)
+    changed = parameter_sets.differences(preset, training.params if preset else hidden(training.params))
     shown_figures = list(results.readable(training.metrics))
     return shown(
         request,

@@ -147,8 +147,10 @@ class Job(models.Model):
 
     @property
     def span(self) -> timedelta | None:
-        """From its first start to its end, or to now; None where it never ran."""
-        return (self.ended_at or now()) - self.started_at if self.started_at else None
+        """How long its attempts ran altogether, or do so far; None where it never ran. Lists fetch them beforehand."""
+        moment = now()
+        ran = [(one.ended_at or moment) - one.started_at for one in self.attempts.all() if one.started_at]
+        return sum(ran, timedelta(0)) if ran else None
 
     @property
     def total_gpus(self) -> int:

@@ -44,6 +44,9 @@ function chart(id, xLabel, yLabel, xs, series, hooks = {}) {
 }
 
 const shown = present.slice(0, SHOWN_CLASSES);
+if (shown.length < present.length) {
+  document.getElementById("curves-shown").textContent = t("Classes drawn: the first %(shown)s of %(all)s", { shown: shown.length, all: present.length });
+}
 const hue = (number) => colour(`--chart-${(number % 8) + 1}`);
 const thin = shown.map((c, number) => ({ name: c.name, entry: c, stroke: hue(number) }));
 

@@ -13,16 +13,17 @@ export function meanRates(classes, count) {
     const all = classes.map((c) => rates(c.tp[place], c.fp[place], c.truths));
     const answered = all.filter((_, at) => classes[at].tp[place] + classes[at].fp[place]);
     const mean = (key, among) => (among.length ? among.reduce((sum, one) => sum + one[key], 0) / among.length : 0);
-    return { precision: mean("precision", answered), recall: mean("recall", all), f1: mean("f1", all) };
+    return { precision: mean("precision", answered), recall: mean("recall", all), f1: mean("f1", all), answered: answered.length };
   });
 }
 
 /**
  * Columns of a chart by recall: first the places, then the way of `means` as the threshold falls, then `curves`, whose
- * values stand at `recalls`. A line has no value (null) where another one has its places.
+ * values stand at `recalls`. A line has no value (null) where another one has its places, and the means have none where
+ * nothing is answered: no answers are neither right nor wrong.
  */
 export function alongRecall(recalls, means, curves) {
-  const way = [...means].reverse().map(({ recall, precision }, step) => ({ recall, precision, step, place: -1 }));
+  const way = [...means].reverse().map(({ recall, precision, answered }, step) => ({ recall, precision: answered ? precision : null, step, place: -1 }));
   const grid = recalls.map((recall, place) => ({ recall, precision: null, step: way.length, place }));
   const points = [...way, ...grid].sort((a, b) => a.recall - b.recall || a.step - b.step);
   const columns = curves.map((values) => points.map(({ place }) => (place < 0 ? null : values[place])));

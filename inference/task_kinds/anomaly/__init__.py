@@ -35,4 +35,5 @@ ANOMALY = ServedTask(
     answer=ANSWER,
     scoring="inference.task_kinds.anomaly.scoring",
     pages=PAGES,
+    strangers=True,
 )

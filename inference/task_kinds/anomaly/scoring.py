@@ -20,7 +20,7 @@ from inference.task_kinds.anomaly.answer import heat_of, png, score_of
 from inference.task_kinds.served import Arrays, Line
 
 GOOD, BAD = 0, 1
-FAINT = 0.5  # share of the threshold below which a heat map shows nothing
+FAINT = 0.9  # share of the threshold below which a heat map shows nothing; what is usual scores little less
 
 
 def lines(

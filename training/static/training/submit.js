@@ -4,7 +4,8 @@
 const form = document.getElementById("submit-form");
 const presets = [.../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('input[name="preset"]'))];
 const data = /** @type {HTMLSelectElement} */ (form.elements.namedItem("version"));
-let chosenByHand = new URLSearchParams(location.search).has("preset");
+const begun = new URLSearchParams(location.search);
+let chosenByHand = ["preset", "weights", "set", "clone"].some((name) => begun.has(name)); // or by what it begins from
 
 function show() {
   const chosen = presets.find((radio) => radio.checked)?.value;

@@ -26,7 +26,10 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     array: JobArray = get_object_or_404(
         JobArray.objects.visible_to(request.user).select_related("owner", "cluster"), pk=pk
     )
-    page = ARRAY_ORDERING.page(request, job_page.with_places(Job.objects.visible_to(request.user).filter(array=array)))
+    page = ARRAY_ORDERING.page(
+        request,
+        job_page.with_places(Job.objects.visible_to(request.user).filter(array=array).prefetch_related("attempts")),
+    )
     counts = arrays.states(array)
     context = {
         "array": array,

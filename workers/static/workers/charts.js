@@ -128,12 +128,13 @@ export class Charts {
     card.className = "card chart-card";
     const head = document.createElement("div");
     head.className = "spread";
-    const title = Object.assign(document.createElement("h3"), { textContent: titleOf(group) });
+    const words = titleOf(group, keys);
+    const title = Object.assign(document.createElement("h3"), { textContent: words });
     const save = document.createElement("button");
     save.type = "button";
     save.className = "btn btn-quiet btn-icon btn-small";
     save.title = t("Save as PNG");
-    save.setAttribute("aria-label", t("Save %(title)s as PNG", { title: titleOf(group) }));
+    save.setAttribute("aria-label", t("Save %(title)s as PNG", { title: words }));
     save.append(icon("image"));
     head.append(title, save);
     const told = Object.assign(document.createElement("ul"), { className: "plain small muted chart-told" });
@@ -141,9 +142,9 @@ export class Charts {
     const place = [...this.plots.keys(), group].sort(rank).indexOf(group);
     this.grid.insertBefore(card, this.grid.children[place] || null);
     const plot = new uPlot(this.options(group, keys, card), data, card);
-    save.addEventListener("click", () => savePng(plot, titleOf(group), group));
+    save.addEventListener("click", () => savePng(plot, words, group));
     plot.root.setAttribute("role", "img");
-    plot.root.setAttribute("aria-label", titleOf(group));
+    plot.root.setAttribute("aria-label", words);
     this.plots.set(group, { card, plot, keys, told });
     this.plots = new Map([...this.plots].sort(([a], [b]) => rank(a, b)));
   }

@@ -104,7 +104,10 @@ export class Curves {
 
   /** Keys of the figures that say how good the model is, the most telling first; without those of single classes. */
   headline() {
-    const told = ["ap50", "ap", "miou", "pck05", "nme", "recall_1", "accuracy", "f1", "loss"];
+    const told = [
+      ...["mask_ap50", "ap50", "mask_ap", "ap", "miou", "pck05", "nme", "recall_1", "map", "accuracy"],
+      ...["balanced_accuracy", "auroc", "f1", "macro_f1", "loss"],
+    ];
     /** @param {string} key */
     const place = (key) => told.indexOf(key.split("/")[1] ?? "") * 2 + Number(!key.startsWith("val/"));
     return [...this.all.keys()]
@@ -137,8 +140,8 @@ export class Curves {
 export function betterBy(key) {
   if (key.startsWith("system/")) return 0;
   const figure = key.split("/")[1] ?? key;
-  if (/loss|error|^(box|class|fit|nme)$/i.test(figure)) return -1;
-  return /^(m?ap\d*|ar\d*|((pixel|class|knn)_)?accuracy|map_r|pck\d+|precision|recall(_\d+)?|f1|m?iou|dice)$/i.test(figure) ? 1 : 0;
+  if (/loss|error|^(box|class|fit|mask|soft|nme)$/i.test(figure)) return -1;
+  return /^((mask_|m)?ap\d*|ar\d*|((pixel|class|knn|balanced)_)?accuracy|map_r|pck\d+|precision|recall(_\d+)?|(macro_)?f1|auroc|m?iou|dice)$/i.test(figure) ? 1 : 0;
 }
 
 /**
@@ -147,7 +150,7 @@ export function betterBy(key) {
  * @param {string} b
  */
 export function rank(a, b) {
-  const order = ["ap", "accuracy", "loss", "lr", "step_ms"];
+  const order = ["mask_ap", "ap", "miou", "pck", "nme", "recall", "map", "accuracy", "auroc", "f1", "loss", "lr", "step_ms"];
   /** @param {string} group */
   const place = (group) => (group.startsWith("system/") ? 200 : order.includes(group) ? order.indexOf(group) : 100);
   return place(a) - place(b) || a.localeCompare(b);

@@ -7,7 +7,13 @@ const GROUPS = {
   lr: () => t("Learning rate"),
   step_ms: () => t("Step time (ms)"),
   ap: () => t("Average precision"),
+  mask_ap: () => t("Average precision of the masks"),
+  miou: () => t("mIoU"),
+  nme: () => t("NME"),
+  pck: () => t("PCK, share of right points"),
+  recall: () => t("Recall of the nearest"),
   accuracy: () => t("Accuracy"),
+  pixel_accuracy: () => t("Pixel accuracy"),
   epoch: () => t("Epoch"),
   box: () => t("Box loss"),
   class: () => t("Class loss"),
@@ -34,6 +40,18 @@ const KEYS = {
   "val/ap": () => t("AP on validation"),
   "val/ap50": () => t("AP50 on validation"),
   "val/ap75": () => t("AP75 on validation"),
+  "val/mask_ap": () => t("Mask AP on validation"),
+  "val/mask_ap50": () => t("Mask AP50 on validation"),
+  "val/mask_ap75": () => t("Mask AP75 on validation"),
+  "val/balanced_accuracy": () => t("Mean accuracy of the classes on validation"),
+  "val/macro_f1": () => t("Mean F1 of the classes on validation"),
+  "val/map": () => t("Mean average precision on validation"),
+  "val/auroc": () => t("AUROC on validation"),
+  "val/f1": () => t("F1 on validation"),
+  "val/good_score": () => t("Score of good images on validation"),
+  "train/mask": () => t("Mask loss in training"),
+  "train/soft": () => t("Loss by the teacher in training"),
+  "train/soft_loss": () => t("Loss by the teacher in training"),
   "train/pixel_loss": () => t("Pixel loss in training"),
   "train/dice_loss": () => t("Dice loss in training"),
   "val/miou": () => t("mIoU on validation"),
@@ -58,6 +76,8 @@ const KEYS = {
   "test/miou": () => t("mIoU on test"),
   "test/ap": () => t("AP on test"),
   "test/ap50": () => t("AP50 on test"),
+  "test/ap75": () => t("AP75 on test"),
+  "test/pixel_accuracy": () => t("Pixel accuracy on test"),
   "test/accuracy": () => t("Accuracy on test"),
 };
 
@@ -65,15 +85,17 @@ const KEYS = {
 export function groupOf(key) {
   if (key.startsWith("system/")) return key.replace(/^system\/node\d+\//, "system/").replace(/gpu\d+_/, "gpu_");
   const [split, figure, ...part] = key.split("/");
-  if (part.length && /^(ap\d*|iou|nme)$/.test(figure)) return `${split}/${figure}`; // one curve per class
+  if (part.length && /^((mask_)?ap\d*|iou|nme)$/.test(figure)) return `${split}/${figure}`; // one curve per class
   const name = key.split("/").pop();
-  return /^ap\d*$/.test(name) ? "ap" : name;
+  const shared = /^(?:(mask_ap|ap)\d*|(pck)\d+|(recall)_\d+)$/.exec(name); // figures that differ in a number only
+  return shared?.slice(1).find(Boolean) ?? name;
 }
 
-/** The title of a card. */
-export function titleOf(group) {
+/** The title of a card: of what its curves have in common, else what its first curve is called. */
+export function titleOf(group, keys = /** @type {string[]} */ ([])) {
   if (GROUPS[group]) return GROUPS[group]();
-  return KEYS[group] ? t("%(figure)s, by class", { figure: KEYS[group]() }) : group.replace(/_/g, " ");
+  if (KEYS[group]) return t("%(figure)s, by class", { figure: KEYS[group]() });
+  return (keys.length && nameOf(keys[0])) || group.replace(/_/g, " ");
 }
 
 /** What a curve is called, or "" where only its key is known. */

@@ -3,7 +3,7 @@
 import { t } from "../../base/i18n.js";
 import { tryIt } from "../tryit.js";
 
-const FAINT = 0.5; // share of the threshold below which nothing is shown, as on the page of an evaluation
+const FAINT = 0.9; // share of the threshold below which nothing is shown, as on the page of an evaluation
 
 /** @type {HTMLInputElement} */
 let slider; // _try_controls.html

@@ -1,0 +1,27 @@
+"""Notes of the evaluator on its page, in the reader's language."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import translation
+
+from inference.evaluator import truth
+from inference.server.spec import ModelClass
+from inference.views import notes
+
+
+def test_every_note_about_classes_is_said_in_the_readers_language():
+    _mapping, written = truth.match_classes(
+        [ModelClass(0, "red"), ModelClass(1, "pink")], [ModelClass(7, "red"), ModelClass(8, "100 % blue")]
+    )
+
+    with translation.override("zh-hans"):
+        said = [notes.said(note) for note in written]
+
+    assert said == ["数据集中没有模型的类别“pink”；其回答已略去。", "模型不认识类别“100 % blue”。"]
+    assert [notes.said(note) for note in written] == written
+
+
+@pytest.mark.parametrize("note", ["", "something else", "The model does not know"])
+def test_notes_that_nobody_knows_stay_as_they_are(note):
+    assert notes.said(note) == note
