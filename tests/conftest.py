@@ -18,6 +18,7 @@ from django.utils import translation
 from rest_framework.test import APIClient
 
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from aiplatform import startup
 from aiplatform.cli import gate
 from aiplatform.lib import frame
 from aiplatform.lib.static_files import StaticMiddleware
@@ -28,6 +29,16 @@ from tests.factories import people
 hypothesis.settings.register_profile("gate", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile("gate")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Look for no garbage among thousands of tests and what they import: a third of the time of reading them."""
+    startup.begins()
+    try:
+        return (yield)
+    finally:
+        startup.ended()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -121,6 +121,24 @@ def test_gate_names_at_its_end_what_was_left_out(steps, monkeypatch, capsys):
     assert "Chromium is not installed and cannot be installed here" in capsys.readouterr().out.partition("the gate")[2]
 
 
+@pytest.mark.parametrize(
+    ("offered", "asked"),
+    [
+        ({"chromium-headless-shell", "chromium"}, ["chromium-headless-shell"]),
+        ({"chromium"}, ["chromium-headless-shell", "chromium"]),
+    ],
+)
+def test_gate_looks_for_the_browser_without_windows_first(monkeypatch, offered, asked):
+    wanted, ran = [], []
+    monkeypatch.delenv("AIP_CHROMIUM", raising=False)
+    monkeypatch.setattr(gate.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(gate, "_apt", lambda program, *packages: wanted.append(program) or program in offered)
+    monkeypatch.setattr(gate, "_pytest", lambda *arguments: ran.append(arguments[-1]) or 0)
+
+    assert gate.browser() == 0
+    assert (wanted, ran) == (asked, ["tests/browser"])
+
+
 def test_gate_prepares_once_what_steps_with_tests_need(monkeypatch):
     ran = []
     monkeypatch.setattr(gate, "_run", lambda *command: ran.append(command[2]) or 0)
