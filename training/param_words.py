@@ -56,6 +56,7 @@ LABELS: Mapping[str, Any] = {
     "arc_margin": _("Margin between classes"),
     "arc_scale": _("Sharpness of the classes"),
     "gallery": _("Known images in the model"),
+    "whitening": _("Whitening of the vectors"),
     "label_smoothing": _("Label smoothing"),
     "dice": _("Weight of the overlap"),
     "prototypes": _("Prototypes of masks"),
@@ -132,7 +133,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
             *("mosaic", "mixup", "cutmix", "multi_scale"),
         ),
     ),
-    (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta", "gallery")),
+    (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta", "gallery", "whitening")),
     (_("Computing"), ("amp", "compile", "show_steps", "no_steps", "keep_ms")),
 )
 

@@ -126,10 +126,11 @@ def test_export_answers_as_the_embedder_does(tmp_path, architecture):
     net = nets.build(architecture, classes=8, channels=channels, net_width=4, width=32, height=32)
     model = neighbours.Embedder(net, dimensions=8, classes=3).eval()
     known = F.normalize(torch.rand(20, 8))
+    whitening = neighbours.Whitening(known, 0.5)
 
     export.write(
-        neighbours.Answering(model, known, mirror=True), tmp_path, outputs=("vectors", "similarity"),
-        samples=torch.rand(3, channels, 32, 32), about={},
+        neighbours.Answering(model, whitening(known), whitening, mirror=True), tmp_path,
+        outputs=("vectors", "similarity"), samples=torch.rand(3, channels, 32, 32), about={},
     )  # fmt: skip
 
     assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3
@@ -145,6 +146,63 @@ def test_image_and_its_mirror_image_are_one_place_where_both_are_looked_at():
     assert torch.allclose(both, mirrored, atol=1e-6)
     assert torch.allclose(both.norm(dim=1), torch.ones(5))
     assert not torch.allclose(both, neighbours.vectors_of(net, images, mirror=False), atol=1e-2)
+
+
+def test_whole_whitening_makes_all_directions_vary_alike_and_half_of_it_brings_them_nearer():
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn(5000, 4, generator=generator) * torch.tensor([1.0, 0.5, 0.1, 0.05]) + 0.3
+
+    whole, half = (neighbours.Whitening(vectors, share) for share in (1.0, 0.5))
+
+    moved = [(vectors - one.mean) @ one.turn for one in (whole, half)]
+    assert torch.allclose(torch.cov(moved[0].T), torch.eye(4), atol=0.15)
+    assert torch.allclose(torch.cov(moved[1].T), torch.diag(torch.tensor([1.0, 0.5, 0.1, 0.05])), atol=0.05)
+    assert torch.allclose(whole(vectors).norm(dim=1), torch.ones(5000))
+
+
+def test_whitening_by_few_images_does_not_stretch_what_they_do_not_show():
+    few = F.normalize(torch.randn(6, 64, generator=torch.Generator().manual_seed(0)))
+
+    stretched = torch.linalg.eigvalsh(neighbours.Whitening(few, 0.5).turn)
+
+    assert float(stretched.max() / stretched.min()) < 2
+    same = neighbours.Whitening(few[:1].expand(5, 64), 0.5)
+    assert same(few).isfinite().all()
+
+
+def test_finds_neighbours_by_a_direction_that_classes_leave_small():
+    generator = torch.Generator().manual_seed(0)
+    classes = torch.arange(400) % 4
+    large = 2.0 * (classes % 2)[:, None] + 0.4 * torch.randn(400, 3, generator=generator)
+    small = 0.1 * (classes // 2)[:, None] + 0.02 * torch.randn(400, 1, generator=generator)
+    vectors = F.normalize(torch.cat([large, small, torch.ones(400, 1)], 1))
+
+    plain = neighbours.figures(vectors, classes)["recall_1"]
+    whitened = neighbours.figures(neighbours.Whitening(vectors, 0.5)(vectors), classes)["recall_1"]
+
+    assert whitened > plain + 0.05
+
+
+def test_images_move_by_whole_pixels_and_are_not_blurred(shades, tmp_path):
+    one = task(shades, tmp_path / "cache", shift=0.2, flip=0.0)
+    draws = one.draw(torch.Generator().manual_seed(0), 16)
+    seen: list[torch.Tensor] = []
+
+    def model(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        seen.append(x)
+        return x, x.flatten(1)[:, :2].requires_grad_()
+
+    batch = one.load(list(range(16)))
+    one.loss(model, batch, draws, ALONE)
+
+    moves = draws["move"] * torch.tensor([one.width, one.height]) / 2
+    assert torch.allclose(moves, moves.round(), atol=1e-4)
+    assert len(moves.round().unique(dim=0)) > 4
+    plain = one._normal(batch[0])
+    for image, original, (right, down) in zip(seen[0], plain, moves.round().long().tolist(), strict=True):
+        rows = (torch.arange(one.height) + down).clamp(0, one.height - 1)
+        columns = (torch.arange(one.width) + right).clamp(0, one.width - 1)
+        assert torch.allclose(image, original[:, rows][:, :, columns], atol=1e-3)
 
 
 def test_embed_preset_refuses_a_version_with_one_class(tmp_path):

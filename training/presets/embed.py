@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lite0, neighbours, nets, phases, shown
+from . import data, export, image_cache, lite0, neighbours, nets, phases, points, shown
 from .embed_card import CARD
 from .marks import Marks
 from .ranks import Ranks, join
@@ -52,6 +52,7 @@ class Embedding(shown.Shown):
         chosen = neighbours.spread(self.labels[self.learn].tolist(), params["gallery"])
         self.known = [self.learn[place] for place in chosen]  # images that stay with the model
         self.known_vectors: Tensor | None = None
+        self.whitening: nn.Module = nn.Identity()
         looks = FORWARD * (2 if params["flip_tta"] else 1)
         self.rows, self.rows_scored = len(self.learn), looks * (len(self.score) + len(self.known))
         self.channels = 3 if params["architecture"] == "lite0" else image_cache.channels_of(self.version)
@@ -110,12 +111,15 @@ class Embedding(shown.Shown):
         return torch.from_numpy(self.image_cache.rows(chosen)), self.labels[chosen]
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
-        """How each image is mirrored, scaled and moved."""
+        """How each image is mirrored, scaled and moved; by whole pixels, as anything else would blur it."""
         params = self.params
         uniform = torch.rand(count, 5, generator=generator)
         mirrored = torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1)
         scale = 1 + params["scale_jitter"] * (2 * uniform[:, 2:3] - 1)
-        return {"zoom": (1 - 2 * mirrored.float()) * scale, "move": 2 * params["shift"] * (2 * uniform[:, 3:] - 1)}
+        size = torch.tensor([self.width, self.height])
+        farthest = (params["shift"] * size).round() + 0.499
+        pixels = (farthest * (2 * uniform[:, 3:] - 1)).round()
+        return {"zoom": (1 - 2 * mirrored.float()) * scale, "move": 2 * pixels / size}
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
         """ArcFace: the angle to one's own class's centre, beside those to all others."""
@@ -140,15 +144,17 @@ class Embedding(shown.Shown):
         pixels = torch.from_numpy(self.image_cache.rows(rows)).to(self.device)
         return self._normal(pixels).contiguous(memory_format=torch.channels_last)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
         """How often the nearest others are of one class; on all images also how often the known ones name the class."""
         model.eval()
-        vectors = self._vectors(model, ranks, rows)
-        classes = self.labels[rows]
+        part, share = len(rows) / len(self.score), self.params["whitening"]
+        known = self._vectors(model, ranks, points.sample(self.known, part))
+        self.whitening = neighbours.Whitening(known, share) if share else nn.Identity()
+        vectors, classes = self.whitening(self._vectors(model, ranks, rows)), self.labels[rows]
         found = {f"val/{name}": value for name, value in neighbours.figures(vectors, classes).items()}
-        if len(rows) == len(self.score):
-            self.known_vectors = known = self._vectors(model, ranks, self.known)
+        if part == 1:
+            self.known_vectors = known = self.whitening(known)
             right = []
             for start in range(0, len(rows), neighbours.AT_ONCE):
                 some = slice(start, start + neighbours.AT_ONCE)
@@ -218,7 +224,8 @@ class Embedding(shown.Shown):
             "metrics": figures,
             "params": self.params,
         }  # fmt: skip
-        answering = neighbours.Answering(model, known.clone(), mirror=self.params["flip_tta"]).eval()  # type: ignore[arg-type]  # made above
+        mirror = self.params["flip_tta"]
+        answering = neighbours.Answering(model, known, self.whitening, mirror=mirror).eval()  # type: ignore[arg-type]  # made above
         samples = self.images(self.score[:16])
         export.write(answering, folder, outputs=("vectors", "similarity"), samples=samples, about=about)
 

@@ -42,10 +42,12 @@ CARD = Preset(
               advanced=True),
         Param("frozen_stages", "int", 0, "So many first stages of the network keep their weights; the last layer "
               "always learns.", "", 0, 16, advanced=True),
-        Param("scale_jitter", "float", 0.1, "Training images are shrunk or enlarged by up to this share.", "",
+        Param("scale_jitter", "float", 0.0, "Training images are shrunk or enlarged by up to this share.", "",
               0, 0.9),
         Param("shift", "float", 0.07, "Training images are moved by up to this share of their size.", "", 0, 0.5,
               advanced=True),
+        Param("whitening", "float", 0.5, "How far directions in which the known images differ little are made to count "
+              "as much as others (PCA whitening). 0: not at all.", "", 0, 1, advanced=True),
         Param("flip_tta", "bool", True, "Score the mean over an image and its mirror image, in the evaluation and "
               "in the exported model.", advanced=True),
     ),

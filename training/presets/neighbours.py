@@ -28,16 +28,54 @@ class Embedder(nn.Module):
             return vectors, vectors @ F.normalize(self.centres).T
 
 
-class Answering(nn.Module):
-    """The embedder as it is exported: unit vectors [N, D] and their cosines with those of the known images [N, M]."""
+class Whitening(nn.Module):
+    """Unit vectors [N, D] → unit vectors, of which directions with little variance count for more.
 
-    def __init__(self, model: Embedder, known: Tensor, *, mirror: bool) -> None:
+    ArcFace leaves as many directions as classes with nearly all variance: neighbours are then of the likeliest class,
+    and what else makes two images alike is in the other directions. This is PCA whitening as in image retrieval (Jégou
+    and Chum 2012), by the variance to the power of `-share / 2`.
+
+    Args:
+        vectors: that mean and variance are of, whatever their number: the covariance is shrunk as far as it is unsure
+            (OAS, Chen et al. 2010).
+        share: 1 makes all directions vary alike.
+    """
+
+    def __init__(self, vectors: Tensor, share: float) -> None:
         super().__init__()
-        self.model, self.mirror = model, mirror
+        count, dimensions = vectors.shape
+        mean = vectors.mean(0)
+        apart = (vectors - mean).double()
+        covariance = apart.T @ apart / count
+        squares, square = covariance.square().sum(), covariance.trace() ** 2
+        unsure = (1 - 2 / dimensions) * squares + square
+        sure = (count + 1 - 2 / dimensions) * (squares - square / dimensions)
+        shrunk = float((unsure / sure.clamp(min=1e-12)).clamp(max=1))
+        even = covariance.trace() / dimensions * torch.eye(dimensions, dtype=torch.float64)
+        variance, axes = torch.linalg.eigh((1 - shrunk) * covariance + shrunk * even)
+        stretched = variance.clamp(min=1e-12) ** (-share / 2)  # vectors that are all alike have no variance
+        self.register_buffer("mean", mean)
+        self.register_buffer("turn", (axes * stretched @ axes.T).float())
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return F.normalize((vectors - self.get_buffer("mean")) @ self.get_buffer("turn"))
+
+
+class Answering(nn.Module):
+    """The embedder as it is exported: unit vectors [N, D] and their cosines with those of the known images [N, M].
+
+    Args:
+        known: vectors of the known images, whitened.
+        whitening: Whitening, or Identity.
+    """
+
+    def __init__(self, model: Embedder, known: Tensor, whitening: nn.Module, *, mirror: bool) -> None:
+        super().__init__()
+        self.model, self.whitening, self.mirror = model, whitening, mirror
         self.register_buffer("known", known)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        vectors = vectors_of(self.model.net, x, mirror=self.mirror)
+        vectors = self.whitening(vectors_of(self.model.net, x, mirror=self.mirror))
         return vectors, vectors @ self.get_buffer("known").T
 
 
