@@ -60,8 +60,16 @@ def test_bell_says_as_a_toast_what_came_meanwhile_once(open_as, alice, shot):
     expect(page.locator(".toast")).to_have_count(0)
 
 
+#: A browser without windows has nowhere to show them and says "denied", whatever its user granted.
+GRANTED = """() => {
+  Object.defineProperty(Notification, "permission", { get: () => "granted" });
+  Notification.requestPermission = async () => "granted";
+}"""
+
+
 def test_bell_sends_notifications_of_the_browser_only_by_choice(open_as, alice):
     page = open_as(alice, permissions=["notifications"])
+    page.add_init_script(f"({GRANTED})()")
     page.goto("/account/notifications/")
     expect(page.get_by_text("Off: news pop up inside the platform only.")).to_be_visible()
 

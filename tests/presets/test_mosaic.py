@@ -16,7 +16,7 @@ QUICK = {"width": 64, "architecture": "lite0-scratch", "head_width": 16, "batch_
 
 @pytest.fixture(scope="module")
 def outlines(tmp_path_factory):
-    return versions.outlines(tmp_path_factory.mktemp("versions") / "outlines")
+    return versions.outlines(tmp_path_factory.mktemp("versions") / "outlines", train=24, val=8)
 
 
 def task(of, version, root, **params):
