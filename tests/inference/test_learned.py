@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
@@ -66,8 +66,9 @@ def a_run(folder: Path, model: Path, dataset: Path, **params: object) -> Run:
     evaluate=st.sampled_from(["val", "test", ""]),
     folds=st.sampled_from([0, 0, 2, 3]),
     fold=st.integers(1, 3),
-    group_by=st.sampled_from(["", "folder", r"\d+$"]),
+    group_by=st.sampled_from(["", "folder", r"\d+$", "patient"]),
 )
+@example(splits=["train", "val"], train="train", evaluate="val", folds=0, fold=1, group_by="patient")  # in no path
 def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(
     tmp_path_factory, splits, train, evaluate, folds, fold, group_by
 ):
