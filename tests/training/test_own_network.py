@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from aiplatform.lib.errors import Invalid
@@ -110,8 +112,18 @@ def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, 
         looking.layers(training, by=bob)
 
 
-def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch):
-    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", {"architecture": "own", "network": PLAIN})
+@pytest.mark.parametrize(
+    ("known", "written"),
+    [
+        ({"architecture": "own", "network": PLAIN}, {}),
+        ({"architecture": "resnet9"}, {"architecture": "own", "params": {"architecture": "resnet9", "network": PLAIN}}),
+        ({}, {"params": {"architecture": "own", "network": PLAIN, "odd": "\ud800"}}),
+    ],
+    ids=["as the registry says", "as its file says first", "as its file says beside what the registry does not keep"],
+)
+def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch, known, written):
+    (tmp_path / "model.json").write_text(json.dumps(written))
+    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", known)
     models = starting_weights.Models(lambda *_asked: [model], lambda _user: [])
     monkeypatch.setattr(starting_weights.MODELS, "get", lambda: models)
 
