@@ -10,7 +10,7 @@ from aiplatform.lib.errors import Invalid
 from tests.factories import training as factory
 from training import starting_weights
 from training.presets.catalog import PRESETS
-from training.services import jobs, looking, own_network, parameters
+from training.services import jobs, looking, own_network, parameter_sets, parameters
 from training.starting_weights import RegisteredModel
 
 PLAIN = """from torch import nn
@@ -130,3 +130,19 @@ def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, 
     with pytest.raises(Exception, match="Somebody else wrote"):
         starting_weights.settled(alice, CARD, {"teacher": "bob/mine v1"})
     assert starting_weights.settled(bob, CARD, {"teacher": "bob/mine v1"})["teacher"] == "bob/mine v1"
+
+
+def test_set_with_a_network_that_somebody_else_wrote_runs_for_nobody_who_has_not_seen_it(alice, bob, api, machine):
+    own = {"architecture": "own", "network": PLAIN}
+    chosen = parameter_sets.save(user=bob, name="deep", preset="classify", params=own, visibility="public")
+    asked = {"parameter_set": chosen.pk}
+
+    def submitted(user, **params):
+        data = factory.version(user, f"digits{len(params)}", task="classification")
+        api.force_authenticate(user)
+        return api.post("/api/v1/training/jobs/", {"version": data.pk, "params": params, **asked}, format="json")
+
+    unseen, seen, his = submitted(alice), submitted(alice, network=PLAIN), submitted(bob)
+
+    assert (unseen.status_code, seen.status_code, his.status_code) == (400, 201, 201)
+    assert "Somebody else wrote the network of deep v1" in str(unseen.json())
