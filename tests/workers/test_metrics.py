@@ -167,6 +167,14 @@ def test_metrics_since_gives_what_is_new_and_at_most_so_much(running):
     assert metrics.since(running, all_known)[0] == {}
 
 
+def test_metrics_of_names_that_look_alike_lie_apart(running):
+    report(running, {"step": 1, "a/b": 1.0, "a%2Fb": 2.0}, {"step": 2, "a/b": 3.0, "a%2Fb": 4.0})
+
+    metrics.ingest(attempt(running))
+
+    assert metrics.curves(running).series == {"a/b": [(1, 1.0), (2, 3.0)], "a%2Fb": [(1, 2.0), (2, 4.0)]}
+
+
 def test_points_that_a_power_cut_left_unwritten_are_passed_over(tmp_path):
     file = tmp_path / "loss.points"
     point_files.write(file, 2, [(3, 0.5, 1.7e9)])  # the two before were never written
