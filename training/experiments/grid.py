@@ -69,6 +69,8 @@ def _line(x: Numbers, y: Numbers, begin: float, end: float, width: int) -> Line:
         first = np.flatnonzero(np.diff(stretch, prepend=-1))
         taken = stretch[first]
         found[0, taken] = np.minimum.reduceat(y, first)
-        found[1, taken] = np.add.reduceat(y, first) / np.diff(first, append=len(y))
         found[2, taken] = np.maximum.reduceat(y, first)
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum may be too large for a float, the mean is not
+            mean = np.add.reduceat(y, first) / np.diff(first, append=len(y))
+        found[1, taken] = np.clip(mean, found[0, taken], found[2, taken])
     return Line(len(x), *found)

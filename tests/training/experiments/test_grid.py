@@ -54,6 +54,12 @@ def test_grid_has_a_place_for_each_stretch_also_where_steps_are_nanoseconds(step
     assert np.nanmax(grid.lines[0].mean) == 1
 
 
+def test_grid_of_values_whose_sum_no_number_holds_has_a_mean():
+    (line,) = on_one_grid([(np.arange(4), np.full(4, 1e308))], width=2).lines
+
+    assert line.mean.tolist() == [1e308, 1e308]
+
+
 def test_grid_of_a_single_moment_is_one_stretch():
     assert on_one_grid([(np.array([3.5]), np.array([1.0]))], width=1_000).x.tolist() == [3.5]
 
