@@ -43,8 +43,10 @@ def keys(root: Path, *, train: str, evaluate: str, folds: int = 0, fold: int = 1
     scored = any(
         name and name not in names and any(row.get("split") == name for row in usable) for name in (evaluate, "test")
     )
+    if scored:  # groups divide nothing then, and need not be found in every path
+        return {key(row) for row in learn}
     group = {row["path"]: groups.of(row["path"], group_by) for row in learn}
-    held = set() if scored else _held_out(group.values())
+    held = _held_out(group.values())
     return {key(row) for row in learn if group[row["path"]] not in held}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.models import User
+from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
 from inference.evaluator.truth import UNSEEN
 from inference.models import ModelVersion
@@ -44,7 +45,7 @@ def of(model: ModelVersion, *, owner: User) -> Learned | None:
     if version is None or not version.is_ready:
         return None
     train, evaluate = model.params.get("train_splits"), model.params.get("eval_split")
-    folds, fold = (int(model.params.get(name) or 0) for name in ("folds", "fold"))
+    folds, fold = (int(finite(model.params.get(name)) or 0) for name in ("folds", "fold"))  # its file may say anything
     return Learned(
         version, str("train" if train is None else train), str("val" if evaluate is None else evaluate), folds, fold,
         str(model.params.get("group_by") or ""),

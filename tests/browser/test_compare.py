@@ -27,6 +27,7 @@ def three(alice, live_server):
         loss = ((step, math.exp(-step * (place + 1) / 900) + 0.1 * math.sin(step)) for step in range(3000))
         curves.report(attempt, "val/accuracy", accuracy)
         curves.report(attempt, "train/loss", loss)
+        curves.report(attempt, "my own (%)", [(0, 1.0), (2999, 2.0)])  # names may have spaces
         made.append(training)
     return made
 
@@ -48,7 +49,7 @@ def test_trainings_are_chosen_in_the_list_and_compared(
 
     page.wait_for_url("**/training/compare/?*")
     charts = page.locator(".compare-chart")
-    expect(charts).to_have_count(2)
+    expect(charts).to_have_count(3)
     expect(charts.first.locator("canvas")).to_be_visible()
     expect(charts.first.locator(".compare-told")).to_contain_text("90")
     expect(page.locator("[data-given] tbody tr:visible")).to_have_count(1)
@@ -78,6 +79,11 @@ def test_part_of_a_curve_is_seen_closer_and_whole_again(open_as, alice, three):
     page.mouse.up()
     page.mouse.move(5, 5)
     expect(told).to_contain_text(re.compile(r"\b\d{3} points"))
+    beside = page.locator(".compare-chart[data-key='val/accuracy'] .compare-told")
+    expect(beside).to_contain_text(re.compile(r"^\d points"))
 
     card.locator(".u-over").dblclick()
+    page.mouse.move(5, 5)
     expect(told).to_contain_text("9,000 points")
+    expect(beside).to_contain_text("90 points")
+    expect(page.locator(".compare-chart[data-key='my own (%)'] .compare-told")).to_contain_text("6 points")

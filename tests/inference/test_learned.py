@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
+from inference.evaluator import __main__ as program
 from inference.evaluator import learned, truth
 from inference.evaluator.__main__ import evaluate
 from inference.evaluator.run import Run
@@ -66,8 +67,9 @@ def a_run(folder: Path, model: Path, dataset: Path, **params: object) -> Run:
     evaluate=st.sampled_from(["val", "test", ""]),
     folds=st.sampled_from([0, 0, 2, 3]),
     fold=st.integers(1, 3),
-    group_by=st.sampled_from(["", "folder", r"\d+$"]),
+    group_by=st.sampled_from(["", "folder", r"\d+$", "patient"]),
 )
+@example(splits=["train", "val"], train="train", evaluate="val", folds=0, fold=1, group_by="patient")  # in no path
 def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(
     tmp_path_factory, splits, train, evaluate, folds, fold, group_by
 ):
@@ -104,6 +106,24 @@ def test_evaluator_counts_what_was_trained_on_and_can_leave_it_out(tmp_path):
     assert 0 < unseen["images"] < 40
     assert (whole["images"], whole["seen"]) == (40, 40 - unseen["images"])
     assert (unseen["seen"], unknown["seen"]) == (0, None)
+
+
+def test_evaluator_says_that_groups_are_not_there(tmp_path, monkeypatch, capsys):
+    root = versions.detection(tmp_path / "data", images=40)
+    put_splits(root, [""] * 40)
+    known = {"dir": str(root), "train": "train", "evaluate": "val", "group_by": "patient"}
+    asked = a_run(tmp_path / "a", tiny.detector(tmp_path / "model"), root, split="", learned=known)
+    monkeypatch.setattr(Run, "from_env", lambda: asked)
+
+    assert program.main() == 1
+    assert "group_by finds nothing in 001.png" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folds", ["many", [2], True, float("inf"), None])
+def test_evaluation_of_a_model_that_says_nonsense_of_its_folds_is_none_of_folds(alice, model, data, folds):
+    model.params["folds"] = folds
+
+    assert learning.of(model, owner=alice).folds == 0
 
 
 def test_evaluator_refuses_when_nothing_is_left_to_measure_on(tmp_path):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from aiplatform.lib.errors import Invalid
 from tests.factories import training as factory
 from training import starting_weights
 from training.presets.catalog import PRESETS
-from training.services import jobs, looking, own_network, parameters
+from training.services import jobs, looking, own_network, parameter_sets, parameters
 from training.starting_weights import RegisteredModel
 
 PLAIN = """from torch import nn
@@ -110,11 +112,37 @@ def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, 
         looking.layers(training, by=bob)
 
 
-def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch):
-    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", {"architecture": "own", "network": PLAIN})
+@pytest.mark.parametrize(
+    ("known", "written"),
+    [
+        ({"architecture": "own", "network": PLAIN}, {}),
+        ({"architecture": "resnet9"}, {"architecture": "own", "params": {"architecture": "resnet9", "network": PLAIN}}),
+        ({}, {"params": {"architecture": "own", "network": PLAIN, "odd": "\ud800"}}),
+    ],
+    ids=["as the registry says", "as its file says first", "as its file says beside what the registry does not keep"],
+)
+def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch, known, written):
+    (tmp_path / "model.json").write_text(json.dumps(written))
+    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", known)
     models = starting_weights.Models(lambda *_asked: [model], lambda _user: [])
     monkeypatch.setattr(starting_weights.MODELS, "get", lambda: models)
 
     with pytest.raises(Exception, match="Somebody else wrote"):
         starting_weights.settled(alice, CARD, {"teacher": "bob/mine v1"})
     assert starting_weights.settled(bob, CARD, {"teacher": "bob/mine v1"})["teacher"] == "bob/mine v1"
+
+
+def test_set_with_a_network_that_somebody_else_wrote_runs_for_nobody_who_has_not_seen_it(alice, bob, api, machine):
+    own = {"architecture": "own", "network": PLAIN}
+    chosen = parameter_sets.save(user=bob, name="deep", preset="classify", params=own, visibility="public")
+    asked = {"parameter_set": chosen.pk}
+
+    def submitted(user, **params):
+        data = factory.version(user, f"digits{len(params)}", task="classification")
+        api.force_authenticate(user)
+        return api.post("/api/v1/training/jobs/", {"version": data.pk, "params": params, **asked}, format="json")
+
+    unseen, seen, his = submitted(alice), submitted(alice, network=PLAIN), submitted(bob)
+
+    assert (unseen.status_code, seen.status_code, his.status_code) == (400, 201, 201)
+    assert "Somebody else wrote the network of deep v1" in str(unseen.json())

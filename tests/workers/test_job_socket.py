@@ -83,6 +83,25 @@ async def test_job_socket_sends_log_state_and_metrics(running, alice):
     assert job_stream._streams == {}
 
 
+async def test_job_socket_says_that_there_are_more_points_than_it_sends(running, alice):
+    """Part of them would leave viewers who read the curves meanwhile with others than they count."""
+    attempt = await database_sync_to_async(running.attempts.get)()
+    session = await database_sync_to_async(cookie)(alice)
+    connection = socket(running.pk, cookie=session)
+    assert await connection.open()
+    await frame(connection, "hello")
+    flood = [("a", step) for step in range(1_500)] + [("b", step) for step in range(1_500)]
+
+    await database_sync_to_async(metrics.add)(attempt, [(key, step, 1.0, work.now()) for key, step in flood])
+    many = await frame(connection, "metrics")
+    await database_sync_to_async(metrics.add)(attempt, [("b", 1_500, 2.0, work.now())])
+    one = await frame(connection, "metrics")
+    await connection.close()
+
+    assert (many["after"], many["last_id"], many["points"]) == (-1, 3_000, {})
+    assert (one["after"], one["last_id"], list(one["points"])) == (3_000, 3_001, ["b"])
+
+
 async def test_job_socket_repeats_nothing_of_a_log_that_outgrew_its_quota(running, alice):
     home = work.run_dir(running)
     home.path.joinpath("launch.json").write_text('{"log_quota_bytes": 20}')

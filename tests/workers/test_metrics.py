@@ -155,16 +155,28 @@ def test_metrics_ingest_counts_on_where_lines_name_no_step(running):
     assert [step for step, _value in metrics.curves(running).series["loss"]] == [7, 8, 9]
 
 
-def test_metrics_since_gives_what_is_new_and_at_most_so_much(running):
+def test_metrics_since_gives_what_is_new_or_says_that_it_is_too_much(running):
     report(running, *({"step": n, "a": n, "b": n} for n in range(5)))
     metrics.ingest(attempt(running))
 
-    first, known = metrics.since(running, {}, limit=7)
-    rest, all_known = metrics.since(running, known)
+    new, known = metrics.since(running, {"a": 4}, limit=6)
+    flood, all_known = metrics.since(running, {}, limit=9)
 
-    assert [len(first["a"]), len(first["b"]), len(rest["b"])] == [5, 2, 3]
-    assert (sum(known.values()), all_known) == (7, metrics.counts(running))
+    assert {key: [step for step, _value, _at in points] for key, points in new.items()} == {
+        "a": [4],
+        "b": [0, 1, 2, 3, 4],
+    }
+    assert flood is None
+    assert known == all_known == metrics.counts(running) == {"a": 5, "b": 5}
     assert metrics.since(running, all_known)[0] == {}
+
+
+def test_metrics_of_names_that_look_alike_lie_apart(running):
+    report(running, {"step": 1, "a/b": 1.0, "a%2Fb": 2.0}, {"step": 2, "a/b": 3.0, "a%2Fb": 4.0})
+
+    metrics.ingest(attempt(running))
+
+    assert metrics.curves(running).series == {"a/b": [(1, 1.0), (2, 3.0)], "a%2Fb": [(1, 2.0), (2, 4.0)]}
 
 
 def test_points_that_a_power_cut_left_unwritten_are_passed_over(tmp_path):

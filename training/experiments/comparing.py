@@ -138,7 +138,7 @@ def curves(
         raise Invalid(_("%(name)s is one of %(words)s.") % {"name": "axis", "words": ", ".join(AXES)}, field="axis")
     if not 2 <= width <= WIDEST:
         raise Invalid(_("width is a whole number from 2 to %(limit)s.") % {"limit": WIDEST}, field="width")
-    if span and not (all(map(math.isfinite, span)) and span[0] <= span[1]):
+    if span and not (span[0] <= span[1] and all(map(math.isfinite, (*span, span[1] - span[0])))):
         raise Invalid(_("from and to are numbers, from the lower one."), field="from")
     return on_one_grid(_of_runs(trainings, key, axis), width=width, span=span)
 
@@ -149,17 +149,19 @@ def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[tupl
     known = Curve.objects.filter(attempt__job__in=jobs, key=key).select_related("attempt")
     for curve in known.order_by("attempt__number"):
         found[curve.attempt.job_id].append(curve)
-    return [_of_one(found[job], axis) for job in jobs]
+    keeps_all = axis == "time" and key.startswith("system/")  # its steps begin anew with each attempt
+    return [_of_one(found[job], axis, keeps_all=keeps_all) for job in jobs]
 
 
-def _of_one(attempts: Collection[Curve], axis: str) -> tuple[Numbers, Numbers]:
-    """Places and values of a run: what an attempt reported counts up to where the next one began."""
+def _of_one(attempts: Collection[Curve], axis: str, *, keeps_all: bool) -> tuple[Numbers, Numbers]:
+    """Places and values of a run: what an attempt reported counts up to where the next one began, unless all does."""
     parts: list[point_files.Points] = []
     for curve in attempts:
         own = point_files.read(point_files.path(curve.attempt.job_id, curve.attempt.number, curve.key), curve.count)
         if len(own):
-            parts = [part[part["step"] < own["step"].min()] for part in parts] + [own]
-    points = np.concatenate(parts) if parts else np.empty(0, point_files.POINT)
+            before = parts if keeps_all else [part[part["step"] < own["step"].min()] for part in parts]
+            parts = [*before, own]
+    points = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, point_files.POINT), *parts])
     if axis == "step" or not len(points):
         return points["step"], points["value"]
     return points["at"] - points["at"].min(), points["value"]

@@ -45,10 +45,11 @@ def on_one_grid(
     begin, end = span
     whole = all(np.issubdtype(x.dtype, np.integer) for x in filled)
     if whole and np.floor(end) - np.ceil(begin) < width:  # each step is seen alone
-        places = np.arange(np.ceil(begin), np.floor(end) + 1)
-        begin, end, width = begin - 0.5, end + 0.5, max(1, len(places))
-        begin, end = (places[0] - 0.5, places[-1] + 0.5) if len(places) else (begin, end)
+        width = int(np.floor(end) - np.ceil(begin)) + 1
+        places = np.ceil(begin) + np.arange(width)  # an arange of large numbers could be of any length
+        begin, end = (places[0] - 0.5, places[-1] + 0.5) if width else (begin, end)
     else:
+        width = width if begin < end else 1
         places = begin + (np.arange(width) + 0.5) * (end - begin) / width
     return Grid(places, [_line(x, y, begin, end, width) for x, y in curves])
 
@@ -68,6 +69,8 @@ def _line(x: Numbers, y: Numbers, begin: float, end: float, width: int) -> Line:
         first = np.flatnonzero(np.diff(stretch, prepend=-1))
         taken = stretch[first]
         found[0, taken] = np.minimum.reduceat(y, first)
-        found[1, taken] = np.add.reduceat(y, first) / np.diff(first, append=len(y))
         found[2, taken] = np.maximum.reduceat(y, first)
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum may be too large for a float, the mean is not
+            mean = np.add.reduceat(y, first) / np.diff(first, append=len(y))
+        found[1, taken] = np.clip(mean, found[0, taken], found[2, taken])
     return Line(len(x), *found)

@@ -34,6 +34,8 @@ FRAME_BYTES = 32 * 1024
 """Most log bytes in one frame."""
 MAX_GAP_BYTES = 512 * 1024
 """A log that grew by more than this meanwhile is shown from its end; the rest is a gap to ask for."""
+GAP = -1
+"""What new points are said to come after where there are too many for a frame: viewers read the curves anew."""
 QUEUE_FRAMES = 64
 """Frames kept for a slow viewer."""
 
@@ -175,9 +177,10 @@ class JobStream:
             self.attempt = rows["attempt_number"]
             path = logs.path_of(Job(pk=self.job_id), self.attempt)
             self.position = 0 if begun else await asyncio.to_thread(logs.size_of, path)
-        if points:
-            after, last_id = sum(self.counts.values()), sum(counts.values())
-            self.broadcast(_frame("metrics", attempt=self.attempt, after=after, last_id=last_id, points=points))
+        if points or points is None:
+            after = GAP if points is None else sum(self.counts.values())
+            last_id = sum(counts.values())
+            self.broadcast(_frame("metrics", attempt=self.attempt, after=after, last_id=last_id, points=points or {}))
         self.counts = counts
         if rows != self.rows:
             told = _frame("state", job=self._public(rows), header=self._header(rows) != self._header(self.rows))
@@ -188,7 +191,7 @@ class JobStream:
     @database_sync_to_async
     def _read_rows(
         job_id: int, counts: dict[str, int], attempt: int
-    ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]], dict[str, int]]:
+    ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]] | None, dict[str, int]]:
         columns = ("state", "desired", "attempt_number", "reason", "message", "wait_code", "wait_args", "position")
         rows = Job.objects.filter(pk=job_id).values(*columns, "progress", "eta_s", "eta", "phase").first()
         if rows is None:

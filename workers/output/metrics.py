@@ -264,30 +264,30 @@ def thin(points: Points, most: int) -> Points:
 
 
 def since(
-    job: Job, counts: Mapping[str, int], *, limit: int = MOST_POINTS
-) -> tuple[dict[str, list[list[float]]], dict[str, int]]:
+    job: Job, known: Mapping[str, int], *, limit: int = MOST_POINTS
+) -> tuple[dict[str, list[list[float]]] | None, dict[str, int]]:
     """New points of the newest attempt: ({key: [[step, value, unix]]}, the new counts).
 
+    They are None where there are more than `limit`, and read at once by whoever needs them. A part of them would make
+    counts that the rows never had, and two that know equally many points would not know the same ones.
+
     Args:
-        counts: how many points of each key are known.
-        limit: most points of all keys together; the rest comes with the next call.
+        known: how many points of each key are known.
     """
+    now_there = counts(job)
+    if sum(now_there.values()) - sum(known.values()) > limit:
+        return None, now_there
     found: dict[str, list[list[float]]] = {}
-    known = dict(counts)
-    for curve in _of(job, job.attempt_number).order_by("key"):
-        first = known.get(curve.key, 0)
-        count = min(curve.count, first + limit)
-        if count <= first:
-            continue
-        points = point_files.read(point_files.path(job.pk, job.attempt_number, curve.key), count, first=first)
-        found[curve.key] = [list(point) for point in points.tolist()]
-        known[curve.key], limit = count, limit - (count - first)
-    return found, known
+    for key, count in now_there.items():
+        if count > (first := known.get(key, 0)):
+            points = point_files.read(point_files.path(job.pk, job.attempt_number, key), count, first=first)
+            found[key] = [list(point) for point in points.tolist()]
+    return found, now_there
 
 
 def counts(job: Job) -> dict[str, int]:
     """How many points each key of the newest attempt has now."""
-    return dict(_of(job, job.attempt_number).values_list("key", "count"))
+    return dict(_of(job, job.attempt_number).order_by("key").values_list("key", "count"))
 
 
 def recent(attempt: Attempt, keys: Iterable[str], since: datetime) -> dict[str, Points]:

@@ -30,7 +30,7 @@ def folder(job_id: int, number: int) -> Path:
 
 def path(job_id: int, number: int, key: str) -> Path:
     """Return the file of one curve."""
-    return folder(job_id, number) / f"{quote(key, safe=' @%()+-')}.points"
+    return folder(job_id, number) / f"{quote(key, safe=' @()+-')}.points"
 
 
 @contextmanager
@@ -61,12 +61,17 @@ def write(file: Path, behind: int, points: Iterable[tuple[int, float, float]]) -
 
 
 def read(file: Path, count: int, *, first: int = 0) -> Points:
-    """Return the points from number `first` up to `count`.
+    """Return the points from number `first` up to `count`, not to be changed.
 
+    They are mapped, not loaded: a program may report tens of millions, and a comparison looks at twenty such curves.
     What a machine that lost its power had not written yet is left out: the file is shorter, or holds zeros there.
     """
     try:
-        found = np.fromfile(file, POINT, max(0, count - first), offset=first * POINT.itemsize)
+        there = min(count, file.stat().st_size // POINT.itemsize) - first
     except FileNotFoundError:
         return np.empty(0, POINT)
-    return found[found["at"] != 0]
+    if there <= 0:
+        return np.empty(0, POINT)
+    found = np.memmap(file, POINT, "r", first * POINT.itemsize, there)
+    written = found["at"] != 0
+    return np.asarray(found) if written.all() else found[written]

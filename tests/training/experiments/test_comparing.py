@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import numpy as np
 import pytest
 
 from aiplatform.lib.errors import Invalid, NotFound
@@ -45,6 +48,17 @@ def test_comparison_lets_a_newer_attempt_win_from_where_it_began(two):
     assert grid.lines[1].points == 1
 
 
+def test_comparison_by_time_shows_what_all_attempts_used(two):
+    for attempt, minute in zip(two[0].job.attempts.order_by("number"), (0, 10), strict=True):
+        moment = work.now() + timedelta(minutes=minute)
+        curves.report(attempt, "system/cpu", [(0, 50.0 + minute, moment), (30, 50.0, moment + timedelta(seconds=30))])
+
+    grid = comparing.curves(two[:1], "system/cpu", axis="time", width=20)
+
+    assert (grid.lines[0].points, np.nanmax(grid.lines[0].high)) == (4, 60)
+    assert grid.x[-1] > 570
+
+
 def test_comparison_puts_what_differs_first(two):
     rows = comparing.rows(two)
 
@@ -65,7 +79,7 @@ def test_comparison_hides_secrets_of_own_code(alice, machine, code):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [({"axis": "epoch"}, "axis is one of"), ({"width": 1}, "width is"), ({"span": (2.0, 1.0)}, "from and to"),
-     ({"span": (float("nan"), 1.0)}, "from and to")],
+     ({"span": (float("nan"), 1.0)}, "from and to"), ({"span": (-1e308, 1e308)}, "from and to")],
 )  # fmt: skip
 def test_comparison_refuses_what_is_no_part_of_an_axis(two, asked, said):
     with pytest.raises(Invalid, match=said):
@@ -107,6 +121,7 @@ def test_comparison_page_shows_them_or_says_what_to_do(as_alice, as_bob, as_anna
     assert "Accuracy on validation" in page
     assert "0.1 … 0.9" in page
     assert (nothing.status_code, "Choose the trainings to compare." in nothing.content.decode()) == (200, True)
+    assert ">False<" not in page
     assert as_bob.get(f"/training/compare/?{query}").status_code == 404
     assert as_anna.get(f"/training/compare/?{query}").status_code == 403
 

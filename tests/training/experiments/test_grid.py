@@ -46,6 +46,24 @@ def test_grid_of_nothing_is_empty():
     assert on_one_grid([(np.array([3.5]), np.array([1.0]))], width=5).lines[0].mean[0] == 1.0
 
 
+@pytest.mark.parametrize("steps_of", [(1_700_000_000_000_000_001,), (2**62 - 600, 2**62)], ids=["one", "two"])
+def test_grid_has_a_place_for_each_stretch_also_where_steps_are_nanoseconds(steps_of):
+    grid = on_one_grid([(steps(*steps_of), np.ones(len(steps_of)))], width=1_000)
+
+    assert len(grid.x) == len(grid.lines[0].mean) > 0
+    assert np.nanmax(grid.lines[0].mean) == 1
+
+
+def test_grid_of_values_whose_sum_no_number_holds_has_a_mean():
+    (line,) = on_one_grid([(np.arange(4), np.full(4, 1e308))], width=2).lines
+
+    assert line.mean.tolist() == [1e308, 1e308]
+
+
+def test_grid_of_a_single_moment_is_one_stretch():
+    assert on_one_grid([(np.array([3.5]), np.array([1.0]))], width=1_000).x.tolist() == [3.5]
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 3_000), st.floats(-1e6, 1e6)), min_size=1, max_size=200), st.integers(2, 40)
 )  # fmt: skip

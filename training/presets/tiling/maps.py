@@ -81,7 +81,7 @@ class Blend:
         box = (0.0, self._drawn / self.cell - base, width / self.cell, until / self.cell - base)
         best = np.full((until - self._drawn, width), -np.inf, np.float32)
         channels = np.zeros(best.shape, np.uint16)
-        for channel in np.unique(known.argmax(0)):  # what is likeliest nowhere on the cells is so nowhere else
+        for channel in np.unique(known.argmax(0)):  # what is likeliest on no cell at all is left out between them
             coarse = Image.fromarray(np.ascontiguousarray(known[channel]))
             own = np.asarray(coarse.resize(best.shape[::-1], Image.Resampling.BILINEAR, box=box))
             wins = own > best

@@ -77,10 +77,7 @@ class Card {
     this.plot = new uPlot(this.options(seen), data, this.box);
     this.plot.root.setAttribute("role", "img");
     this.plot.root.setAttribute("aria-label", this.key);
-    this.plot.over.addEventListener("dblclick", () => {
-      this.span = null;
-      this.load();
-    });
+    this.plot.over.addEventListener("dblclick", loadAll); // a part was chosen in all of them together
   }
 
   /** @param {boolean[]} seen */
@@ -134,7 +131,7 @@ class Card {
 }
 
 const grid = /** @type {HTMLElement} */ (root.querySelector("[data-grid]"));
-const order = (root.dataset.keys ?? "").split(" ").filter(Boolean);
+const order = (root.dataset.keys ?? "").split("|").filter(Boolean); // names may have spaces
 order.sort((a, b) => Number(b.startsWith("val/")) - Number(a.startsWith("val/")) || rank(groupOf(a), groupOf(b)) || a.localeCompare(b));
 
 // who is not looked at asks for nothing

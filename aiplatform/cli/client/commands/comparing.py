@@ -11,6 +11,8 @@ from aiplatform.cli.client.commands import lookup
 from aiplatform.cli.client.commands.verbs import Noun
 from aiplatform.cli.client.output import Column
 
+WIDEST = 60  # characters of a value
+
 
 def add(train: Noun) -> None:
     verb = train.verb("compare", compare, "Compare trainings: what they were given, and what they reached.")
@@ -37,7 +39,13 @@ def compare(args: argparse.Namespace) -> None:
 
 
 def _value_of(place: int) -> Callable[[Any], Any]:
-    return lambda row: row["values"][place]
+    return lambda row: _short(row["values"][place])
+
+
+def _short(value: Any) -> Any:
+    """A value as a column takes it: a network of one's own is a program."""
+    text = output.text(value)
+    return value if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def _told(figure: Mapping[str, Any] | None) -> str:
