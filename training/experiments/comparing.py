@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.secret_names import hidden
 from training import param_words
-from training.experiments.grid import Grid, Numbers, on_one_grid
+from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from workers.models import Curve
@@ -143,13 +144,13 @@ def curves(
     return on_one_grid(_of_runs(trainings, key, axis), width=width, span=span)
 
 
-def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[tuple[Numbers, Numbers]]:
+def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[Read]:
     jobs = [training.job_id for training in trainings]
     found: dict[int, list[Curve]] = {job: [] for job in jobs}
     known = Curve.objects.filter(attempt__job__in=jobs, key=key).select_related("attempt")
     for curve in known.order_by("attempt__number"):
         found[curve.attempt.job_id].append(curve)
-    return [_of_one(found[job], axis) for job in jobs]
+    return [partial(_of_one, found[job], axis) for job in jobs]
 
 
 def _of_one(attempts: Collection[Curve], axis: str) -> tuple[Numbers, Numbers]:
