@@ -30,7 +30,7 @@ def folder(job_id: int, number: int) -> Path:
 
 def path(job_id: int, number: int, key: str) -> Path:
     """Return the file of one curve."""
-    return folder(job_id, number) / f"{quote(key, safe=' @%()+-')}.points"
+    return folder(job_id, number) / f"{quote(key, safe=' @()+-')}.points"
 
 
 @contextmanager
@@ -69,4 +69,5 @@ def read(file: Path, count: int, *, first: int = 0) -> Points:
         found = np.fromfile(file, POINT, max(0, count - first), offset=first * POINT.itemsize)
     except FileNotFoundError:
         return np.empty(0, POINT)
-    return found[found["at"] != 0]
+    there = found["at"] != 0
+    return found if there.all() else found[there]
