@@ -45,7 +45,8 @@ class RegisteredModel:
     folder: Path
     preset: str
     weights: str  # file in the folder; "" where it has none
-    params: Mapping[str, Any]  # what it was trained with
+    params: Mapping[str, Any]  # what it was trained with, as its files say
+    architecture: str  # as its files say, and as the program that builds it anew believes
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def _model(user: User, words: str, name: str, preset: Preset | None) -> Register
     if not one.weights:
         said = _("%(words)s has only ONNX, nothing that can go on learning. Choose a model that was trained here.")
         raise _refused(said % {"words": one.words}, name)
-    if name == MODEL and own_network.is_own(one.params) and not one.words.startswith(f"{user.username}/"):
+    if name == MODEL and one.architecture == own_network.OWN and not one.words.startswith(f"{user.username}/"):
         said = _("Somebody else wrote the network of %(words)s. Only its owner learns from it: that runs its program.")
         raise _refused(said % {"words": one.words}, name)
     if name == MODEL and preset and one.preset != preset.name:

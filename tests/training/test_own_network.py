@@ -110,8 +110,10 @@ def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, 
         looking.layers(training, by=bob)
 
 
-def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch):
-    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", {"architecture": "own", "network": PLAIN})
+@pytest.mark.parametrize("params", [{"architecture": "own", "network": PLAIN}, {"architecture": "resnet9"}, {}])
+def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch, params):
+    """Whatever the parameters in its files say: the program that builds the teacher asks for its architecture."""
+    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", params, "own")
     models = starting_weights.Models(lambda *_asked: [model], lambda _user: [])
     monkeypatch.setattr(starting_weights.MODELS, "get", lambda: models)
 
