@@ -8,7 +8,7 @@ from aiplatform.lib.errors import Invalid
 from tests.factories import training as factory
 from training import starting_weights
 from training.presets.catalog import PRESETS
-from training.services import jobs, looking, own_network, parameters
+from training.services import jobs, looking, own_network, parameter_sets, parameters
 from training.starting_weights import RegisteredModel
 
 PLAIN = """from torch import nn
@@ -108,6 +108,25 @@ def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, 
 
     with pytest.raises(Invalid, match="Its owner wrote this network"):
         looking.layers(training, by=bob)
+
+
+def test_parameter_set_with_a_network_of_somebody_else_is_used_by_the_version_that_was_read(api, alice, bob, machine):
+    """What its owner writes next is run for nobody who did not see it."""
+    theirs = parameter_sets.save(
+        user=alice,
+        name="nice",
+        preset="classify",
+        params={"architecture": "own", "network": PLAIN},
+        visibility="public",
+    )
+    asked = {"version": factory.version(bob, "digits", task="classification").pk, "parameter_set": theirs.pk}
+
+    api.force_authenticate(bob)
+    refused = api.post("/api/v1/training/jobs/", asked, format="json")
+    taken = api.post("/api/v1/training/jobs/", {**asked, "parameter_set_version": 1}, format="json")
+
+    assert (refused.status_code, taken.status_code) == (400, 201)
+    assert "Name the version you read" in str(refused.json())
 
 
 @pytest.mark.parametrize("params", [{"architecture": "own", "network": PLAIN}, {"architecture": "resnet9"}, {}])

@@ -16,7 +16,7 @@ from training.api.inputs import PLACES, InputsIn
 from training.models import ParameterSet, ParameterSetVersion, TrainingJob
 from training.programs import script
 from training.programs.launchers import Launcher
-from training.services import snippets, steering
+from training.services import own_network, snippets, steering
 from workers.images.models import Image
 from workers.jobs.api.following import FollowingIn
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
@@ -93,6 +93,10 @@ class TrainingIn(OwnCodeIn):
             if version is None:
                 said = _("%(name)s has no version %(number)s.") % {"name": chosen.name, "number": number}
                 raise serializers.ValidationError({"parameter_set_version": [said]})
+            theirs = own_network.is_own(version.params) and version.made_by_id != self.context["request"].user.pk
+            if theirs and not number:
+                said = _("Somebody else wrote the network in %(name)s, and may change it. Name the version you read.")
+                raise serializers.ValidationError({"parameter_set_version": [said % {"name": chosen.name}]})
             attrs["params"] = {**version.params, **attrs["params"]}
             attrs["set_version"] = version
         own = next((name for name in ("code", *PLACES, "command") if attrs.get(name)), "")
