@@ -6,7 +6,6 @@ it finds versions. Files are only ever opened by the job, in its sandbox.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -46,7 +45,8 @@ class RegisteredModel:
     folder: Path
     preset: str
     weights: str  # file in the folder; "" where it has none
-    params: Mapping[str, Any]  # what it was trained with
+    params: Mapping[str, Any]  # what it was trained with, as its files say
+    architecture: str  # as its files say, and as the program that builds it anew believes
 
 
 @dataclass(frozen=True)
@@ -168,27 +168,13 @@ def _model(user: User, words: str, name: str, preset: Preset | None) -> Register
     if not one.weights:
         said = _("%(words)s has only ONNX, nothing that can go on learning. Choose a model that was trained here.")
         raise _refused(said % {"words": one.words}, name)
-    if name == MODEL and not one.words.startswith(f"{user.username}/") and _runs_a_program(one):
+    if name == MODEL and one.architecture == own_network.OWN and not one.words.startswith(f"{user.username}/"):
         said = _("Somebody else wrote the network of %(words)s. Only its owner learns from it: that runs its program.")
         raise _refused(said % {"words": one.words}, name)
     if name == MODEL and preset and one.preset != preset.name:
         said = _("%(words)s was not trained by %(preset)s. A teacher answers the same question in the same way.")
         raise _refused(said % {"words": one.words, "preset": preset.name}, name)
     return one
-
-
-def _runs_a_program(model: RegisteredModel) -> bool:
-    """Whether making its network runs somebody's text, by the file that the job will make it of.
-
-    The registry's parameters do not tell: whoever trained a model could write anything into that file.
-    """
-    try:
-        about = json.loads((model.folder / "model.json").read_text())
-    except (OSError, ValueError):
-        about = {}  # the job cannot read it either
-    params = about.get("params")
-    said = (about, params if isinstance(params, dict) else {}, model.params)
-    return any(part.get(own_network.CHOICE) == own_network.OWN for part in said)
 
 
 def _check_file(owner: User, words: str) -> None:

@@ -44,7 +44,9 @@ def named(user: User, owner: str, name: str, number: int) -> Sequence[Registered
     elif rows.filter(model__owner=user).exists():
         rows = rows.filter(model__owner=user)
     return [
-        RegisteredModel(full_name(row), row.path, row.preset, WEIGHTS if has_weights(row) else "", row.params)
+        RegisteredModel(
+            full_name(row), row.path, row.preset, WEIGHTS if has_weights(row) else "", row.params, row.architecture
+        )
         for row in rows[:3]
     ]
 

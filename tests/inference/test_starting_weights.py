@@ -153,6 +153,16 @@ def test_model_page_begins_a_training_of_the_same_network(as_alice, alice, bob, 
     assert signed_in(bob).get(url).status_code == 404
 
 
+def test_teacher_that_pretends_to_be_a_known_network_is_refused_to_others(alice, bob, machine):
+    """Its model.json may say anything: that its architecture is own is what has the job run its text."""
+    data = factory.version(bob, "shades", task="classification")
+    about = {"architecture": "own", "params": {"architecture": "resnet9", "network": "import os"}}
+    trained(alice, name="nice", preset="classify", task="classification", visibility=Visibility.PUBLIC, **about)
+
+    with pytest.raises(BadParameter, match="Somebody else wrote the network of alice/nice v1"):
+        submitted(bob, data, "classify", teacher="alice/nice v1")
+
+
 @pytest.fixture
 def taught(alice, machine):
     """A stopped training of a classifier that began with one model and learns after another; and those two."""

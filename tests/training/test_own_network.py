@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from aiplatform.lib.errors import Invalid
@@ -112,18 +110,29 @@ def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, 
         looking.layers(training, by=bob)
 
 
-@pytest.mark.parametrize(
-    ("known", "written"),
-    [
-        ({"architecture": "own", "network": PLAIN}, {}),
-        ({"architecture": "resnet9"}, {"architecture": "own", "params": {"architecture": "resnet9", "network": PLAIN}}),
-        ({}, {"params": {"architecture": "own", "network": PLAIN, "odd": "\ud800"}}),
-    ],
-    ids=["as the registry says", "as its file says first", "as its file says beside what the registry does not keep"],
-)
-def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch, known, written):
-    (tmp_path / "model.json").write_text(json.dumps(written))
-    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", known)
+def test_parameter_set_with_a_network_of_somebody_else_is_used_by_the_version_that_was_read(api, alice, bob, machine):
+    """What its owner writes next is run for nobody who did not see it."""
+    theirs = parameter_sets.save(
+        user=alice,
+        name="nice",
+        preset="classify",
+        params={"architecture": "own", "network": PLAIN},
+        visibility="public",
+    )
+    asked = {"version": factory.version(bob, "digits", task="classification").pk, "parameter_set": theirs.pk}
+
+    api.force_authenticate(bob)
+    refused = api.post("/api/v1/training/jobs/", asked, format="json")
+    taken = api.post("/api/v1/training/jobs/", {**asked, "parameter_set_version": 1}, format="json")
+
+    assert (refused.status_code, taken.status_code) == (400, 201)
+    assert "Name the version you read" in str(refused.json())
+
+
+@pytest.mark.parametrize("params", [{"architecture": "own", "network": PLAIN}, {"architecture": "resnet9"}, {}])
+def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch, params):
+    """Whatever the parameters in its files say: the program that builds the teacher asks for its architecture."""
+    model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", params, "own")
     models = starting_weights.Models(lambda *_asked: [model], lambda _user: [])
     monkeypatch.setattr(starting_weights.MODELS, "get", lambda: models)
 
@@ -145,4 +154,4 @@ def test_set_with_a_network_that_somebody_else_wrote_runs_for_nobody_who_has_not
     unseen, seen, his = submitted(alice), submitted(alice, network=PLAIN), submitted(bob)
 
     assert (unseen.status_code, seen.status_code, his.status_code) == (400, 201, 201)
-    assert "Somebody else wrote the network of deep v1" in str(unseen.json())
+    assert "Somebody else wrote the network in deep" in str(unseen.json())

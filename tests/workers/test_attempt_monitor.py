@@ -1,5 +1,6 @@
 """What the agent makes of the files of one attempt; the supervisor is played by its records."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -136,6 +137,45 @@ def test_agent_tick_lets_a_troublesome_job_cost_the_others_nothing(service, alic
 
     assert Job.objects.get(pk=other.pk).state == "succeeded"
     assert beaten == [True]
+
+
+def test_agent_takes_in_figures_of_jobs_in_turn_and_not_for_ever(service, alice, cluster, settings, monkeypatch):
+    settings.NODE = "node1"
+    for _ in range(2):
+        work.hold(work.job(alice, cluster, state="running"), Device.objects.get(kind="cpu"), share=1)
+    time_of_day = [0.0]
+    agent, rounds = Agent("node1", clock=lambda: time_of_day[0]), []
+
+    def slow(attempt):
+        rounds[-1].append(attempt.pk)
+        time_of_day[0] += 4.0
+
+    monkeypatch.setattr(agent, "_look", lambda attempt: None)
+    monkeypatch.setattr(metrics, "ingest", slow)
+    for _round in range(3):
+        rounds.append([])
+        agent.tick()
+        time_of_day[0] += 1.0
+
+    first, second, third = sorted(Attempt.objects.values_list("pk", flat=True))
+    assert rounds == [[first, second], [third, first], [second, third]]
+
+
+def test_agent_whose_disk_is_full_still_looks_at_its_cards(service, settings, monkeypatch):
+    settings.NODE = "node1"
+    agent, looked = Agent("node1"), []
+    sample = type("Sample", (), {"node": {"cards": []}, "readings": {}, "jobs": {service.attempts.get().pk: {"a": 1}}})
+    monkeypatch.setattr(agent.sampler, "sample", lambda _watched: sample)
+    monkeypatch.setattr(metrics, "record_system", full_disk)
+    monkeypatch.setattr(agent.sharing, "look", lambda *_asked: looked.append(True))
+
+    agent.beat()
+
+    assert looked == [True]
+
+
+def full_disk(*_args, **_named):
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_f40_job_files_that_are_pipes_hold_up_nobody(service):

@@ -187,6 +187,29 @@ def test_points_that_a_power_cut_left_unwritten_are_passed_over(tmp_path):
     assert point_files.read(tmp_path / "none.points", 4).tolist() == []
 
 
+def test_points_of_names_that_look_alike_lie_apart(running):
+    names = ["a/b", "a%2Fb", "a%252Fb", "A/b", "a b", "a%20b", "a+b"]
+    report(running, {"step": 1, **{name: place for place, name in enumerate(names)}})
+
+    metrics.ingest(attempt(running))
+
+    assert metrics.curves(running).series == {name: [(1, place)] for place, name in enumerate(names)}
+
+
+def test_metrics_of_a_curve_without_end_are_kept_up_to_a_number_of_points(running, monkeypatch):
+    monkeypatch.setattr(metrics, "MOST_KEPT", 3)
+    report(running, *({"step": step, "a": step, "b": -step} for step in range(2)))
+    metrics.ingest(attempt(running))
+    report(running, *({"step": step, "a": step} for step in range(2, 9)))
+    metrics.ingest(attempt(running))
+
+    found = metrics.curves(running)
+    assert found.series == {"a": [(0, 0), (1, 1), (2, 2)], "b": [(0, 0), (1, -1)]}
+    assert found.newest["a"] == {"step": 8, "value": 8}
+    assert Curve.objects.get(key="a").highest == 8
+    assert metrics.since(running, metrics.counts(running))[0] == {}
+
+
 @pytest.mark.parametrize("key", ["val/ap", "a b@c%(d)+-", "x" * 60, ".."])
 def test_points_of_every_name_lie_in_the_folder_of_their_attempt(key):
     assert point_files.path(1, 2, key).parent == point_files.folder(1, 2)

@@ -93,12 +93,10 @@ class TrainingIn(OwnCodeIn):
             if version is None:
                 said = _("%(name)s has no version %(number)s.") % {"name": chosen.name, "number": number}
                 raise serializers.ValidationError({"parameter_set_version": [said]})
-            unseen = own_network.is_own(version.params) and own_network.PARAMETER not in attrs["params"]
-            if unseen and version.made_by_id != self.context["request"].user.pk:
-                said = _(
-                    "Somebody else wrote the network of %(name)s. Read it and give it as a parameter: it runs as you."
-                )
-                raise serializers.ValidationError({"parameter_set": [said % {"name": version}]})
+            theirs = own_network.is_own(version.params) and version.made_by_id != self.context["request"].user.pk
+            if theirs and not number and own_network.PARAMETER not in attrs["params"]:
+                said = _("Somebody else wrote the network in %(name)s, and may change it. Name the version you read.")
+                raise serializers.ValidationError({"parameter_set_version": [said % {"name": chosen.name}]})
             attrs["params"] = {**version.params, **attrs["params"]}
             attrs["set_version"] = version
         own = next((name for name in ("code", *PLACES, "command") if attrs.get(name)), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.secret_names import hidden
 from training import param_words
-from training.experiments.grid import Grid, Numbers, on_one_grid
+from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from workers.models import Curve
@@ -138,19 +139,19 @@ def curves(
         raise Invalid(_("%(name)s is one of %(words)s.") % {"name": "axis", "words": ", ".join(AXES)}, field="axis")
     if not 2 <= width <= WIDEST:
         raise Invalid(_("width is a whole number from 2 to %(limit)s.") % {"limit": WIDEST}, field="width")
-    if span and not (span[0] <= span[1] and all(map(math.isfinite, (*span, span[1] - span[0])))):
+    if span and not (all(map(math.isfinite, span)) and span[0] <= span[1]):
         raise Invalid(_("from and to are numbers, from the lower one."), field="from")
     return on_one_grid(_of_runs(trainings, key, axis), width=width, span=span)
 
 
-def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[tuple[Numbers, Numbers]]:
+def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[Read]:
     jobs = [training.job_id for training in trainings]
     found: dict[int, list[Curve]] = {job: [] for job in jobs}
     known = Curve.objects.filter(attempt__job__in=jobs, key=key).select_related("attempt")
     for curve in known.order_by("attempt__number"):
         found[curve.attempt.job_id].append(curve)
     keeps_all = axis == "time" and key.startswith("system/")  # its steps begin anew with each attempt
-    return [_of_one(found[job], axis, keeps_all=keeps_all) for job in jobs]
+    return [partial(_of_one, found[job], axis, keeps_all=keeps_all) for job in jobs]
 
 
 def _of_one(attempts: Collection[Curve], axis: str, *, keeps_all: bool) -> tuple[Numbers, Numbers]:

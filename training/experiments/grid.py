@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
+Read = Callable[[], tuple[Numbers, Numbers]]
+FARTHEST = 2.0**63  # beyond it lies no step and no second
 
 
 @dataclass(frozen=True)
@@ -29,48 +31,53 @@ class Grid:
     lines: Sequence[Line]
 
 
-def on_one_grid(
-    curves: Sequence[tuple[Numbers, Numbers]], *, width: int, span: tuple[float, float] | None = None
-) -> Grid:
-    """Put curves on one grid.
+def on_one_grid(curves: Sequence[Read], *, width: int, span: tuple[float, float] | None = None) -> Grid:
+    """Put curves on one grid, one after the other, so that no more than one has to be in memory.
 
     Args:
-        curves: places on the axis and values of each run, places in any order.
+        curves: each gives places on the axis and values of a run, places in any order; asked twice.
         width: at most so many stretches.
         span: part of the axis, both ends included; None is from the first to the last point of all.
     """
-    filled = [x for x, _y in curves if len(x)]
+    ends = [_ends(read) for read in curves]
+    filled = [own for own in ends if own is not None]
     if span is None:
-        span = (min(float(x.min()) for x in filled), max(float(x.max()) for x in filled)) if filled else (0.0, 0.0)
-    begin, end = span
-    whole = all(np.issubdtype(x.dtype, np.integer) for x in filled)
-    if whole and np.floor(end) - np.ceil(begin) < width:  # each step is seen alone
-        width = int(np.floor(end) - np.ceil(begin)) + 1
-        places = np.ceil(begin) + np.arange(width)  # an arange of large numbers could be of any length
-        begin, end = (places[0] - 0.5, places[-1] + 0.5) if width else (begin, end)
+        span = (min(own[0] for own in filled), max(own[1] for own in filled)) if filled else (0.0, 0.0)
+    begin, end = np.clip(span, -FARTHEST, FARTHEST).tolist()
+    first, steps = np.ceil(begin), np.floor(end) - np.ceil(begin) + 1
+    if all(own[2] for own in filled) and steps <= width:  # each step is seen alone
+        places = first + np.arange(steps)
+        begin, end, width = (first - 0.5, first + steps - 0.5, len(places)) if steps else (begin, end, 0)
     else:
         width = width if begin < end else 1
-        places = begin + (np.arange(width) + 0.5) * (end - begin) / width
-    return Grid(places, [_line(x, y, begin, end, width) for x, y in curves])
+        places = begin + (np.arange(width) + 0.5) * ((end - begin) / width)
+    return Grid(places, [_line(*read(), begin, end, width) for read in curves])
+
+
+def _ends(read: Read) -> tuple[float, float, bool] | None:
+    """The first and the last place of a curve, and whether they are whole numbers; None of one without points."""
+    x, _y = read()
+    return (float(x.min()), float(x.max()), np.issubdtype(x.dtype, np.integer)) if len(x) else None
 
 
 def _line(x: Numbers, y: Numbers, begin: float, end: float, width: int) -> Line:
     inside = (x >= begin) & (x <= end)
-    x, y = x[inside], y[inside].astype(np.float64)
+    if not inside.all():
+        x, y = x[inside], y[inside]
     found = np.full((3, width), np.nan)
     if len(x):
-        wide = end - begin
-        stretch = (
-            np.minimum(((x - begin) * (width / wide)).astype(np.int64), width - 1) if wide else np.zeros(len(x), int)
-        )
+        wide = (end - begin) or 1.0
+        stretch = np.minimum(((x - begin) / wide * width).astype(np.int64), width - 1)
         if (np.diff(stretch) < 0).any():
             order = np.argsort(stretch, kind="stable")
             stretch, y = stretch[order], y[order]
         first = np.flatnonzero(np.diff(stretch, prepend=-1))
-        taken = stretch[first]
+        taken, counts = stretch[first], np.diff(first, append=len(y))
         found[0, taken] = np.minimum.reduceat(y, first)
+        with np.errstate(over="ignore"):
+            found[1, taken] = np.add.reduceat(y, first) / counts
+        if not np.isfinite(found[1, taken]).all():  # the sum is beyond all numbers, the mean is not
+            found[1, taken] = np.add.reduceat(y / np.repeat(counts, counts), first)
         found[2, taken] = np.maximum.reduceat(y, first)
-        with np.errstate(over="ignore", invalid="ignore"):  # a sum may be too large for a float, the mean is not
-            mean = np.add.reduceat(y, first) / np.diff(first, append=len(y))
-        found[1, taken] = np.clip(mean, found[0, taken], found[2, taken])
+        found[1] = np.clip(found[1], found[0], found[2])  # no rounding takes it past them
     return Line(len(x), *found)

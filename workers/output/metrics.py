@@ -35,6 +35,8 @@ MOST_BYTES = 256 * CHUNK
 """What a program reports beyond is not taken in: curves are no place for data."""
 LONGEST_LINE = 64 * 1024
 MOST_KEYS = 200
+MOST_KEPT = 4 * CHUNK
+"""Points of a curve in its file. Of more only the newest, lowest and highest count: who looks reads all there are."""
 MOST_POINTS = 2000
 MAX_STEP = 2**62
 _KEY = re.compile(r"[A-Za-z0-9_][\w./ @%()+-]{0,59}\Z", re.ASCII)
@@ -139,14 +141,14 @@ def _append(attempt: Attempt, points: Iterable[Point]) -> list[Curve]:
     changed = []
     for key, own in by_key.items():
         curve = known.get(key) or Curve(attempt=attempt, key=key, count=0, lowest=math.inf, highest=-math.inf)
-        file = point_files.path(attempt.job_id, attempt.number, key)
-        point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in own))
+        file, kept = point_files.path(attempt.job_id, attempt.number, key), own[: max(0, MOST_KEPT - curve.count)]
+        point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in kept))
         for step, value, _at in own:
             if value < curve.lowest:
                 curve.lowest, curve.lowest_step = value, step
             if value > curve.highest:
                 curve.highest, curve.highest_step = value, step
-        curve.count += len(own)
+        curve.count += len(kept)
         curve.step, curve.value, curve.at = own[-1]
         changed.append(curve)
     return changed
@@ -241,7 +243,9 @@ def curves(
         if keys is not None and curve.key not in keys:
             continue
         points = point_files.read(point_files.path(job.pk, number, curve.key), curve.count)
-        kept = thin(points[np.argsort(points["step"], kind="stable")], max(2, min(max_points, MOST_POINTS)))
+        if (np.diff(points["step"]) < 0).any():
+            points = points[np.argsort(points["step"], kind="stable")]
+        kept = thin(points, max(2, min(max_points, MOST_POINTS)))
         found.series[curve.key] = list(zip(kept["step"].tolist(), kept["value"].tolist(), strict=True))
         found.times[curve.key] = kept["at"].tolist()
         found.newest[curve.key] = {"step": curve.step, "value": curve.value}

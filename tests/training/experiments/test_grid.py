@@ -7,11 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.experiments.grid import on_one_grid
+from training.experiments import grid as grids
+from training.experiments.grid import Grid
 
 
 def steps(*values):
     return np.array(values, np.int64)
+
+
+def on_one_grid(curves, **how) -> Grid:
+    return grids.on_one_grid([lambda own=own: own for own in curves], **how)
 
 
 def test_grid_shows_each_step_alone_where_there_is_room():
@@ -77,3 +82,34 @@ def test_grid_loses_no_point_and_no_extreme(points, width):
     filled = ~np.isnan(line.mean)
     slack = 1e-6 * np.abs(y).max()
     assert ((line.low - slack <= line.mean) & (line.mean <= line.high + slack))[filled].all()
+
+
+@pytest.mark.parametrize(
+    ("x", "span"),
+    [
+        (steps(1, 2, 3), (5.2, 5.4)),  # between two steps
+        (steps(1, 2, 3), (-1e308, 1e308)),
+        (steps(1, 2, 3), (1e308, 1.7e308)),
+        (steps(-(2**62), 2**62), None),
+        (steps(2**62, 2**62 - 1_500), None),
+        (steps(2**62, 2**62), (2.0**62, 2.0**62)),
+        (np.array([0.0, 1e10]), (0.0, 5e-324)),
+        (np.array([0.0, 1e10]), (5e-324, 5e-324)),
+        (steps(), (1.0, 1e308)),
+    ],
+)
+@pytest.mark.parametrize("width", [2, 4_000])
+def test_grid_of_any_part_of_any_axis_has_a_place_for_each_value(x, span, width):
+    grid = on_one_grid([(x, np.ones(len(x)))], width=width, span=span)
+
+    assert len(grid.x) == len(grid.lines[0].low) <= width
+    assert np.isfinite(grid.x).all()
+    assert np.nansum(grid.lines[0].mean) <= grid.lines[0].points
+
+
+@pytest.mark.parametrize("value", [1e308, -1.7976931348623157e308])
+def test_grid_means_values_whose_sum_no_number_holds(value):
+    (line,) = on_one_grid([(np.arange(99), np.full(99, value))], width=2).lines
+
+    assert line.mean.tolist() == pytest.approx([value, value])
+    assert np.isfinite(line.mean).all()

@@ -131,7 +131,8 @@ class Card {
 }
 
 const grid = /** @type {HTMLElement} */ (root.querySelector("[data-grid]"));
-const order = (root.dataset.keys ?? "").split("|").filter(Boolean); // names may have spaces
+/** @type {string[]} */
+const order = JSON.parse(document.getElementById("compared-keys")?.textContent ?? "[]"); // names may have spaces
 order.sort((a, b) => Number(b.startsWith("val/")) - Number(a.startsWith("val/")) || rank(groupOf(a), groupOf(b)) || a.localeCompare(b));
 
 // who is not looked at asks for nothing

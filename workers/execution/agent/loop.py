@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 REFUSED_CODE = os.EX_CONFIG  # of the process: starting it again would change nothing
 LOOK_S = 0.2
-INGEST_S = 1.0
+INGEST_S, INGEST_LONGEST_S = 1.0, 5.0  # between two rounds of taking in figures; after so long a round ends
 HEARTBEAT_S = 5.0
 SWEEP_S = 5.0
 TIDY_S = 300.0
@@ -61,6 +61,7 @@ class Agent:
         self.cards = cards.Memory()
         self.npu_logs = NpuLogs()
         self._begun = 0  # launches of this look
+        self._ingested_last = 0  # attempt
         self._beaten = self._ingested = self._swept = self._tidied = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
@@ -103,8 +104,7 @@ class Agent:
             self._begin((pk, rank))
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
-            for attempt in attempts:
-                self._each(attempt, metrics.ingest)
+            self._ingest(attempts)
         if moment - self._beaten >= HEARTBEAT_S:
             self._beaten = moment
             self.beat()
@@ -120,6 +120,18 @@ class Agent:
                 self._aside("containers", containers.sweep)
             for job_id in publishing.unpublished():
                 self._aside(("publish", job_id), partial(publishing.publish, job_id))
+
+    def _ingest(self, attempts: Sequence[Attempt]) -> None:
+        """Take in figures until the time for it is used: jobs that report without end must not hold up the looks.
+
+        Those who were not reached come first in the next round.
+        """
+        begun, last = self.clock(), self._ingested_last
+        for attempt in sorted(attempts, key=lambda one: (one.pk <= last, one.pk)):
+            if self.clock() - begun > INGEST_LONGEST_S:
+                return
+            self._each(attempt, metrics.ingest)
+            self._ingested_last = attempt.pk
 
     def _look(self, attempt: Attempt) -> None:
         watched = self.watched.setdefault(attempt.pk, AttemptMonitor(attempt))
@@ -157,7 +169,9 @@ class Agent:
             rows = Device.objects.filter(node=node, kind=Device.Kind.GPU, index=card["index"])
             rows.update(sample={**card, "at": moment.isoformat()})
         for pk, figures in sample.jobs.items():
-            metrics.record_system(here[pk].attempt, figures, at=moment, node=here[pk].number)
+            self._each(
+                here[pk].attempt, partial(metrics.record_system, figures=figures, at=moment, node=here[pk].number)
+            )
         self.sharing.look(here, sample.jobs, moment, self.clock())
 
     def _attempts(self) -> list[Attempt]:
