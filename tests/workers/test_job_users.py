@@ -235,6 +235,20 @@ def test_doctor_names_apparmor_where_it_forbids_namespaces(monkeypatch, tmp_path
     assert "profile aip-bwrap /opt/bwrap" in told
 
 
+def test_best_tier_takes_the_bubblewrap_that_lays_folders_over_one_another_before_an_old_one(monkeypatch, tmp_path):
+    said = {"old": "--bind", "new": "--bind --overlay-src"}
+    for name, options in said.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{options}'\n")
+        (tmp_path / name).chmod(0o755)
+    found = [str(tmp_path / name) for name in said]
+    monkeypatch.setattr(tiers, "bwraps", lambda: found)
+
+    monkeypatch.setattr(tiers, "bwrap_works", lambda *_: True)
+    assert tiers.best_tier()[1] == found[1]
+    monkeypatch.setattr(tiers, "bwrap_works", lambda bwrap, *_: bwrap == found[0])
+    assert tiers.best_tier()[1] == found[0]
+
+
 def test_setting_of_allowed_calls_names_what_it_takes(monkeypatch):
     assert env._some_of("ptrace", "bpf")("ptrace, bpf") == ["ptrace", "bpf"]
     with pytest.raises(ValueError, match="ptrace"):

@@ -70,13 +70,23 @@ def bwrap_works(bwrap: str, tier: int = BUBBLEWRAP) -> bool:
     return not why_not(bwrap, tier)
 
 
+def lays_nothing(bwrap: str) -> bool:
+    """Whether a binary is too old for overlays, which jobs can do without and images cannot."""
+    try:
+        done = subprocess.run([bwrap, "--help"], capture_output=True, timeout=10, check=False, env={})
+    except (OSError, subprocess.SubprocessError):
+        return True
+    return b"--overlay-src" not in done.stdout
+
+
 def best_tier(*, at_most: int = OWN_UID) -> tuple[int, str]:
     """Find out by trying which tier works on this node.
 
     Returns:
-        The tier and the bubblewrap binary ("" below tier 2). Takes about 10 ms; ask once per process.
+        The tier and the bubblewrap binary ("" below tier 2): of those that work, one that lays folders over one
+        another, as images need it, before an old one. Takes about 10 ms; ask once per process.
     """
-    for bwrap in bwraps() if at_most >= BUBBLEWRAP else []:
+    for bwrap in sorted(bwraps(), key=lays_nothing) if at_most >= BUBBLEWRAP else []:
         if at_most >= OWN_UID and os.geteuid() == 0 and bwrap_works(bwrap, OWN_UID):
             return OWN_UID, bwrap
         if bwrap_works(bwrap):
