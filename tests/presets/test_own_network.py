@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,15 @@ from torch import nn
 def build(classes, channels):
     return nn.Sequential(nn.Conv2d(channels, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
                          nn.Flatten(), nn.LazyLinear(classes))
+"""
+MINE = """
+class Mine(nn.Module):
+    def __init__(self, held=None):
+        super().__init__()
+        self.held = held
+
+    def forward(self, x):
+        %s
 """
 
 
@@ -66,6 +78,18 @@ def test_own_network_examples_answer_for_each_class(monkeypatch, name, channels)
         (PLAIN.replace("channels, 4, 3", "channels + 1, 4, 3"), "fails on images of 2×1×20×28"),
         (PLAIN.replace("(classes))", "(classes + 1))"), "answers 2×4 to images of 2×1×20×28. Let it answer 2×3"),
         ("def build(classes, channels):\n\n    raise KeyError('mine')", "Line 3: KeyError: 'mine'"),
+        ("raise SystemExit(0)", "Line 1: SystemExit: 0"),
+        ("class E(Exception):\n    __str__ = None\nraise E", "Line 3: network.E: "),
+        (PLAIN.replace("nn.Flatten()", "nn.Flatten(), nn.Identity(), Mine()") + MINE % "exit()", "SystemExit"),
+        (PLAIN.replace("(classes))", "(classes), Mine())") + MINE % "return x.detach()", "do not depend on"),
+        (
+            PLAIN.replace("nn.Flatten()", "nn.Flatten(), Mine()") + MINE % "return (x, x) if self.training else x",
+            "TypeError",
+        ),
+        (
+            PLAIN.replace("nn.Flatten()", "nn.Flatten(), Mine(x for x in ())") + MINE % "return x",
+            "cannot be copied",
+        ),
     ],
 )
 def test_own_network_that_does_not_work_is_refused_with_its_line(text, said):
@@ -73,6 +97,72 @@ def test_own_network_that_does_not_work_is_refused_with_its_line(text, said):
         own_network.make(text, **OF)
 
     assert said in str(refused.value)
+
+
+def test_own_network_error_is_told_in_no_more_than_a_few_lines():
+    with pytest.raises(Refused) as refused:
+        own_network.make("raise ValueError('x' * 1_000_000)", **OF)
+
+    assert len(str(refused.value)) < 400
+
+
+def test_own_network_that_answers_no_numbers_is_refused_before_the_training(shades, tmp_path):
+    text = PLAIN.replace("nn.Flatten()", "nn.Flatten(), Mine()") + MINE % "return x * float('nan')"
+
+    with pytest.raises(Refused, match="what is no number"):
+        task(classify.Classification, classify_card.CARD, shades, tmp_path / "cache", network=text)
+
+
+def test_own_network_that_fails_in_the_middle_of_a_training_names_its_line():
+    later = "self.held -= 1\n        return x if self.held > 0 else {}['mine']"
+    net = own_network.make(PLAIN.replace("nn.ReLU()", "Mine(4)") + MINE % later, **OF)
+    asked = {"architecture": "own", "budget_minutes": 0.0}
+
+    def learn():
+        for _step in range(4):
+            net(torch.zeros(2, 1, 20, 28))
+
+    with pytest.raises(Refused, match=r"Your network fails\. Line 15: KeyError: 'mine'"), watched(asked):
+        learn()
+    with pytest.raises(KeyError), watched({**asked, "architecture": "resnet9"}):
+        learn()
+
+
+def watched(asked):
+    return own_network.watched(Run.from_environment({}), asked, part=1)
+
+
+ENDLESS = """
+from training.presets import own_network
+from training.presets.run import Run
+
+own_network.LEAST_S = 0.0
+with own_network.watched(Run.from_environment({}), {"architecture": "own", "budget_minutes": 1e-6}, part=1):
+    text = "import sys\\nsys.stderr = None\\nwhile True:\\n    pass"
+    own_network.make(text, classes=2, channels=1, width=8, height=8)
+"""
+
+
+def test_own_network_that_never_comes_back_is_ended_with_a_sentence_that_names_its_line():
+    ended = subprocess.run([sys.executable, "-c", ENDLESS], check=False, capture_output=True, text=True, timeout=120)
+
+    assert ended.returncode == 1
+    assert re.search(r"did not come back within 0\.0 minutes; it is in line [34]\.", ended.stderr)
+
+
+def test_own_network_is_given_the_time_that_a_pause_takes(monkeypatch, capfd):
+    looks = iter(["", "pause", "pause", "pause", ""])
+    run = Run.from_environment({})
+    monkeypatch.setattr(run, "requested", lambda: next(looks))
+    monkeypatch.setattr(own_network, "LOOK_S", 0.001)
+    monkeypatch.setattr(own_network, "_lines", lambda _stack: [7])
+    ended = []
+    monkeypatch.setattr(own_network.os, "_exit", ended.append)
+
+    own_network._watch(threading.Event(), run, 0.002)
+
+    assert (ended, list(looks)) == ([1], [])
+    assert "it is in line 7" in capfd.readouterr().err
 
 
 def test_own_network_that_onnx_cannot_hold_is_refused_before_the_training(shades, tmp_path):

@@ -69,10 +69,11 @@ class Classification(shown.Shown):
             )
         self.mean, self.std = self._statistics()
         torch.manual_seed(params["seed"])
-        net = _network(params, classes=classes, channels=self.channels, width=self.width, height=self.height)
-        if isinstance(net, own_network.Own):
-            self.heads = (net.head,)
-            export.rehearse(Answering(net, mirror=params["flip_tta"]), self.images(self.score[:2]))
+        with own_network.watched(run, params, part=1):
+            net = _network(params, classes=classes, channels=self.channels, width=self.width, height=self.height)
+            if isinstance(net, own_network.Own):
+                self.heads = (net.head,)
+                export.rehearse(Answering(net, mirror=params["flip_tta"]), self.images(self.score[:2]))
         net.freeze(params["frozen_stages"])
         self.model: nn.Module = net
         self.teacher = distill.chosen(run, params, taught_by, classes=self._names, device=self.device)
@@ -285,7 +286,8 @@ def main(kind: type[Classification] = Classification) -> int:
     ranks = join()
     try:
         task = kind(run, params, ranks)
-        return Trainer(task, run, task.params, ranks).train()
+        with own_network.watched(run, params, part=2):  # it ends by itself, but for a network that stands still
+            return Trainer(task, run, task.params, ranks).train()
     finally:
         ranks.leave()
 

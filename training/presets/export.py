@@ -62,16 +62,19 @@ def rehearse(model: nn.Module, samples: Tensor) -> None:
     """
     model = copy.deepcopy(model).cpu().float().eval()
     samples = samples.cpu().float().contiguous()
-    with torch.inference_mode():
-        expected = [model(-samples).numpy()]  # others than those it is traced with
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         try:
+            with torch.inference_mode():
+                expected = [model(-samples).numpy()]  # others than those it is traced with
             _export(model, samples.repeat(2, 1, 1, 1)[:2], path, ("logits",))
             worst = _difference(path, (-samples).numpy(), expected, ("logits",))
         except Exception as error:  # whatever the exporter meets in somebody's program
-            first = (str(error).splitlines() or [""])[0]
+            first = (str(error).splitlines() or [""])[0][:300]
             raise Refused(f"Your network cannot be exported to ONNX, so nothing could use it: {first}") from error
+    if not np.isfinite(expected).all():
+        raise Refused("Your network answers an image with what is no number. Look for a division by zero, or a root or "
+                      "logarithm of what is not positive.")  # fmt: skip
     if not worst <= TOLERANCE:
         raise Refused(f"Your network answers otherwise in ONNX, by {worst:g}: what it does must not depend on what is "
                       "in an image, or on how many there are.")  # fmt: skip

@@ -6,21 +6,29 @@ that turns images [N, channels, height, width] into logits [N, classes]; it may 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import linecache
+import os
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .net import Net
 from .nets import Recipe
-from .run import Refused
+from .run import FAILED, Refused, Run
 
 NAME = "own"  # among the architectures
 FILE = "network.py"  # what the text is called in a traceback
+LONGEST = 300  # characters that are told of an error
+LEAST_S, LOOK_S = 60.0, 0.5  # that a network is given at least to be made; between looks at the time
 RECIPE = Recipe("adamw", 1e-3, 96, (128, 64))
 
 
@@ -45,6 +53,41 @@ class Own(Net):
         return torch.as_tensor(self.net(x))
 
 
+@contextmanager
+def watched(run: Run, params: dict[str, Any], *, part: float) -> Iterator[None]:
+    """Say in a sentence where a network of somebody's own fails, and end the program where it does not come back.
+
+    Args:
+        part: of the budget that is over when it is ended; pauses do not count. Without a budget it never is.
+    """
+    over, limit_s = threading.Event(), max(LEAST_S, params["budget_minutes"] * 60 * part)
+    if params["architecture"] == NAME and params["budget_minutes"]:
+        threading.Thread(target=_watch, args=(over, run, limit_s), daemon=True).start()
+    try:
+        yield
+    except (Refused, torch.OutOfMemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's program raises
+        if params["architecture"] != NAME or not _lines(traceback.extract_tb(error.__traceback__)):
+            raise
+        raise Refused(f"Your network fails. {_told(error)}") from error
+    finally:
+        over.set()
+
+
+def _watch(over: threading.Event, run: Run, limit_s: float) -> None:
+    used_s = 0.0
+    lines: list[int] = []
+    while used_s < limit_s or not lines:  # what comes before and after it may take longer
+        if over.wait(LOOK_S):
+            return
+        used_s += 0.0 if run.requested() == "pause" else LOOK_S
+        lines = [line for top in sys._current_frames().values() for line in _lines(traceback.extract_stack(top))]
+    said = f"Your network did not come back within {limit_s / 60:.1f} minutes; it is in line {lines[-1]}.\n"
+    os.write(2, said.encode())  # whatever the text made of sys.stderr
+    os._exit(FAILED)
+
+
 def make(text: str, *, classes: int, channels: int, width: int, height: int) -> Own:
     """Run the text and make its network, with fresh weights; a trial shows that it answers as it should.
 
@@ -59,35 +102,56 @@ def make(text: str, *, classes: int, channels: int, width: int, height: int) -> 
         exec(compile(text, FILE, "exec"), vars(module))  # noqa: S102  what its owner submitted, in their sandbox
         names = inspect.signature(module.build).parameters
         net = module.build(**{name: value for name, value in offered.items() if name in names})
-    except Exception as error:  # whatever somebody's program raises
+    except (Exception, SystemExit) as error:  # whatever somebody's program raises
         raise Refused(f"Your network cannot be made. {_told(error)}") from error
     if not isinstance(net, nn.Module):
         raise Refused(f"build returned a {type(net).__name__}. Let it return a torch.nn.Module.")
     if not any(p.requires_grad for p in net.parameters()):
         raise Refused("Your network has no weights that learn. Give it a layer with some.")
-    _try(net, classes=classes, given=(2, channels, height, width))
+    given = (2, channels, height, width)
+    was_training = net.training
+    with torch.no_grad():  # and not inference_mode: layers that wait for their first image make their weights here
+        _try(net.eval(), classes=classes, given=given)
+    net.train(was_training)
+    try:
+        apart = copy.deepcopy(net)
+    except Exception as error:
+        raise Refused(f"Your network cannot be copied, as its average must be: {_said(error)}") from error
+    with torch.random.fork_rng(devices=[]):  # what is drawn later does not depend on this
+        if not _try(apart.train(), classes=classes, given=given).requires_grad:
+            raise Refused("Nothing is learned from the answers of your network: they do not depend on its weights.")
     return Own(net)
 
 
-@torch.no_grad()  # and not inference_mode: layers that wait for their first image make their weights here
-def _try(net: nn.Module, *, classes: int, given: tuple[int, int, int, int]) -> None:
-    was_training, asked = net.training, "×".join(map(str, given))
+def _try(net: nn.Module, *, classes: int, given: tuple[int, int, int, int]) -> Tensor:
+    """The answer to images without anything on them, in training if the network already is in it."""
+    asked = "×".join(map(str, given))
     try:
-        answer = net.eval()(torch.zeros(given))
-    except Exception as error:  # whatever somebody's program raises
+        answer = net(torch.zeros(given))
+    except (Exception, SystemExit) as error:  # whatever somebody's program raises
         raise Refused(f"Your network fails on images of {asked}. {_told(error)}") from error
-    net.train(was_training)
     if not isinstance(answer, Tensor):
         raise Refused(f"Your network answers a {type(answer).__name__}. Let it answer one tensor of logits.")
     if tuple(answer.shape) != (given[0], classes):
         said = "×".join(map(str, answer.shape)) or "one number"
         raise Refused(f"Your network answers {said} to images of {asked}. Let it answer {given[0]}×{classes}: a logit "
                       "for each image and class.")  # fmt: skip
+    return answer
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """The line of the text where it happened, and what happened."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    lines = _lines(traceback.extract_tb(error.__traceback__))
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    said = f"{type(error).__name__}: {error}".splitlines()[0]
-    return f"Line {line}: {said}" if line else said
+    return f"Line {line}: {_said(error)}" if line else _said(error)
+
+
+def _said(error: BaseException) -> str:
+    """What happened, in one line, also where the error cannot say it."""
+    said = traceback.format_exception_only(error)
+    return said[-1 if isinstance(error, SyntaxError) else 0].splitlines()[0][:LONGEST]
+
+
+def _lines(frames: traceback.StackSummary) -> list[int]:
+    """Lines of the text among those that are being run, the innermost last."""
+    return [frame.lineno or 0 for frame in frames if frame.filename == FILE]
