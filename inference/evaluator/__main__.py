@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from inference.evaluator import learned, truth
+from inference.evaluator import groups, learned, truth
 from inference.evaluator.predict import Predictor, Suspended
 from inference.evaluator.run import Run, write
 from inference.server import model_json
@@ -32,7 +32,7 @@ def main() -> int:
     except Suspended:
         print("Suspended; the predictions made so far are kept.", flush=True)
         return SUSPENDED
-    except (truth.Unfit, model_json.BadModel) as exc:
+    except (truth.Unfit, model_json.BadModel, groups.NoGroups) as exc:
         print(exc, flush=True)
         return 1
     return 0
