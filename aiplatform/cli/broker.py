@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import stat
+import struct
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
@@ -66,12 +67,26 @@ def command() -> list[str] | None:
 
 
 def answers() -> bool:
-    """Whether the broker of this machine says anything to whoever connects; that a password is wanted will do."""
+    """Whether the broker of this machine says anything to whoever connects; that a password is wanted will do.
+
+    One that computes, or waits for its disk, is slow and not dead: it may be reading a large file, or have no processor
+    to run on.
+    """
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(PATIENCE_S)
         try:
             link.connect(str(env.RUN_DIR / SOCKET))
             link.sendall(b"PING\r\n")
             return bool(link.recv(1))
+        except TimeoutError:
+            return _is_at_work(struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
         except OSError:
             return False
+
+
+def _is_at_work(pid: int) -> bool:
+    """Whether a process runs, wants to, or waits for a disk; no if it sleeps, was stopped or is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in {"R", "D"}
+    except OSError:
+        return False

@@ -43,11 +43,11 @@ def keys(root: Path, *, train: str, evaluate: str, folds: int = 0, fold: int = 1
     scored = any(
         name and name not in names and any(row.get("split") == name for row in usable) for name in (evaluate, "test")
     )
-    if scored:  # groups divide nothing then, and need not be found in every path
+    if scored:  # nothing was held out: groups need not be found in every path
         return {key(row) for row in learn}
-    group = {row["path"]: groups.of(row["path"], group_by) for row in learn}
-    held = _held_out(group.values())
-    return {key(row) for row in learn if group[row["path"]] not in held}
+    group = groups.names([row["path"] for row in learn], group_by)
+    held = _held_out(group)
+    return {key(row) for row, own in zip(learn, group, strict=True) if own not in held}
 
 
 def _usable(root: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -81,8 +81,9 @@ def _grouped(root: Path, rows: list[dict[str, Any]], folds: int, group_by: str) 
         for shape in coco["annotations"]:
             if shape["category_id"] in known:
                 classes.setdefault(path_of.get(shape["image_id"], ""), set()).add(shape["category_id"])
-    images = [(groups.of(row["path"], group_by), classes.get(row["path"], set())) for row in rows]
-    return groups.parts(images, folds)
+    paths = [row["path"] for row in rows]
+    own = groups.names(paths, group_by)
+    return groups.parts([(name, classes.get(path, set())) for name, path in zip(own, paths, strict=True)], folds)
 
 
 def _held_out(names: Iterable[str]) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,36 @@ def test_broker_answers_only_where_its_socket_is_and_somebody_serves_it(server, 
     (run_dir / broker.SOCKET).unlink()
 
     assert not broker.answers()
+
+
+BUSY = b"local from = redis.call('TIME')[1]; repeat until redis.call('TIME')[1] - from > 3"
+
+
+def test_broker_that_is_busy_is_not_taken_for_dead(server, run_dir, monkeypatch):
+    """As while it reads its file at the start, or where others leave it no processor."""
+    monkeypatch.setattr(broker, "PATIENCE_S", 0.3)
+    password = (run_dir / "broker_password").read_bytes()
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(str(run_dir / broker.SOCKET))
+        link.sendall(b"AUTH %b\r\n" % password)
+        assert link.recv(10).startswith(b"+OK")
+        link.sendall(b"*3\r\n$4\r\nEVAL\r\n$%d\r\n%b\r\n$1\r\n0\r\n" % (len(BUSY), BUSY))
+        wait_for(lambda: not _pong(run_dir), 10, "it is not busy")
+
+        assert broker.answers()
+
+        assert link.recv(10)  # and it went on with its work
+
+
+def _pong(run_dir: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(0.3)
+        link.connect(str(run_dir / broker.SOCKET))
+        link.sendall(b"PING\r\n")
+        try:
+            return bool(link.recv(1))
+        except TimeoutError:
+            return False
 
 
 def test_broker_that_stands_still_does_not_outlive_who_started_it(run_dir):

@@ -202,3 +202,11 @@ def test_evaluation_page_and_list_mark_figures_of_images_trained_on(as_alice, al
     assert 30 <= seen < 40
     assert f"{seen} of these 40 images were trained on." in page
     assert "trained on</span>" in rows
+
+
+def test_groups_that_were_never_asked_for_hinder_no_evaluation(tmp_path):
+    """A training that scores on a split of its own looks at no groups, so neither may what judges its model."""
+    versions.detection(tmp_path, images=4)
+    put_splits(tmp_path, ["train", "train", "val", "val"])
+
+    assert len(learned.keys(tmp_path, train="train", evaluate="val", group_by="nowhere")) == 2

@@ -85,6 +85,24 @@ def test_expression_that_names_no_group_is_refused(group_by, says):
         groups.of("train/p07/a_3.png", group_by)
 
 
+@pytest.mark.parametrize("group_by", ["", "folder", r"p\d+", "é(.)"])
+def test_groups_of_many_are_those_of_each(group_by):
+    paths = ["p07/é_3.png", "p08/ét\"'\n.png"]
+
+    assert groups.names(paths, group_by) == [groups.of(path, group_by) for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("group_by", "says"),
+    [("q", "finds nothing in train/p07"), ("(", "no regular"), ("(?:a+)+$|png", "more than 1 seconds")],
+)
+def test_expression_that_finds_no_groups_or_takes_for_ever_is_refused(monkeypatch, group_by, says):
+    monkeypatch.setattr(groups, "MOST_S", 1)
+
+    with pytest.raises(groups.NoGroups, match=says):
+        groups.names(["train/p07.png", "a" * 60 + ".png"], group_by)
+
+
 def test_evaluator_has_the_same_rule():
     assert Path(copied.__file__).read_text() == Path(groups.__file__).read_text()
 

@@ -164,9 +164,10 @@ def _grouped(version: Version, rows: list[int], folds: int, group_by: str) -> di
 
 def _groups(version: Version, rows: list[int], group_by: str) -> dict[int, str]:
     try:
-        return {row: groups.of(version.images[row].path, group_by) for row in rows}
+        found = groups.names([version.images[row].path for row in rows], group_by)
     except groups.NoGroups as error:
         raise Refused(str(error)) from error
+    return dict(zip(rows, found, strict=True))
 
 
 def _bucket(path: str) -> int:
