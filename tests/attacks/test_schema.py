@@ -51,6 +51,7 @@ def sent(client: APIClient, case: Any) -> int:
     return client.generic(case.method, path, body, content_type="application/json", **extra).status_code
 
 
+@pytest.mark.proof
 def test_api_answers_without_a_fault_what_its_description_allows(client, operations):
     from hypothesis import HealthCheck, Phase, given
     from hypothesis import settings as limits

@@ -43,6 +43,11 @@ ODD = ["-0", "-0.0", "1e300", "-1e300", "1.5", str(2**63 - 1), str(-(2**63)), "t
 ODD_AT_LEAST = {"1e300", str(2**63 - 1), "null", "[[]]", '"9999-12-31T23:59:59Z"'}  # the others are among the proofs
 
 
+def proofs(*values):
+    """Parameters for the long tables, which the gate asks and the unit tests alone do not."""
+    return [pytest.param(value, marks=pytest.mark.proof) for value in values]
+
+
 @pytest.fixture
 def client(olga, cluster):
     made = APIClient(raise_request_exception=False)
@@ -102,7 +107,7 @@ def test_j05_api_refuses_a_value_nobody_can_hold_by_its_place(client, operations
 
 
 @pytest.mark.parametrize(
-    "value", [value if value in ODD_AT_LEAST else pytest.param(value, marks=pytest.mark.proof) for value in ODD]
+    "value", [*sorted(ODD_AT_LEAST), *proofs(*(value for value in ODD if value not in ODD_AT_LEAST))]
 )
 def test_j05_api_breaks_by_no_value_of_its_fields(client, operations, value):
     wrong = {}
@@ -114,6 +119,7 @@ def test_j05_api_breaks_by_no_value_of_its_fields(client, operations, value):
     assert wrong == {}
 
 
+@pytest.mark.proof
 def test_j05_api_breaks_by_no_single_field(client, operations):
     """Each field alone, among others of a harmless kind, which leads further in than all at once."""
     wrong = {}
@@ -128,6 +134,7 @@ def test_j05_api_breaks_by_no_single_field(client, operations):
     assert wrong == {}
 
 
+@pytest.mark.proof
 def test_j05_api_breaks_by_no_body_as_a_whole(client, operations):
     bodies = [value.encode() for value in NEVER.values()] + [b"", b"[", b"\xff", b"\xef\xbb\xbf{}", b'{"a":' * 5000]
 
@@ -156,7 +163,7 @@ def test_j05_forms_with_nul_are_refused_by_their_place(client):
     assert (answer.status_code, list(answer.json()["errors"])) == (400, ["name.0"])
 
 
-@pytest.mark.parametrize("value", ["a\x00", "\ud800", "1e999", "NaN", "-0", "²", "9" * 5000, str(2**63)])
+@pytest.mark.parametrize("value", ["a\x00", "1e999", *proofs("\ud800", "NaN", "-0", "²", "9" * 5000, str(2**63))])
 def test_j05_lists_break_by_no_value_of_a_filter(client, schema, value):
     wrong = {}
     for path in lists():
@@ -173,7 +180,7 @@ WORDS = ("q", "page", "state", "sort", "size", "from", "until", "cluster", "user
          "cell", "set", "clone", "model_version", "day", "than", "since", "person", "role", "by", "next")  # fmt: skip
 
 
-@pytest.mark.parametrize("value", ["a%00", "%ED%A0%80", "1e999", "%C2%B2", "-0", "9" * 5000, str(2**63)])
+@pytest.mark.parametrize("value", ["a%00", "1e999", *proofs("%ED%A0%80", "%C2%B2", "-0", "9" * 5000, str(2**63))])
 def test_j05_pages_break_by_no_word_in_their_address(as_olga, cluster, value):
     as_olga.raise_request_exception = False
     query = "&".join(f"{word}={value}" for word in WORDS)

@@ -155,7 +155,13 @@ def web(tmp_path):
 
 
 @pytest.mark.sockets("web processes of its own")
-@pytest.mark.parametrize("place", ["before the work", "before the commit", "after the commit"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "before the commit",
+        *(pytest.param(name, marks=pytest.mark.proof) for name in ("before the work", "after the commit")),
+    ],
+)
 def test_web_process_killed_inside_a_post_leaves_its_key_to_the_next(web, place):
     death, ask = web
     death.write_text(place)

@@ -39,10 +39,18 @@ def loss_of(one: classify.Classification, batch: Any, draws: dict[str, torch.Ten
 # ---- networks --------------------------------------------------------------------------------------------------
 
 
+LARGE = ("resnet18", "resnet50", "googlenet_bn", "lite0")  # among the proofs: they take the time of all the others
 SIZES = [*((name, 28, 28) for name in nets.RECIPES), *((name, 70, 45) for name in ("lenet5", "googlenet_bn", "vit"))]
 
 
-@pytest.mark.parametrize(("architecture", "width", "height"), SIZES)
+def large_are_proofs(*cases: Any) -> list[Any]:
+    names = [case[0] if isinstance(case, tuple) else case for case in cases]
+    marks = [[pytest.mark.proof] if name in LARGE else [] for name in names]
+    values = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*value, marks=mark) for value, mark in zip(values, marks, strict=True)]
+
+
+@pytest.mark.parametrize(("architecture", "width", "height"), large_are_proofs(*SIZES))
 def test_export_answers_as_every_classifier_does(tmp_path, architecture, width, height):
     torch.manual_seed(0)
     channels = 3 if architecture == "lite0" else 1
@@ -194,7 +202,7 @@ def test_classify_preset_refuses_an_input_that_is_too_small(shades, tmp_path):
         task(shades, tmp_path / "cache", width=8)
 
 
-@pytest.mark.parametrize("architecture", nets.RECIPES)
+@pytest.mark.parametrize("architecture", large_are_proofs(*nets.RECIPES))
 def test_classify_preset_loss_goes_down_on_a_batch_it_sees_again(shades, tmp_path, architecture):
     one = task(shades, tmp_path / "cache", architecture=architecture, lr=RATES.get(architecture, 0.01), backbone_lr=1.0)
     batch, draws = one.load(list(range(16))), one.draw(torch.Generator().manual_seed(0), 16)

@@ -119,7 +119,7 @@ def test_known_images_are_one_for_each_class_at_least(shades, tmp_path):
         task(shades, tmp_path / "cache", gallery=1)
 
 
-@pytest.mark.parametrize("architecture", ["resnet9", "lite0"])
+@pytest.mark.parametrize("architecture", ["resnet9", pytest.param("lite0", marks=pytest.mark.proof)])
 def test_export_answers_as_the_embedder_does(tmp_path, architecture):
     torch.manual_seed(0)
     channels = 3 if architecture == "lite0" else 1

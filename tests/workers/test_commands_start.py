@@ -40,6 +40,7 @@ def test_commands_that_are_started_again_and_again_import_no_page(command, tmp_p
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["no pages"]), done.stderr
 
 
+@pytest.mark.proof
 def test_prepare_makes_a_database_and_prints_a_link_until_there_is_an_administrator_and_imports_no_page(tmp_path):
     first, second = (start("prepare", tmp_path) for _ in range(2))
 

@@ -13,6 +13,7 @@ reports are printed, no command is given, parameters are empty. A whole training
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -223,9 +224,16 @@ def dataset() -> Path:
     return current().dataset_dir
 
 
+def begun() -> None:
+    """Look for garbage from here on, but never among what was imported."""
+    gc.freeze()
+    gc.enable()
+
+
 @contextlib.contextmanager
 def refusals_without_traceback() -> Any:
     """Turn a Refused into its sentence on stderr and exit code 1."""
+    begun()
     try:
         yield
     except Refused as refusal:
