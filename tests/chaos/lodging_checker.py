@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from tests.chaos.checker import FINAL, Findings
 
 Fact = Mapping[str, Any]
 ENDS = frozenset({"stopped"})
+SEEN_S = 60.0  # the platform looks every 20 s, and is killed meanwhile: what ended sooner it need not have seen ready
 STRUCK_ENDS = frozenset({"stopped", "failed", "lost"})
 
 
@@ -23,6 +25,7 @@ class Lodging:
         closed: attempts whose exec server was killed: they go on, and nobody can enter them any more.
         ready: attempt that its row says was seen ready; 0 for none.
         open_sessions: SSH sessions that are not ended.
+        ended: unix seconds at which attempts ended.
     """
 
     job: int
@@ -34,6 +37,7 @@ class Lodging:
     live: Sequence[int] = ()
     ready: int = 0
     open_sessions: int = 0
+    ended: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,11 @@ def _entered(by_kind: Mapping[str, Sequence[Fact]], rows: Mapping[int, Lodging],
         row = rows.get(fact["job"])
         if row is None or fact["mine"] not in row.labs.get(fact["attempt"], ()):
             found.add("wrong", f"environment {fact['job']}: by {fact['way']} somebody met {fact['mine']}, not its own")
-        elif row.ready < fact["attempt"] and row.state == "stopped":
+        elif (
+            row.ready < fact["attempt"]
+            and row.state == "stopped"
+            and row.ended.get(fact["attempt"], math.inf) - fact["at"] > SEEN_S
+        ):
             found.add("wrong", f"environment {fact['job']} answered in attempt {fact['attempt']}, its row says never")
     for fact in by_kind.get("shut_out", ()):
         row = rows.get(fact["job"])

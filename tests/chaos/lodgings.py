@@ -69,6 +69,7 @@ def lodgings(struck: Mapping[int, set[int]], closed: Mapping[int, set[int]]) -> 
                 [one.number for one in attempts if one.ended_at is None],
                 row.attempt if row.ready_at else 0,
                 SshSession.objects.filter(job=row.pk, ended_at=None).count(),
+                {one.number: one.ended_at.timestamp() for one in attempts if one.ended_at},
             )
         )  # fmt: skip
     return found

@@ -37,6 +37,11 @@ def test_lodging_checker_accepts_what_follows_from_a_kill():
     assert broken(MET, images=[Saved(3, 7, "failed", "It did not come to rest.")]) == set()
 
 
+def test_lodging_checker_lets_an_environment_end_before_it_was_seen_ready():
+    """Somebody who waits at its door is in before the platform looks again, and may stop it at once."""
+    assert broken(MET, lodgings=[replace(LODGING, ready=0, ended={1: MET["at"] + 1.0})]) == set()
+
+
 @pytest.mark.parametrize(
     ("lodging", "rule"),
     [
@@ -47,6 +52,7 @@ def test_lodging_checker_accepts_what_follows_from_a_kill():
         (replace(LODGING, labs={1: ["aa"], 2: ["bb"]}, ready=2), "wrong"),
         (replace(LODGING, labs={1: []}), "wrong"),
         (replace(LODGING, ready=0), "wrong"),
+        (replace(LODGING, ready=0, ended={1: MET["at"] + 61.0}), "wrong"),
         (replace(LODGING, open_sessions=1), "stuck"),
         (replace(LODGING, job=8), "lost"),
     ],
