@@ -139,6 +139,8 @@ def postgres() -> int:
 
 def journey() -> int:
     """Run whole platforms, from upload to a served model."""
+    if not _apt("rsync", "rsync"):  # people copy into jobs with it
+        return _skipped("rsync")
     return _pytest(*SIDE_BY_SIDE, *PATIENT, "-m", "journey", "tests/journeys")
 
 
