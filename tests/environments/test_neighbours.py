@@ -37,7 +37,8 @@ import os, socket, subprocess, sys
 heard = socket.create_server(("127.0.0.1", 40000))
 open(os.environ["HOME"] + "/private.txt", "w").write("private")
 print("serving", flush=True)
-heard.accept()
+while True:  # who looks connects first, and then lists processes
+    heard.accept()[0].close()
 """
 LOG = "/api/v1/jobs/{}/log/"
 PAGES = (
