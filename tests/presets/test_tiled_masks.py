@@ -27,7 +27,7 @@ from tests.presets.jobs import Job
 from training.presets import instances, instances_card, masks, yolact
 from training.presets.ranks import Ranks
 from training.presets.run import Run
-from training.presets.tiling import runs
+from training.presets.tiling import boxes, runs
 from training.presets.tiling.boxes import Parts
 from training.presets.tiling.grid import grid
 from training.presets.tiling.masks import patch
@@ -135,6 +135,22 @@ def test_disc_larger_than_its_tiles_is_put_together_from_all_its_parts(radius):
     assert len(strong) == 1
     assert found.boxes[0] == pytest.approx([*(middle - radius), *(middle + radius)], abs=1)
     assert overlap_of(drawn, there) > 0.96
+
+
+def test_answers_to_tiles_beyond_all_bounds_are_the_likeliest(monkeypatch):
+    """An untrained network answers hundreds of times on each tile, and tiles that overlap much are many."""
+    monkeypatch.setattr(boxes, "MOST", 2)  # an image of two tiles
+    parts, filled = Parts((128, 64), (64, 64)), np.ones((1, 16, 16), np.float32)
+    for left in (0, 64):
+        found = np.array([[left + 4, y, left + 12, y + 8] for y in (0, 20, 40)], np.float32)
+        scores = np.array([0.9, 0.2, 0.3], np.float32) - np.float32(left / 1000)
+        own = [patch(score[None], filled, box, (left, 0), 4) for score, box in zip(scores, found, strict=True)]
+        parts.add((left, 0), found, scores, np.zeros(3, np.int64), own)
+
+    joined = parts.joined(1)
+
+    assert joined.scores[:, 0].tolist() == pytest.approx([0.9, 0.3, 0.836, 0.236])
+    assert [mask.logits.max() for mask in joined.masks] == pytest.approx(joined.scores[:, 0])
 
 
 def test_runs_of_a_part_are_those_of_the_whole_mask():

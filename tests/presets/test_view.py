@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from tests.presets import versions
 from training.presets import detect, detect_card, image_cache, run, view, warp
@@ -136,3 +137,15 @@ def test_detection_scores_and_answers_in_pixels_of_letterboxed_images(symbols):
     answering = symbols.answering(symbols.model)
     places, _scores = answering(symbols.images(symbols.score[:1]))
     assert places.shape[1] == len(symbols.places)
+
+
+@pytest.mark.parametrize("size", [(1, 5_000), (5_000, 1), (1, 1)])
+def test_image_however_narrow_has_a_margin_and_is_seen_between_it(tmp_path, size):
+    Image.new("RGB", size, (255, 0, 0)).save(tmp_path / "narrow.png")
+
+    pixels = image_cache.pixels(tmp_path / "narrow.png", 64, 32, 3, "letterbox")
+
+    rows, columns = np.nonzero((pixels == (255, 0, 0)).all(2))
+    _, left, top = image_cache.letterbox(*size, 64, 32)
+    assert (columns.min(), rows.min()) == (left, top)
+    assert (np.ptp(columns) + 1, np.ptp(rows) + 1) == image_cache.fitted(*size, 64, 32)

@@ -112,8 +112,8 @@ def pixels(path: Path, width: int, height: int, channels: int, resize: str) -> n
     """
     image = opened(path, "RGB" if channels == 3 else "L")
     if resize == "letterbox":
-        scale, left, top = letterbox(image.width, image.height, width, height)
-        inner = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BILINEAR)
+        _, left, top = letterbox(image.width, image.height, width, height)
+        inner = image.resize(fitted(image.width, image.height, width, height), Image.Resampling.BILINEAR)
         image = Image.new(image.mode, (width, height), (GREY_FILL,) * channels if channels == 3 else GREY_FILL)
         image.paste(inner, (left, top))
     elif resize == "cut":  # the middle, at its own size
@@ -168,8 +168,14 @@ class Shared(Generic[Made]):
 
 def letterbox(w: int, h: int, width: int, height: int) -> tuple[float, int, int]:
     """Scale and left, top offsets that centre a w×h picture inside width×height."""
+    inner = fitted(w, h, width, height)
+    return min(width / w, height / h), (width - inner[0]) // 2, (height - inner[1]) // 2
+
+
+def fitted(w: int, h: int, width: int, height: int) -> tuple[int, int]:
+    """Size at which a w×h picture fits into width×height: a pixel at least, however narrow it is."""
     scale = min(width / w, height / h)
-    return scale, (width - round(w * scale)) // 2, (height - round(h * scale)) // 2
+    return max(1, round(w * scale)), max(1, round(h * scale))
 
 
 def channels_of(version: data.Version) -> int:

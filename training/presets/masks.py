@@ -76,8 +76,8 @@ def open_or_make(
     def drawn(row: int) -> np.ndarray:
         image = version.images[row]
         if resize == "letterbox":
-            scale, left, top = image_cache.letterbox(image.width, image.height, width, height)
-            inner = (round(image.width * scale), round(image.height * scale))
+            _, left, top = image_cache.letterbox(image.width, image.height, width, height)
+            inner = image_cache.fitted(image.width, image.height, width, height)
         else:
             left, top, inner = 0, 0, (width, height)
         mask = np.full((height, width, 1), IGNORED, np.uint8)

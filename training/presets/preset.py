@@ -131,7 +131,7 @@ def tiling() -> tuple[Param, ...]:
         Param("tile", "int", 0, "Look at tiles of so many pixels at the images' own size, in learning and afterwards: "
               "for small things on large images. 0: at whole images.", "px", 0, 2048),
         Param("tile_overlap", "float", 0.2, "Share of a side that neighbouring tiles have in common: as large as most "
-              "objects, so that one tile sees each of them whole.", "", 0, 0.9, advanced=True),
+              "objects, so that one tile sees each of them whole.", "", 0, 0.75, advanced=True),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from .masks import Patch, together
 
 AGREE = 0.5  # two answers whose overlap is more than this, where both tiles look, are of one object
 EDGE = 3.0  # px: a box so near the edge of its tile is cut by it
+MOST = 600  # answers for each part of an image as large as a tile; of more the likeliest count, however tiles overlap
 WEAK = 0.5  # of the best score: parts of an object that score lower do not make it larger
 
 
@@ -55,6 +57,9 @@ class Parts:
         nothing = np.zeros((0, 4), np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
         boxes, scores, kinds = (np.concatenate(each) for each in zip(nothing, *self._found, strict=True))
         of = np.repeat(np.arange(len(self._found)), [len(own) for own, _, _ in self._found])
+        most = MOST * math.prod(-(-size // side) for size, side in zip(self.size, self.tile, strict=True))
+        likeliest = np.sort(np.argsort(-scores, kind="stable")[:most])
+        boxes, scores, kinds, of = boxes[likeliest], scores[likeliest], kinds[likeliest], of[likeliest]
         own = boxes.copy()
         numbers, makes = merged(boxes, scores, kinds, of, rects, self.size)
         count = int(numbers.max()) + 1 if len(numbers) else 0
@@ -68,7 +73,7 @@ class Parts:
             for row in np.flatnonzero(makes).tolist():
                 members[numbers[row]].append(row)
             masks = [
-                together([self._masks[row] for row in members[number]], own[members[number]])
+                together([self._masks[likeliest[row]] for row in members[number]], own[members[number]])
                 for number in np.flatnonzero(there).tolist()
             ]
         return Joined(whole[there], likely[there], masks)
@@ -105,7 +110,8 @@ def merged(
             pair = tiles[[first, answering[near]]]
             common = np.concatenate([pair[:, :2].max(0), pair[:, 2:].min(0)])
             for one, other in _pairs(boxes, classes, cut, own[place], own[near], common):
-                owner[owner == owner[other]] = owner[one]
+                if owner[other] != owner[one]:  # others may have brought them together
+                    owner[owner == owner[other]] = owner[one]
     numbers = np.unique(owner, return_inverse=True)[1].reshape(-1)
     makes = np.ones(len(boxes), bool)
     for number in np.flatnonzero(np.bincount(numbers) > 1) if len(numbers) else ():
@@ -133,8 +139,12 @@ def _pairs(
     either = cut[first][:, None] | cut[second]
     of = np.where(either, smaller, areas[0][:, None] + areas[1] - both)
     share = np.where(classes[first][:, None] == classes[second], both / np.maximum(of, 1e-6), 0)
+    rows, columns = np.nonzero(share > AGREE)
+    best = np.argsort(-share[rows, columns], kind="stable")
     found: dict[int, int] = {}
-    for row, column in sorted(np.argwhere(share > AGREE).tolist(), key=lambda place: -share[place[0], place[1]]):
-        if row not in found and column not in found.values():
+    taken: set[int] = set()
+    for row, column in zip(rows[best].tolist(), columns[best].tolist(), strict=True):
+        if row not in found and column not in taken:
             found[row] = column
+            taken.add(column)
     return [(int(first[row]), int(second[column])) for row, column in found.items()]
