@@ -81,3 +81,14 @@ def test_part_of_a_curve_is_seen_closer_and_whole_again(open_as, alice, three):
 
     card.locator(".u-over").dblclick()
     expect(told).to_contain_text("9,000 points")
+
+
+def test_figure_whose_name_has_spaces_is_drawn(open_as, alice, three):
+    curves.report(three[0].job.attempts.get(), "top 5 (%) of all", [(1, 0.5), (2, 0.75)])
+    page = open_as(alice, width=1440, height=900)
+    page.goto(f"/training/compare/?run={three[0].pk}")
+
+    card = page.locator(".compare-chart[data-key='top 5 (%) of all']")
+    card.scroll_into_view_if_needed()
+    expect(card.locator(".compare-told")).to_contain_text("2 points")
+    expect(page.locator(".compare-chart")).to_have_count(3)
