@@ -19,6 +19,7 @@ REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.2, 2.0, 15.0  # pauses before a restart
 WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had worked well
 LOOK_S, MOST_SILENT = 3.0, 5  # between looks whether it answers; how many in a row may be in vain
+FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to begin
 
 
 def _module_path() -> str:
@@ -124,10 +125,10 @@ class ProcessSupervisor:
 
     async def _watch(self, process: Process, child: asyncio.subprocess.Process) -> None:
         """Kill what runs and answers nobody: its socket was removed, or it was stopped and nobody lets it go on."""
-        silent = 0
-        while process.answers and silent < MOST_SILENT:
+        silent, most = 0, FIRST_SILENT
+        while process.answers and silent < most:
             await asyncio.sleep(LOOK_S)
-            silent = 0 if await asyncio.to_thread(process.answers) else silent + 1
+            silent, most = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, most)
         if process.answers:
             output.line(process.name, f"has not answered {silent} times in a row; it is killed", colour="31")
             with contextlib.suppress(ProcessLookupError):

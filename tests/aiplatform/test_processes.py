@@ -106,9 +106,14 @@ async def test_process_supervisor_removes_what_a_killed_process_leaves_behind(tm
     await supervisor.stop([process])
 
 
-async def test_process_supervisor_kills_what_answers_nobody(monkeypatch, capfd):
+@pytest.mark.parametrize(
+    ("answers", "silent"),
+    [([False] * 39 + [True, False, False, True], 5), ([], 40)],  # it begins slowly, then is silent; it never answers
+)
+async def test_process_supervisor_kills_what_answers_nobody(monkeypatch, capfd, answers, silent):
     monkeypatch.setattr(processes, "LOOK_S", 0.01)
-    said = itertools.chain([False] * 4, [True], itertools.repeat(False))
+    given = iter(answers)
+    said = itertools.chain(given, itertools.repeat(False))
     supervisor = ProcessSupervisor()
     process = python("web", "import time; time.sleep(60)", answers=lambda: next(said))
 
@@ -120,7 +125,8 @@ async def test_process_supervisor_kills_what_answers_nobody(monkeypatch, capfd):
             shown += capfd.readouterr().out
     await supervisor.stop([process])
 
-    assert "has not answered 5 times in a row" in shown
+    assert list(given) == []
+    assert f"has not answered {silent} times in a row" in shown
     assert f"ended with -{signal.SIGKILL}" in shown
 
 
