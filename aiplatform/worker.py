@@ -10,11 +10,31 @@ from typing import Any
 from celery import signals
 from celery.worker import consumer
 from django.db import close_old_connections
+from kombu.transport import redis, virtual
 
 log = logging.getLogger(__name__)
 
 FIRST_S, STEP_S, LONGEST_S = 0.2, 0.2, 1.0
 """Seconds between tries. Celery's own grow to half a minute, for brokers that thousands of workers come back to."""
+
+
+class QoS(redis.QoS):
+    """Kombu's, but that a message whose acknowledgement failed no longer counts as one in the worker's hands.
+
+    Kombu forgets it only after the broker has: of one that answers too late each such message took a place for ever,
+    and with the last place gone the worker took no more work, though it answered every ping. What the broker still
+    holds it gives out again after its visibility time-out; tasks are safe to run twice.
+    """
+
+    def ack(self, delivery_tag: Any) -> None:
+        try:
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+        except Exception:
+            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]
+            raise
+
+
+redis.Channel.QoS = QoS
 
 
 class Consumer(consumer.Consumer):

@@ -131,6 +131,24 @@ def test_worker_outlives_a_broker_that_goes_away_with_work_in_its_hands(server, 
     assert ours.connection is None
 
 
+def test_worker_takes_more_work_after_acknowledgements_that_came_too_late(server, run_dir):
+    url = f"redis+socket://:{(run_dir / 'broker_password').read_text()}@{run_dir / broker.SOCKET}"
+    with kombu.Connection(url, transport_options={"socket_timeout": 0.3}) as connection:
+        channel = connection.default_channel
+        channel.basic_qos(0, 1, False)
+        queue = connection.SimpleQueue("work")
+        queue.put({"task": 1})
+        message = queue.get(timeout=10)
+        assert not channel.qos.can_consume()
+        server.send_signal(signal.SIGSTOP)
+
+        with pytest.raises(Exception, match="Timeout"):
+            message.ack()
+
+        server.send_signal(signal.SIGCONT)
+        assert channel.qos.can_consume()
+
+
 def _with_work_in_hand(kind: type[celerys.Consumer], url: str) -> celerys.Consumer:
     """A consumer with a message it did not acknowledge, that waits for more work and for commands; nothing else."""
     consumer = kind.__new__(kind)
