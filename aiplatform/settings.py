@@ -257,6 +257,7 @@ SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else 
 
 # --- ports of jobs, on an origin of their own, see workers/proxy
 PORTS_PORT, PORTS_HOST = env.PORTS_PORT, env.PORTS_HOST
+PORTS_PATIENCE_S = 10.0  # for which a person who opens a port waits for its web server, where that was just started
 
 # --- pages
 LANGUAGE_CODE = env.LANGUAGE

@@ -28,9 +28,9 @@ class QoS(redis.QoS):
 
     def ack(self, delivery_tag: Any) -> None:
         try:
-            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]  # kombu has no types
         except Exception:
-            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]
+            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]  # kombu has no types
             raise
 
 

@@ -27,5 +27,6 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 CELERY_BROKER_URL = "memory://"
+PORTS_PATIENCE_S = 0.0  # no web server of ports runs
 ALLOWED_HOSTS = ["*"]
 AUDIT_GUARDED = False  # tests that flush delete every row; tests/accounts/test_audit.py makes the triggers itself

@@ -1,6 +1,9 @@
 """Ports on pages, in the API and on the command line: publish, open, share, withdraw."""
 
 import re
+import socket
+import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -9,7 +12,7 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry
 from accounts.services import shares, tokens
 from tests.factories import work
-from workers.proxy import admissions, publishing
+from workers.proxy import admissions, opening, publishing
 from workers.proxy.models import Admission, PublishedPort
 
 pytestmark = pytest.mark.django_db
@@ -190,3 +193,19 @@ def test_admissions_that_are_over_are_deleted(as_alice, web):
     admissions.sweep()
 
     assert Admission.objects.count() == 1
+
+
+@pytest.mark.sockets("a web server that begins late")
+def test_opening_waits_for_a_web_server_that_was_just_started(settings):
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        settings.PORTS_PORT = found.getsockname()[1]
+    assert not opening.await_origin(0.3)
+
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", settings.PORTS_PORT))
+        begun = time.monotonic()
+        threading.Timer(0.5, server.listen).start()
+
+        assert opening.await_origin(10)
+        assert time.monotonic() - begun >= 0.4

@@ -74,6 +74,7 @@ def open_port(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
         secure=request.is_secure(),
         session_key=request.session.session_key or "",
     )
+    opening.await_origin()
     answer = render(request, "ports/opening.html", {"row": row, "url": opened.url})
     answer["Refresh"] = f"0; url={opened.url}"
     answer["Referrer-Policy"] = "no-referrer"
