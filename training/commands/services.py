@@ -15,6 +15,7 @@ from datasets.models import DatasetVersion
 from training import run_inputs
 from training import variables as environment
 from training.commands.models import Command, Input
+from training.experiments import records
 from training.models import CodeSnapshot
 from training.programs import layout, program, script
 from training.programs.launchers import Launcher
@@ -110,6 +111,7 @@ def submit(*, user: User, request: CommandRequest) -> Command:
             for command in commands
             for version in request.datasets
         )
+        records.begin(jobs, [{"index": job.array_index} if request.array else {} for job in jobs])
     return commands[0]
 
 

@@ -12,6 +12,7 @@ from accounts.models import User
 from aiplatform.lib.errors import Refusals
 from datasets.models import DatasetVersion
 from training import run_inputs, starting_weights
+from training.experiments import records
 from training.models import TrainingInput, TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, data_use, drafts, folds, own_code, parameter_sets, parameters
@@ -48,6 +49,7 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
                 TrainingInput(training=training, name=str(version)[:60], version=version)
                 for version in request.datasets
             )
+        records.begin([training.job for training in trainings], [training.params for training in trainings])
     return trainings[0]
 
 
@@ -193,6 +195,7 @@ def restore(
     found.end()
     with transaction.atomic():
         training.save(update_fields=["params"])
+        records.change(job, training.params)
         Job.objects.filter(pk=job.pk).update(**places | {"min_nodes": least, "max_nodes": most}, share=share)
         actions.restore(job, by=by, checkpoint=str(folder), changes=changes)
     job.refresh_from_db()

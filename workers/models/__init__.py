@@ -1,6 +1,6 @@
 from .alarms import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from .clusters import ClusterDevice, ClusterGroup, JobLimit, Membership, VirtualCluster
-from .curves import Curve
+from .curves import Curve, Figures
 from .following import Dependency, JobArray
 from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent
@@ -22,6 +22,7 @@ __all__ = [
     "Curve",
     "Dependency",
     "Device",
+    "Figures",
     "Job",
     "JobArray",
     "JobEvent",

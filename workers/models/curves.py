@@ -7,10 +7,9 @@ from django.db import models
 from .jobs import Attempt
 
 
-class Curve(models.Model):
-    """What one key of one attempt amounts to. Its points lie in a file, see workers/output/point_files.py."""
+class Figures(models.Model):
+    """What the points of one key amount to. They lie in a file, see workers/output/point_files.py."""
 
-    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="curves")
     key = models.CharField(max_length=60)
     count = models.PositiveBigIntegerField()  # points of the file that count
     step = models.BigIntegerField()  # of the newest point
@@ -22,7 +21,16 @@ class Curve(models.Model):
     highest_step = models.BigIntegerField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["attempt", "key"], name="curve_once")]
+        abstract = True
 
     def __str__(self) -> str:
         return f"{self.key}={self.value} at {self.step}"
+
+
+class Curve(Figures):
+    """One key of one attempt of a job."""
+
+    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="curves")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "key"], name="curve_once")]

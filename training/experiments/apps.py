@@ -1,0 +1,16 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class ExperimentsConfig(AppConfig):
+    name = "training.experiments"
+    verbose_name = _("Experiments")
+
+    def ready(self) -> None:
+        from accounts import ownership
+        from training.experiments.models import Run, View
+
+        ownership.register(
+            ownership.Owned("runs", _("Runs in the table of experiments"), Run, named=False),
+            ownership.Owned("run_views", _("Views of the table of experiments"), View),
+        )
