@@ -59,9 +59,9 @@ def test_run_goes_with_its_job(trained):
     assert not Param.objects.exists()
 
 
-def test_nobody_else_sees_a_run(trained, bob, anna):
+def test_nobody_else_sees_a_run(trained, bob, olga):
     assert not Run.objects.visible_to(bob).exists()
-    assert Run.objects.visible_to(anna).exists()
+    assert Run.objects.visible_to(olga).exists()
 
     Run.objects.update(visibility="public")
 
