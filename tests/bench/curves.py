@@ -74,9 +74,9 @@ def _measure(root: Path, runs: int, points: int) -> None:
 
 def _compared(jobs: list[Any]) -> str:
     from training.experiments import api, comparing
-    from training.models import TrainingJob
+    from training.experiments.models import Run
 
-    rows = [TrainingJob(pk=job.pk, job=job) for job in jobs]
+    rows = [Run(pk=job.pk, job=job) for job in jobs]
     return json.dumps(api._grid("train/loss", rows, comparing.curves(rows, "train/loss")))
 
 

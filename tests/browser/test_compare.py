@@ -57,7 +57,7 @@ def test_trainings_are_chosen_in_the_list_and_compared(
     fits(page)
     shot(page, f"compare-{width}")
 
-    page.locator(f"[data-run='{three[0].pk}']").uncheck()
+    page.locator(f"[data-run='{three[0].job.run.pk}']").uncheck()
     expect(charts.first.locator(".compare-told")).to_contain_text("60")
     page.locator("[data-differing]").uncheck()
     expect(page.locator("[data-given] tbody tr:visible")).not_to_have_count(1)
@@ -65,7 +65,7 @@ def test_trainings_are_chosen_in_the_list_and_compared(
 
 def test_part_of_a_curve_is_seen_closer_and_whole_again(open_as, alice, three):
     page = open_as(alice, width=1440, height=900)
-    page.goto("/training/compare/?" + "&".join(f"run={training.pk}" for training in three))
+    page.goto("/training/compare/?" + "&".join(f"training={training.pk}" for training in three))
     card = page.locator(".compare-chart[data-key='train/loss']")
     told = card.locator(".compare-told")
     expect(told).to_contain_text("9,000 points")

@@ -1,4 +1,4 @@
-"""`training/comparison`: trainings beside each other."""
+"""`training/comparison`: runs beside each other."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import Invalid
 from training.experiments import comparing
 from training.experiments.grid import Grid, Numbers
-from training.models import TrainingJob
+from training.experiments.models import Run
 
 DIGITS = 7  # of float32, beyond which a drawing shows nothing
-RUNS = OpenApiParameter("run", int, many=True, required=True, description="Numbers of trainings, at most 20.")
+RUNS = [
+    OpenApiParameter("run", int, many=True, description="Numbers of runs; at most 20 with the trainings."),
+    OpenApiParameter("training", int, many=True, description="Numbers of trainings."),
+]
 
 
 class FigureOut(serializers.Serializer):
@@ -41,6 +44,7 @@ class ComparedRunOut(serializers.Serializer):
     id = serializers.IntegerField()
     name = serializers.CharField()
     state = serializers.CharField()
+    training = serializers.IntegerField(allow_null=True)
     figures = serializers.DictField(child=FigureOut())
 
 
@@ -71,23 +75,24 @@ class GridOut(serializers.Serializer):
 
 
 class ComparisonViewSet(PlatformViewSet):
-    """Up to 20 trainings beside each other."""
+    """Up to 20 runs beside each other."""
 
     needs = {"list": Action.TRAINING_VIEW, "curves": Action.TRAINING_VIEW}
-    asks = {"list": ("run",), "curves": ("run", "key", "axis", "width", "from", "to")}
-    asks_many = ("run", "key")
+    asks = {"list": ("run", "training"), "curves": ("run", "training", "key", "axis", "width", "from", "to")}
+    asks_many = ("run", "training", "key")
     pagination_class = None
     serializer_class = ComparisonOut
-    queryset = TrainingJob.objects.none()
+    queryset = Run.objects.none()
 
-    @extend_schema(parameters=[RUNS], responses=ComparisonOut)
+    @extend_schema(parameters=RUNS, responses=ComparisonOut)
     def list(self, request: ApiRequest) -> Response:
         """Their figures, and their facts and parameters, those that differ first."""
         runs = _runs(request)
         figures = comparing.figures(runs)
         compared = [
             {
-                "id": run.pk, "name": run.job.name, "state": run.job.state,
+                "id": run.pk, "name": str(run), "state": run.shown_state,
+                "training": run.training and run.training.pk,
                 "figures": {key: dataclasses.asdict(figure) for key, figure in own.items()},
             }
             for run, own in zip(runs, figures, strict=True)
@@ -97,7 +102,7 @@ class ComparisonViewSet(PlatformViewSet):
 
     @extend_schema(
         parameters=[
-            RUNS,
+            *RUNS,
             OpenApiParameter("key", str, many=True, required=True, description="Names of curves, at most 12."),
             OpenApiParameter(
                 "axis", str, enum=comparing.AXES, description="Seconds since a run's first point by time."
@@ -124,13 +129,16 @@ class ComparisonViewSet(PlatformViewSet):
         return Response([_grid(key, runs, comparing.curves(runs, key, **how)) for key in wanted])
 
 
-def _runs(request: Request) -> Sequence[TrainingJob]:
-    texts = request.query_params.getlist("run")
-    numbers = [ids.number(text) for text in texts]
-    if None in numbers:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": "run"}, field="run")
+def _runs(request: Request) -> Sequence[Run]:
     user: Any = request.user
-    return comparing.chosen(user, [number for number in numbers if number is not None])
+    return comparing.chosen(user, _numbers_of(request, "run"), trainings=_numbers_of(request, "training"))
+
+
+def _numbers_of(request: Request, name: str) -> list[int]:
+    numbers = [ids.number(text) for text in request.query_params.getlist(name)]
+    if None in numbers:
+        raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
+    return [number for number in numbers if number is not None]
 
 
 def _span(given: dict[str, str]) -> tuple[float, float] | None:
@@ -142,7 +150,7 @@ def _span(given: dict[str, str]) -> tuple[float, float] | None:
         raise Invalid(_("from and to are numbers, from the lower one."), field="from") from None
 
 
-def _grid(key: str, runs: Sequence[TrainingJob], grid: Grid) -> dict[str, Any]:
+def _grid(key: str, runs: Sequence[Run], grid: Grid) -> dict[str, Any]:
     lines = [
         {"id": run.pk, "points": line.points, "low": _numbers(line.low), "mean": _numbers(line.mean),
          "high": _numbers(line.high)}

@@ -1,24 +1,25 @@
-"""Comparing trainings: what they reached, what they were given, and their curves on one grid."""
+"""Comparing runs: what they reached, what they were given, and their curves on one grid."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
-from aiplatform.lib.secret_names import hidden
 from training import param_words
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
-from training.models import TrainingJob
+from training.experiments.models import Run, RunCurve
 from training.presets.catalog import PRESETS
-from workers.models import Curve
+from workers.models import Curve, Figures
 from workers.output import point_files
 
 MOST_RUNS, MOST_KEYS = 20, 12
@@ -53,31 +54,34 @@ class Row:
         return any(value != self.values[0] for value in self.values)
 
 
-def chosen(user: User, numbers: Iterable[int]) -> list[TrainingJob]:
-    """Return the trainings of these numbers in their order, each once.
+def chosen(user: User, numbers: Iterable[int], *, trainings: Iterable[int] = ()) -> list[Run]:
+    """Return the runs of these numbers in their order, each once, and then those of trainings of such numbers.
 
     Raises:
         Invalid: none, or more than twenty.
         NotFound: this person sees none of such a number.
     """
-    wanted = list(dict.fromkeys(numbers))
-    if not wanted:
-        raise Invalid(_("Choose the trainings to compare."), field="run")
-    if len(wanted) > MOST_RUNS:
-        raise Invalid(_("Compare at most %(limit)s trainings.") % {"limit": MOST_RUNS}, field="run")
-    found = TrainingJob.objects.visible_to(user).for_list().in_bulk(wanted)
-    if missing := [number for number in wanted if number not in found]:
-        said = _("There is no training %(numbers)s.") % {"numbers": ", ".join(map(str, missing))}
-        raise NotFound(said)
-    return [found[number] for number in wanted]
+    wanted, trained = list(dict.fromkeys(numbers)), list(dict.fromkeys(trainings))
+    if not wanted and not trained:
+        raise Invalid(_("Choose the runs to compare."), field="run")
+    if len(wanted) + len(trained) > MOST_RUNS:
+        raise Invalid(_("Compare at most %(limit)s runs.") % {"limit": MOST_RUNS}, field="run")
+    rows = Run.objects.visible_to(user).for_comparison()
+    found = {run.pk: run for run in rows.filter(Q(pk__in=wanted) | Q(job__training__in=trained))}
+    of_training = {run.training.pk: run for run in found.values() if run.training is not None}
+    missing = [number for number in wanted if number not in found]
+    absent = [number for number in trained if number not in of_training]
+    if missing or absent:
+        said = _("There is no run %(numbers)s.") if missing else _("There is no training %(numbers)s.")
+        raise NotFound(said % {"numbers": ", ".join(map(str, missing or absent))})
+    return list(dict.fromkeys([*(found[number] for number in wanted), *(of_training[number] for number in trained)]))
 
 
-def figures(trainings: Sequence[TrainingJob]) -> list[dict[str, Figure]]:
-    """What each key of each training amounts to; a restored run's attempts count together."""
-    by_job: dict[int, dict[str, Figure]] = {training.job_id: {} for training in trainings}
-    rows = Curve.objects.filter(attempt__job__in=by_job).select_related("attempt").order_by("attempt__number")
-    for row in rows:
-        own = by_job[row.attempt.job_id]
+def figures(runs: Sequence[Run]) -> list[dict[str, Figure]]:
+    """What each key of each run amounts to; a restored run's attempts count together."""
+    by_run: dict[int, dict[str, Figure]] = {run.pk: {} for run in runs}
+    for number, row in _curves(runs):
+        own = by_run[number]
         before = own.get(row.key)
         low, high = (row.lowest, row.lowest_step), (row.highest, row.highest_step)
         if before:
@@ -85,7 +89,19 @@ def figures(trainings: Sequence[TrainingJob]) -> list[dict[str, Figure]]:
             high = max(high, (before.highest, before.highest_step), key=lambda one: one[0])
         count = row.count + (before.count if before else 0)
         own[row.key] = Figure(count, row.step, row.value, *low, *high)
-    return [by_job[training.job_id] for training in trainings]
+    return [by_run[run.pk] for run in runs]
+
+
+def _curves(runs: Sequence[Run], **only: Any) -> Iterator[tuple[int, Figures]]:
+    """Numbers of runs with their curves, of one run in the order of its attempts."""
+    of_job = {run.job_id: run.pk for run in runs if run.job_id is not None}
+    rows = Curve.objects.filter(attempt__job__in=of_job, **only).select_related("attempt")
+    for curve in rows.order_by("attempt__number"):
+        yield of_job[curve.attempt.job_id], curve
+    alone = [run.pk for run in runs if run.job_id is None]
+    if alone:
+        for other in RunCurve.objects.filter(run__in=alone, **only):
+            yield other.run_id, other
 
 
 def keys(found: Iterable[Mapping[str, Figure]]) -> list[str]:
@@ -97,28 +113,29 @@ def _place(key: str) -> int:
     return 0 if key.startswith(("val/", "test/")) else 2 if key.startswith("system/") else 1
 
 
-def rows(trainings: Sequence[TrainingJob]) -> list[Row]:
+def rows(runs: Sequence[Run]) -> list[Row]:
     """Facts and parameters beside each other, those that differ first."""
+    trained = [run.training for run in runs]
+    cards = [run.job.total_gpus if run.job is not None else None for run in runs]
     facts = [
-        Row("preset", str(_("Preset")), tuple(training.preset or _("own code") for training in trainings)),
-        Row("dataset", str(_("Dataset")), tuple(training.version_label or None for training in trainings)),
-        Row("cards", str(_("Cards")), tuple(training.job.total_gpus for training in trainings)),
+        Row("preset", str(_("Preset")), tuple(one and (one.preset or _("own code")) for one in trained)),
+        Row("dataset", str(_("Dataset")), tuple((one and one.version_label) or None for one in trained)),
+        Row("cards", str(_("Cards")), tuple(cards)),
     ]
-    given = [_params(training) for training in trainings]
+    given = [_params(run) for run in runs]
     names = list(dict.fromkeys(name for each in given for name in each))
     facts += [Row(name, str(param_words.label(name)), tuple(each.get(name) for each in given)) for name in names]
     return sorted(facts, key=lambda row: not row.differs)
 
 
-def _params(training: TrainingJob) -> dict[str, Any]:
-    preset = PRESETS.get(training.preset)
-    if preset is None:
-        return dict(hidden(training.params))
-    return {param.name: param.default for param in preset.parameters} | training.params
+def _params(run: Run) -> dict[str, Any]:
+    preset = PRESETS.get(run.training.preset) if run.training is not None else None
+    defaults = {param.name: param.default for param in preset.parameters} if preset else {}
+    return defaults | {row.key: row.value for row in run.params.all()}
 
 
 def curves(
-    trainings: Sequence[TrainingJob],
+    runs: Sequence[Run],
     key: str,
     *,
     axis: str = "step",
@@ -141,24 +158,22 @@ def curves(
         raise Invalid(_("width is a whole number from 2 to %(limit)s.") % {"limit": WIDEST}, field="width")
     if span and not (all(map(math.isfinite, span)) and span[0] <= span[1]):
         raise Invalid(_("from and to are numbers, from the lower one."), field="from")
-    return on_one_grid(_of_runs(trainings, key, axis), width=width, span=span)
+    return on_one_grid(_of_runs(runs, key, axis), width=width, span=span)
 
 
-def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[Read]:
-    jobs = [training.job_id for training in trainings]
-    found: dict[int, list[Curve]] = {job: [] for job in jobs}
-    known = Curve.objects.filter(attempt__job__in=jobs, key=key).select_related("attempt")
-    for curve in known.order_by("attempt__number"):
-        found[curve.attempt.job_id].append(curve)
+def _of_runs(runs: Sequence[Run], key: str, axis: str) -> list[Read]:
+    found: dict[int, list[Figures]] = {run.pk: [] for run in runs}
+    for number, curve in _curves(runs, key=key):
+        found[number].append(curve)
     keeps_all = axis == "time" and key.startswith("system/")  # its steps begin anew with each attempt
-    return [partial(_of_one, found[job], axis, keeps_all=keeps_all) for job in jobs]
+    return [partial(_of_one, found[run.pk], axis, keeps_all=keeps_all) for run in runs]
 
 
-def _of_one(attempts: Collection[Curve], axis: str, *, keeps_all: bool) -> tuple[Numbers, Numbers]:
+def _of_one(attempts: Collection[Figures], axis: str, *, keeps_all: bool) -> tuple[Numbers, Numbers]:
     """Places and values of a run: what an attempt reported counts up to where the next one began, unless all does."""
     parts: list[point_files.Points] = []
     for curve in attempts:
-        own = point_files.read(point_files.path(curve.attempt.job_id, curve.attempt.number, curve.key), curve.count)
+        own = point_files.read(_file(curve), curve.count)
         if len(own):
             before = parts if keeps_all else [part[part["step"] < own["step"].min()] for part in parts]
             parts = [*before, own]
@@ -166,3 +181,10 @@ def _of_one(attempts: Collection[Curve], axis: str, *, keeps_all: bool) -> tuple
     if axis == "step" or not len(points):
         return points["step"], points["value"]
     return points["at"] - points["at"].min(), points["value"]
+
+
+def _file(curve: Figures) -> Path:
+    if isinstance(curve, Curve):
+        return point_files.path(curve.attempt.job_id, curve.attempt.number, curve.key)
+    assert isinstance(curve, RunCurve)
+    return point_files.path(f"run-{curve.run_id}", 1, curve.key)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -10,6 +12,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from training.experiments.querysets import RunQuerySet, ViewQuerySet
+from training.models import TrainingJob
 from workers.models import Figures, Job
 
 
@@ -56,6 +59,16 @@ class Run(models.Model):
     def __str__(self) -> str:
         return self.job.name if self.job is not None else self.name
 
+    @property
+    def shown_state(self) -> str:
+        """Of its job, where it has one."""
+        return self.job.state if self.job is not None else self.state
+
+    @property
+    def training(self) -> TrainingJob | None:
+        """What it trained, if it is a training of the platform."""
+        return getattr(self.job, "training", None)
+
 
 class Param(models.Model):
     """A parameter a run was given, as text and, where it is one, as a number."""
@@ -71,6 +84,14 @@ class Param(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}={self.text}"
+
+    @property
+    def value(self) -> Any:
+        """As it was given: a number, true or false, a list, or its text."""
+        try:
+            return json.loads(self.text)
+        except (ValueError, RecursionError):
+            return self.text
 
 
 class Tag(models.Model):

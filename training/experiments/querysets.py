@@ -14,6 +14,10 @@ class RunQuerySet(OwnedQuerySet):
         """Runs that a job of the platform made itself; not parts of one, nor what a script elsewhere reported."""
         return self.exclude(job=None)
 
+    def for_comparison(self) -> Self:
+        """With what a comparison says of them."""
+        return self.select_related("job__training", "job__owner", "owner").prefetch_related("params")
+
 
 class ViewQuerySet(OwnedQuerySet):
     visibility_path = "visibility"

@@ -1,4 +1,4 @@
-"""The page on which trainings stand beside each other."""
+"""The page on which runs stand beside each other."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from training.experiments import comparing
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def compare(request: SignedInRequest) -> HttpResponse:
-    """Compare the trainings of `?run=`, given again for each."""
-    numbers = [number for text in request.GET.getlist("run") if (number := ids.number(text)) is not None]
+    """Compare the runs of `?run=` and the trainings of `?training=`, given again for each."""
+    numbers, trainings = (
+        [number for text in request.GET.getlist(name) if (number := ids.number(text)) is not None]
+        for name in ("run", "training")
+    )
     try:
-        runs = comparing.chosen(request.user, numbers)
+        runs = comparing.chosen(request.user, numbers, trainings=trainings)
     except DomainError as refused:
-        status = refused.status if numbers else 200  # nothing is chosen yet
+        status = refused.status if numbers or trainings else 200  # nothing is chosen yet
         return render(request, "training/compare.html", {"refused": refused.message}, status=status)
     figures = comparing.figures(runs)
     keys = comparing.keys(figures)

@@ -11,8 +11,10 @@ import pytest
 from aiplatform.lib.errors import Invalid, NotFound
 from tests.factories import curves, work
 from tests.factories import training as factory
-from training.experiments import comparing
+from training.experiments import comparing, records
+from training.experiments.models import Run, RunCurve
 from workers.models import Attempt
+from workers.output import point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 API = "/api/v1/training/comparison/"
@@ -20,7 +22,7 @@ API = "/api/v1/training/comparison/"
 
 @pytest.fixture
 def two(alice, machine):
-    """A training that was restored and one that was not."""
+    """Runs of a training that was restored and of one that was not."""
     data = factory.version(alice, "digits", task="classification")
     first = factory.training(alice, data=data, name="first", state="running", preset="classify", params={"lr": 0.1})
     second = factory.training(alice, data=data, name="second", state="running", preset="classify", params={"lr": 0.2})
@@ -31,7 +33,7 @@ def two(alice, machine):
     curves.report(again, "val/accuracy", [(3, 0.5), (4, 0.6)])
     curves.report(second.job.attempts.get(), "val/accuracy", [(1, 0.3)])
     curves.report(second.job.attempts.get(), "train/loss", [(1, 2.5)])
-    return [first, second]
+    return [first.job.run, second.job.run]
 
 
 def test_comparison_takes_the_attempts_of_a_run_together(two):
@@ -71,7 +73,7 @@ def test_comparison_hides_secrets_of_own_code(alice, machine, code):
     data = factory.version(alice, "digits", task="classification")
     own = factory.training(alice, data=data, code=code, start_file="train.py", params={"api_key": "verysecret", "n": 1})
 
-    values = {row.name: row.values for row in comparing.rows([own])}
+    values = {row.name: row.values for row in comparing.rows([own.job.run])}
 
     assert "verysecret" not in str(values)
     assert values["n"] == (1,)
@@ -87,18 +89,39 @@ def test_comparison_refuses_what_is_no_part_of_an_axis(two, asked, said):
         comparing.curves(two, "val/accuracy", **asked)
 
 
-def test_comparison_is_of_trainings_that_one_sees(two, bob, alice):
-    numbers = [training.pk for training in two]
+def test_comparison_is_of_runs_that_one_sees(two, bob, alice):
+    numbers = [run.pk for run in two]
 
-    with pytest.raises(NotFound, match=f"There is no training {numbers[0]}, {numbers[1]}"):
+    with pytest.raises(NotFound, match=f"There is no run {numbers[0]}, {numbers[1]}"):
         comparing.chosen(bob, numbers)
     with pytest.raises(Invalid, match="at most 20"):
         comparing.chosen(alice, range(21))
     assert comparing.chosen(alice, [*reversed(numbers), numbers[0]]) == list(reversed(two))
+    assert comparing.chosen(alice, [numbers[1]], trainings=[run.training.pk for run in two]) == list(reversed(two))
+    with pytest.raises(NotFound, match="There is no training 99"):
+        comparing.chosen(alice, [], trainings=[99])
+
+
+def test_comparison_takes_a_run_without_a_job_and_those_that_others_show(two, bob):
+    elsewhere = Run.objects.create(owner=bob, name="laptop", state="running")
+    records.set_params(elsewhere, {"lr": "0.3", "optimizer": "adam"})
+    point_files.path(f"run-{elsewhere.pk}", 1, "val/accuracy").parent.mkdir(parents=True)
+    point_files.write(point_files.path(f"run-{elsewhere.pk}", 1, "val/accuracy"), 0, [(1, 0.7, 1e9), (2, 0.8, 1e9)])
+    RunCurve.objects.create(
+        run=elsewhere, key="val/accuracy", count=2, step=2, value=0.8, at=work.now(),
+        lowest=0.7, lowest_step=1, highest=0.8, highest_step=2,
+    )  # fmt: skip
+    Run.objects.filter(pk=two[0].pk).update(visibility="public")
+
+    runs = comparing.chosen(bob, [elsewhere.pk, two[0].pk])
+
+    assert comparing.figures(runs)[0]["val/accuracy"].highest == 0.8
+    assert comparing.curves(runs, "val/accuracy").lines[0].mean.tolist()[:2] == [0.7, 0.8]
+    assert next(row.values for row in comparing.rows(runs) if row.name == "lr") == (0.3, 0.1)
 
 
 def test_comparison_api_gives_figures_and_curves(api, two):
-    numbers = [training.pk for training in two]
+    numbers = [run.pk for run in two]
 
     found = api.get(API, {"run": numbers}).json()
     (grid,) = api.get(f"{API}curves/", {"run": numbers, "key": "val/accuracy", "axis": "time", "width": 2}).json()
@@ -113,7 +136,7 @@ def test_comparison_api_gives_figures_and_curves(api, two):
 
 
 def test_comparison_page_shows_them_or_says_what_to_do(as_alice, as_bob, as_anna, two):
-    query = "&".join(f"run={training.pk}" for training in two)
+    query = "&".join(f"run={run.pk}" for run in two)
 
     page = as_alice.get(f"/training/compare/?{query}").content.decode()
     nothing = as_alice.get("/training/compare/")
@@ -121,7 +144,7 @@ def test_comparison_page_shows_them_or_says_what_to_do(as_alice, as_bob, as_anna
     assert page.count("data-run=") == 2
     assert "Accuracy on validation" in page
     assert "0.1 … 0.9" in page
-    assert (nothing.status_code, "Choose the trainings to compare." in nothing.content.decode()) == (200, True)
+    assert (nothing.status_code, "Choose the runs to compare." in nothing.content.decode()) == (200, True)
     assert ">False<" not in page
     assert as_bob.get(f"/training/compare/?{query}").status_code == 404
     assert as_anna.get(f"/training/compare/?{query}").status_code == 403
@@ -157,7 +180,7 @@ def test_comparison_asks_the_database_no_more_for_more_runs(
     more = [factory.training(alice, data=data, name=f"more{n}", state="running") for n in range(6)]
     for training in more:
         curves.report(training.job.attempts.get(), "val/accuracy", [(1, 0.4)])
-    query = "&".join(f"run={training.pk}" for training in [*two, *more])
+    query = "&".join(f"run={run.pk}" for run in [*two, *(one.job.run for one in more)])
     as_alice.get("/training/")
 
     with django_assert_max_num_queries(14):

@@ -15,7 +15,7 @@ function show() {
   }
   // those on other pages of the list are sent along
   form?.replaceChildren(
-    ...[...chosen].filter((value) => !there.has(value)).map((value) => Object.assign(document.createElement("input"), { type: "hidden", name: "run", value })),
+    ...[...chosen].filter((value) => !there.has(value)).map((value) => Object.assign(document.createElement("input"), { type: "hidden", name: "training", value })),
   );
   const count = button?.querySelector("[data-count]");
   if (count) count.textContent = chosen.size ? String(chosen.size) : "";

@@ -23,7 +23,7 @@ def add(train: Noun) -> None:
 def compare(args: argparse.Namespace) -> None:
     """Print a column for each training; figures as "newest (lowest … highest)"."""
     numbers = [lookup.training(args.client, word) for word in args.ids]
-    found = args.client.get("training/comparison/", run=numbers)
+    found = args.client.get("training/comparison/", training=numbers)
     if args.json:
         output.as_json(found)
         return
