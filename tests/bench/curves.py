@@ -73,7 +73,8 @@ def _measure(root: Path, runs: int, points: int) -> None:
 
 
 def _compared(jobs: list[Any]) -> str:
-    from training.experiments import api, comparing
+    from training.experiments import comparing
+    from training.experiments import comparison_api as api
     from training.experiments.models import Run
 
     rows = [Run(pk=job.pk, job=job) for job in jobs]

@@ -1,167 +1,270 @@
-"""`training/comparison`: runs beside each other."""
+"""`runs/` and `run-views/`: the table of runs, what people say of them, and saved views."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import ids, queries
-from aiplatform.lib.api import PlatformViewSet
-from aiplatform.lib.errors import Invalid
-from training.experiments import comparing
-from training.experiments.grid import Grid, Numbers
-from training.experiments.models import Run
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from training.experiments import annotating, comparing, table
+from training.experiments.annotating import Change
+from training.experiments.comparison_api import FigureOut
+from training.experiments.models import Run, View, Visibility
 
-DIGITS = 7  # of float32, beyond which a drawing shows nothing
-RUNS = [
-    OpenApiParameter("run", int, many=True, description="Numbers of runs; at most 20 with the trainings."),
-    OpenApiParameter("training", int, many=True, description="Numbers of trainings."),
-]
-
-
-class FigureOut(serializers.Serializer):
-    count = serializers.IntegerField()
-    step = serializers.IntegerField()
-    last = serializers.FloatField()
-    lowest = serializers.FloatField()
-    lowest_step = serializers.IntegerField()
-    highest = serializers.FloatField()
-    highest_step = serializers.IntegerField()
+FILTER = OpenApiParameter("filter", str, description="As `params.lr < 0.01 and best(val/accuracy) > 0.9`.")
+ARCHIVED = OpenApiParameter("archived", bool, description="Also archived ones.")
+SORT = OpenApiParameter("sort", str, description="A column, downwards with - before it.")
 
 
-class ComparedRunOut(serializers.Serializer):
+class RunOut(OutMixin, serializers.ModelSerializer[Run]):
+    """A run: what it was given, and what people say of it."""
+
+    owner = serializers.CharField(source="owner.username")
+    name = serializers.SerializerMethodField()
+    state = serializers.CharField(source="shown_state")
+    job = serializers.IntegerField(source="job_id", allow_null=True)
+    training = serializers.SerializerMethodField()
+    parent = serializers.IntegerField(source="parent_id", allow_null=True)  # type: ignore[assignment]  # a field, not DRF's own parent
+    params = serializers.SerializerMethodField()
+    tags = serializers.SerializerMethodField()
+    starred = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = [
+            "id", "uid", "name", "state", "owner", "job", "training", "parent", "experiment", "visibility", "archived",
+            "starred", "tags", "notes", "params", "created_at", "url",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_name(self, run: Run) -> str:
+        return str(run)
+
+    def get_training(self, run: Run) -> int | None:
+        return run.training.pk if run.training is not None else None
+
+    def get_params(self, run: Run) -> dict[str, Any]:
+        return {row.key: row.value for row in run.params.all()}
+
+    def get_tags(self, run: Run) -> dict[str, str]:
+        return {row.key: row.value for row in run.tags.all()}
+
+    def get_starred(self, run: Run) -> bool:
+        return any(star.user_id == self.context["request"].user.pk for star in run.stars.all())
+
+    def get_url(self, run: Run) -> str:
+        return f"/experiments/runs/{run.pk}/"
+
+
+class RunWithFiguresOut(RunOut):
+    """A run with its figures."""
+
+    figures = serializers.SerializerMethodField()
+
+    class Meta(RunOut.Meta):
+        fields = [*RunOut.Meta.fields, "figures"]
+        read_only_fields = fields
+
+    @extend_schema(responses=FigureOut)
+    def get_figures(self, run: Run) -> dict[str, Any]:
+        return {key: dataclasses.asdict(own) for key, own in comparing.figures([run])[0].items()}
+
+
+class ChangeIn(StrictMixin, serializers.Serializer[Any]):
+    """What is said of runs; what is left out stays."""
+
+    add_tags = serializers.ListField(child=serializers.CharField(max_length=601), required=False, max_length=50)
+    drop_tags = serializers.ListField(child=serializers.CharField(max_length=601), required=False, max_length=50)
+    star = serializers.BooleanField(required=False)
+    archived = serializers.BooleanField(required=False)
+    visibility = serializers.ChoiceField(choices=Visibility.choices, required=False)
+    notes = serializers.CharField(max_length=annotating.LONGEST_NOTES, allow_blank=True, required=False)
+    experiment = serializers.CharField(max_length=100, allow_blank=True, required=False)
+
+
+class BulkIn(ChangeIn):
+    """The same of many runs."""
+
+    runs = serializers.ListField(
+        child=serializers.IntegerField(min_value=1), min_length=1, max_length=annotating.MOST_AT_ONCE
+    )
+
+
+class BulkOut(serializers.Serializer[Any]):
+    changed = serializers.IntegerField()
+
+
+class RowOut(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
-    state = serializers.CharField()
+    job = serializers.IntegerField(allow_null=True)
     training = serializers.IntegerField(allow_null=True)
-    figures = serializers.DictField(child=FigureOut())
+    starred = serializers.BooleanField()
+    archived = serializers.BooleanField()
+    editable = serializers.BooleanField()
+    visibility = serializers.CharField()
 
 
-class ComparedRowOut(serializers.Serializer):
+class ColumnOut(serializers.Serializer[Any]):
     name = serializers.CharField()
-    differs = serializers.BooleanField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of the answer, not DRF's own label
+    kind = serializers.CharField(help_text="text, number, state, time, duration (seconds) or tags.")
     values = serializers.ListField(child=serializers.JSONField(allow_null=True))
 
 
-class ComparisonOut(serializers.Serializer):
-    keys = serializers.ListField(child=serializers.CharField())
-    runs = ComparedRunOut(many=True)
-    rows = ComparedRowOut(many=True)
+class KnownOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of the answer, not DRF's own label
+    runs = serializers.IntegerField()
+    differs = serializers.BooleanField()
 
 
-class GridLineOut(serializers.Serializer):
-    id = serializers.IntegerField()
-    points = serializers.IntegerField(help_text="How many the run has in this part of the axis.")
-    low = serializers.ListField(child=serializers.FloatField(allow_null=True))
-    mean = serializers.ListField(child=serializers.FloatField(allow_null=True))
-    high = serializers.ListField(child=serializers.FloatField(allow_null=True))
+class TableOut(serializers.Serializer[Any]):
+    total = serializers.IntegerField(help_text="How many runs fit the filter; at most 1,000 are given.")
+    runs = RowOut(many=True)
+    columns = ColumnOut(many=True)
+    known = KnownOut(many=True)
 
 
-class GridOut(serializers.Serializer):
-    key = serializers.CharField()
-    x = serializers.ListField(child=serializers.FloatField())
-    runs = GridLineOut(many=True)
+class RunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Runs that the caller may see: own ones, and those that others show."""
 
-
-class ComparisonViewSet(PlatformViewSet):
-    """Up to 20 runs beside each other."""
-
-    needs = {"list": Action.TRAINING_VIEW, "curves": Action.TRAINING_VIEW}
-    asks = {"list": ("run", "training"), "curves": ("run", "training", "key", "axis", "width", "from", "to")}
-    asks_many = ("run", "training", "key")
-    pagination_class = None
-    serializer_class = ComparisonOut
+    needs = {
+        "list": Action.TRAINING_VIEW,
+        "retrieve": Action.TRAINING_VIEW,
+        "table": Action.TRAINING_VIEW,
+        "partial_update": Action.TRAINING_VIEW,
+        "bulk": Action.TRAINING_VIEW,
+    }
+    asks = {"list": ("filter", "archived"), "table": ("filter", "archived", "column", "sort")}
+    asks_many = ("column",)
+    serializer_class = RunOut
     queryset = Run.objects.none()
 
-    @extend_schema(parameters=RUNS, responses=ComparisonOut)
-    def list(self, request: ApiRequest) -> Response:
-        """Their figures, and their facts and parameters, those that differ first."""
-        runs = _runs(request)
-        figures = comparing.figures(runs)
-        compared = [
-            {
-                "id": run.pk, "name": str(run), "state": run.shown_state,
-                "training": run.training and run.training.pk,
-                "figures": {key: dataclasses.asdict(figure) for key, figure in own.items()},
-            }
-            for run, own in zip(runs, figures, strict=True)
-        ]  # fmt: skip
-        rows = [{"name": row.name, "differs": row.differs, "values": row.values} for row in comparing.rows(runs)]
-        return Response({"keys": comparing.keys(figures), "runs": compared, "rows": rows})
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        listed = self.action == "list"
+        rows = table.rows(user, **_asked(self.request)) if listed else Run.objects.visible_to(user)
+        return rows.for_comparison().prefetch_related("tags", "stars").order_by("-pk")
+
+    def get_serializer_class(self) -> Any:
+        return RunWithFiguresOut if self.action in ("retrieve", "partial_update") else RunOut
+
+    @extend_schema(parameters=[FILTER, ARCHIVED])
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Runs that a filter describes, the newest first."""
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(request=ChangeIn, responses=RunWithFiguresOut)
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
+        """Say something of a run: tags, notes, a star, whether it is archived, who sees it."""
+        run = self.get_object()
+        annotating.change(request.user, [run.pk], Change(**sent(ChangeIn(data=request.data))))
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @extend_schema(request=BulkIn, responses=BulkOut)
+    @action(detail=False, methods=["post"])
+    def bulk(self, request: ApiRequest) -> Response:
+        """Say the same of many runs, or of none where one of them may not be changed."""
+        said = sent(BulkIn(data=request.data))
+        changed = annotating.change(request.user, said.pop("runs"), Change(**said))
+        return Response({"changed": len(changed)})
 
     @extend_schema(
         parameters=[
-            *RUNS,
-            OpenApiParameter("key", str, many=True, required=True, description="Names of curves, at most 12."),
-            OpenApiParameter(
-                "axis", str, enum=comparing.AXES, description="Seconds since a run's first point by time."
-            ),
-            OpenApiParameter("width", int, description="Stretches of the axis, 2 to 4,000; 1,000 unless given."),
-            OpenApiParameter("from", float),
-            OpenApiParameter("to", float),
+            FILTER, ARCHIVED, SORT,
+            OpenApiParameter("column", str, many=True, description="As state, params.lr, best(val/accuracy), tags.x."),
         ],
-        responses=GridOut(many=True),
-    )
+        responses=TableOut,
+    )  # fmt: skip
     @action(detail=False)
-    def curves(self, request: ApiRequest) -> Response:
-        """Curves of all on one grid: lowest, mean and highest value of each stretch, null where a run has no point."""
-        runs, wanted = _runs(request), request.query_params.getlist("key")
-        if not 0 < len(wanted) <= comparing.MOST_KEYS:
-            said = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparing.MOST_KEYS}
-            raise Invalid(said, field="key")
-        given = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
-        how: dict[str, Any] = {
-            "axis": queries.one_of(given, "axis", *comparing.AXES) or "step",
-            "width": queries.whole(given, "width", comparing.WIDTH),
-            "span": _span(given),
-        }
-        return Response([_grid(key, runs, comparing.curves(runs, key, **how)) for key in wanted])
+    def table(self, request: ApiRequest) -> Response:
+        """The table of runs as columns; without `column` those that tell most."""
+        query = request.query_params
+        made = table.table(request.user, **_asked(request), columns=query.getlist("column"), sort=query.get("sort", ""))
+        return Response(dataclasses.asdict(made))
 
 
-def _runs(request: Request) -> Sequence[Run]:
-    user: Any = request.user
-    return comparing.chosen(user, _numbers_of(request, "run"), trainings=_numbers_of(request, "training"))
+class QueryIn(StrictMixin, serializers.Serializer[Any]):
+    filter = serializers.CharField(max_length=2000, allow_blank=True, default="")
+    columns = serializers.ListField(child=serializers.CharField(max_length=300), default=list, max_length=40)
+    sort = serializers.CharField(max_length=301, allow_blank=True, default="")
+    group = serializers.ListField(child=serializers.CharField(max_length=300), default=list, max_length=5)
+    archived = serializers.BooleanField(default=False)
 
 
-def _numbers_of(request: Request, name: str) -> list[int]:
-    numbers = [ids.number(text) for text in request.query_params.getlist(name)]
-    if None in numbers:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
-    return [number for number in numbers if number is not None]
+class ViewIn(StrictMixin, serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=60)
+    query = QueryIn()
+    visibility = serializers.ChoiceField(choices=Visibility.choices, default=Visibility.PRIVATE)
 
 
-def _span(given: dict[str, str]) -> tuple[float, float] | None:
-    if not given["from"] and not given["to"]:
-        return None
-    try:
-        return float(given["from"]), float(given["to"])
-    except ValueError:
-        raise Invalid(_("from and to are numbers, from the lower one."), field="from") from None
+class ViewOut(OutMixin, serializers.ModelSerializer[View]):
+    owner = serializers.CharField(source="owner.username")
+    query = serializers.JSONField()
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = View
+        fields = ["id", "name", "owner", "visibility", "query", "updated_at", "url"]
+        read_only_fields = fields
+
+    def get_url(self, view: View) -> str:
+        return f"/experiments/?view={view.pk}"
 
 
-def _grid(key: str, runs: Sequence[Run], grid: Grid) -> dict[str, Any]:
-    lines = [
-        {"id": run.pk, "points": line.points, "low": _numbers(line.low), "mean": _numbers(line.mean),
-         "high": _numbers(line.high)}
-        for run, line in zip(runs, grid.lines, strict=True)
-    ]  # fmt: skip
-    return {"key": key, "x": grid.x.tolist(), "runs": lines}
+class RunViewViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Saved views of the run table: own ones, and those that others show."""
+
+    needs = {
+        "list": Action.TRAINING_VIEW,
+        "retrieve": Action.TRAINING_VIEW,
+        "create": Action.TRAINING_VIEW,
+        "update": Action.TRAINING_VIEW,
+        "destroy": Action.TRAINING_VIEW,
+    }
+    serializer_class = ViewOut
+    queryset = View.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        rows = View.objects.visible_to(user)
+        if self.action in ("update", "destroy"):
+            rows = rows.editable_by(user)
+        return rows.select_related("owner").order_by("pk")
+
+    @extend_schema(request=ViewIn, responses={201: ViewOut})
+    def create(self, request: ApiRequest) -> Response:
+        """Save a view."""
+        made = annotating.keep_view(request.user, **sent(ViewIn(data=request.data)))
+        return Response(ViewOut(made).data, 201)
+
+    @extend_schema(request=ViewIn, responses=ViewOut)
+    def update(self, request: ApiRequest, pk: str) -> Response:
+        """Save a view anew."""
+        row = self.get_object()
+        said = sent(ViewIn(data=request.data))
+        return Response(ViewOut(annotating.keep_view(row.owner, view=row, **said)).data)
+
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        """Delete a view; the runs stay."""
+        self.get_object().delete()
+        return Response(status=204)
 
 
-def _numbers(values: Numbers) -> list[float | None]:
-    empty = np.isnan(values)
-    return [
-        None if nothing else float(f"{v:.{DIGITS}g}")
-        for v, nothing in zip(values.tolist(), empty.tolist(), strict=True)
-    ]
+def _asked(request: Request) -> dict[str, Any]:
+    given: Mapping[str, str] = request.query_params
+    return {"text": given.get("filter", ""), "archived": queries.one_of(given, "archived", "true", "false") == "true"}

@@ -18,6 +18,15 @@ class RunQuerySet(OwnedQuerySet):
         """With what a comparison says of them."""
         return self.select_related("job__training", "job__owner", "owner").prefetch_related("params")
 
+    def for_table(self, *, notes: bool) -> Self:
+        """With what the table says of them."""
+        whole = self.select_related("job__training", "job__cluster", "owner").defer("job__spec")
+        return whole if notes else whole.defer("notes")
+
+    def without_looks(self) -> Self:
+        """Not the short jobs that only show a batch or layers."""
+        return self.exclude(job__training__extra__has_any_keys=["show_batch", "show_layers"])
+
 
 class ViewQuerySet(OwnedQuerySet):
     visibility_path = "visibility"

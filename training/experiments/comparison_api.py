@@ -1,0 +1,167 @@
+"""`training/comparison`: runs beside each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids, queries
+from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.errors import Invalid
+from training.experiments import comparing
+from training.experiments.grid import Grid, Numbers
+from training.experiments.models import Run
+
+DIGITS = 7  # of float32, beyond which a drawing shows nothing
+RUNS = [
+    OpenApiParameter("run", int, many=True, description="Numbers of runs; at most 20 with the trainings."),
+    OpenApiParameter("training", int, many=True, description="Numbers of trainings."),
+]
+
+
+class FigureOut(serializers.Serializer):
+    count = serializers.IntegerField()
+    step = serializers.IntegerField()
+    last = serializers.FloatField()
+    lowest = serializers.FloatField()
+    lowest_step = serializers.IntegerField()
+    highest = serializers.FloatField()
+    highest_step = serializers.IntegerField()
+
+
+class ComparedRunOut(serializers.Serializer):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    state = serializers.CharField()
+    training = serializers.IntegerField(allow_null=True)
+    figures = serializers.DictField(child=FigureOut())
+
+
+class ComparedRowOut(serializers.Serializer):
+    name = serializers.CharField()
+    differs = serializers.BooleanField()
+    values = serializers.ListField(child=serializers.JSONField(allow_null=True))
+
+
+class ComparisonOut(serializers.Serializer):
+    keys = serializers.ListField(child=serializers.CharField())
+    runs = ComparedRunOut(many=True)
+    rows = ComparedRowOut(many=True)
+
+
+class GridLineOut(serializers.Serializer):
+    id = serializers.IntegerField()
+    points = serializers.IntegerField(help_text="How many the run has in this part of the axis.")
+    low = serializers.ListField(child=serializers.FloatField(allow_null=True))
+    mean = serializers.ListField(child=serializers.FloatField(allow_null=True))
+    high = serializers.ListField(child=serializers.FloatField(allow_null=True))
+
+
+class GridOut(serializers.Serializer):
+    key = serializers.CharField()
+    x = serializers.ListField(child=serializers.FloatField())
+    runs = GridLineOut(many=True)
+
+
+class ComparisonViewSet(PlatformViewSet):
+    """Up to 20 runs beside each other."""
+
+    needs = {"list": Action.TRAINING_VIEW, "curves": Action.TRAINING_VIEW}
+    asks = {"list": ("run", "training"), "curves": ("run", "training", "key", "axis", "width", "from", "to")}
+    asks_many = ("run", "training", "key")
+    pagination_class = None
+    serializer_class = ComparisonOut
+    queryset = Run.objects.none()
+
+    @extend_schema(parameters=RUNS, responses=ComparisonOut)
+    def list(self, request: ApiRequest) -> Response:
+        """Their figures, and their facts and parameters, those that differ first."""
+        runs = _runs(request)
+        figures = comparing.figures(runs)
+        compared = [
+            {
+                "id": run.pk, "name": str(run), "state": run.shown_state,
+                "training": run.training and run.training.pk,
+                "figures": {key: dataclasses.asdict(figure) for key, figure in own.items()},
+            }
+            for run, own in zip(runs, figures, strict=True)
+        ]  # fmt: skip
+        rows = [{"name": row.name, "differs": row.differs, "values": row.values} for row in comparing.rows(runs)]
+        return Response({"keys": comparing.keys(figures), "runs": compared, "rows": rows})
+
+    @extend_schema(
+        parameters=[
+            *RUNS,
+            OpenApiParameter("key", str, many=True, required=True, description="Names of curves, at most 12."),
+            OpenApiParameter(
+                "axis", str, enum=comparing.AXES, description="Seconds since a run's first point by time."
+            ),
+            OpenApiParameter("width", int, description="Stretches of the axis, 2 to 4,000; 1,000 unless given."),
+            OpenApiParameter("from", float),
+            OpenApiParameter("to", float),
+        ],
+        responses=GridOut(many=True),
+    )
+    @action(detail=False)
+    def curves(self, request: ApiRequest) -> Response:
+        """Curves of all on one grid: lowest, mean and highest value of each stretch, null where a run has no point."""
+        runs, wanted = _runs(request), request.query_params.getlist("key")
+        if not 0 < len(wanted) <= comparing.MOST_KEYS:
+            said = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparing.MOST_KEYS}
+            raise Invalid(said, field="key")
+        given = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
+        how: dict[str, Any] = {
+            "axis": queries.one_of(given, "axis", *comparing.AXES) or "step",
+            "width": queries.whole(given, "width", comparing.WIDTH),
+            "span": _span(given),
+        }
+        return Response([_grid(key, runs, comparing.curves(runs, key, **how)) for key in wanted])
+
+
+def _runs(request: Request) -> Sequence[Run]:
+    user: Any = request.user
+    return comparing.chosen(user, _numbers_of(request, "run"), trainings=_numbers_of(request, "training"))
+
+
+def _numbers_of(request: Request, name: str) -> list[int]:
+    numbers = [ids.number(text) for text in request.query_params.getlist(name)]
+    if None in numbers:
+        raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
+    return [number for number in numbers if number is not None]
+
+
+def _span(given: dict[str, str]) -> tuple[float, float] | None:
+    if not given["from"] and not given["to"]:
+        return None
+    try:
+        return float(given["from"]), float(given["to"])
+    except ValueError:
+        raise Invalid(_("from and to are numbers, from the lower one."), field="from") from None
+
+
+def _grid(key: str, runs: Sequence[Run], grid: Grid) -> dict[str, Any]:
+    lines = [
+        {"id": run.pk, "points": line.points, "low": _numbers(line.low), "mean": _numbers(line.mean),
+         "high": _numbers(line.high)}
+        for run, line in zip(runs, grid.lines, strict=True)
+    ]  # fmt: skip
+    return {"key": key, "x": grid.x.tolist(), "runs": lines}
+
+
+def _numbers(values: Numbers) -> list[float | None]:
+    empty = np.isnan(values)
+    return [
+        None if nothing else float(f"{v:.{DIGITS}g}")
+        for v, nothing in zip(values.tolist(), empty.tolist(), strict=True)
+    ]

@@ -1,0 +1,440 @@
+"""The filter of the run table: an expression over parameters, figures, tags and facts, read into a query.
+
+    params.lr < 0.01 and best(val/accuracy) > 0.9 and not archived
+    state = running or tag:golden
+    name ~ "resnet" and dataset in (cells, "nuts v2") and created > 2026-01-31
+
+`and`, `or`, `not` and brackets as everywhere. A bare key is a figure's newest value; `last`, `min`, `max` and `best`
+name another one. Keys with other signs stand in `backquotes`, words with blanks in quotes. MLflow's `metrics.`,
+`params.`, `tags.` and `attributes.` are known. Whatever has no such value fits no comparison.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
+
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, Value
+from django.db.models import lookups as sql
+from django.db.models.functions import Coalesce, Now
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.timezone import get_current_timezone
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+from training.experiments import figure_sql
+from training.experiments.models import Param, Star, Tag
+from training.experiments.querysets import RunQuerySet
+from workers.states import GROUPS, JobState
+
+LONGEST, MOST, DEEPEST = 2000, 50, 20
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<time>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?)
+      | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:(?:ms|s|min|h|d)\b)?(?![\w./@-]))
+      | (?P<op><=|>=|!=|==|=|<|>|!?~|\(|\)|,)
+      | (?P<text>"[^"]*"|'[^']*')
+      | (?P<key>`[^`]+`|[\w%@][\w./@%:-]*)
+    )""",
+    re.VERBOSE,
+)
+_SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400, "": 1}
+_LOOKUPS: dict[str, Any] = {
+    "<": sql.LessThan, "<=": sql.LessThanOrEqual, ">": sql.GreaterThan, ">=": sql.GreaterThanOrEqual,
+    "=": sql.Exact, "==": sql.Exact,
+}  # fmt: skip
+_LIKE = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "=": "exact", "==": "exact"}
+_SAID = {"finished": "completed", "killed": "stopped", "succeeded": "succeeded"}  # MLflow's words for states
+ANYWHERE = {"contains": "~", "like": "~", "ilike": "~"}
+
+
+@dataclass(frozen=True)
+class Word:
+    """A piece of the expression."""
+
+    kind: str  # time, number, op, text, key; "" at the end
+    text: str
+    place: int
+
+    @property
+    def bare(self) -> str:
+        """Without its quotes."""
+        return self.text[1:-1] if self.kind == "text" or self.text.startswith("`") else self.text
+
+
+@dataclass(frozen=True)
+class Literal:
+    """What something is compared with."""
+
+    text: str
+    number: float | None
+    moment: datetime | None
+
+
+Compare = Callable[[str, list[Literal]], Q]
+
+
+def narrowed(runs: RunQuerySet, text: str, *, user: Any) -> RunQuerySet:
+    """Return those of `runs` that an expression describes; all for an empty one.
+
+    Args:
+        user: whose stars `starred` means.
+
+    Raises:
+        Invalid: it cannot be read; says where and what would do.
+    """
+    if not text.strip():
+        return runs
+    return runs.alias(**figure_sql.named()).filter(_Reader(text, user).whole())
+
+
+class _Reader:
+    """Reads one expression from left to right."""
+
+    def __init__(self, text: str, user: Any) -> None:
+        if len(text) > LONGEST:
+            said = _("The filter is longer than %(limit)s characters.") % {"limit": LONGEST}
+            raise Invalid(said, field="filter")
+        self.user = user
+        self.words = list(self._words(text))
+        self.at, self.depth, self.count = 0, 0, 0
+
+    def _words(self, text: str) -> list[Word]:
+        found, place = [], 0
+        while place < len(text.rstrip()):
+            match = _TOKEN.match(text, place)
+            if match is None:
+                rest = text[place:].strip()[:20]
+                said = _("The filter cannot be read at “%(rest)s”. Put words with blanks or other signs in quotes.")
+                raise Invalid(said % {"rest": rest}, field="filter")
+            kind = match.lastgroup or ""
+            found.append(Word(kind, match[kind], match.start(kind)))
+            place = match.end()
+        return [*found, Word("", "", len(text))]
+
+    @property
+    def next(self) -> Word:
+        return self.words[self.at]
+
+    def take(self) -> Word:
+        word = self.next
+        self.at += 1
+        return word
+
+    def takes(self, *texts: str) -> bool:
+        """Whether one of these comes next, which is then taken."""
+        if self.next.kind in ("op", "key") and self.next.text.lower() in texts:
+            self.at += 1
+            return True
+        return False
+
+    def refuse(self, wanted: str) -> NoReturn:
+        if not self.next.kind:
+            said = _("The filter ends too early: %(wanted)s is missing.") % {"wanted": wanted}
+        else:
+            said = _("The filter has “%(found)s” where %(wanted)s is expected.")
+            said %= {"found": self.next.text[:40], "wanted": wanted}
+        raise Invalid(said, field="filter")
+
+    def whole(self) -> Q:
+        found = self.either()
+        if self.next.kind:
+            self.refuse(_("and, or or the end"))
+        return found
+
+    def either(self) -> Q:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Invalid(_("The filter has too many brackets inside of each other."), field="filter")
+        found = self.both()
+        while self.takes("or"):
+            found |= self.both()
+        self.depth -= 1
+        return found
+
+    def both(self) -> Q:
+        found = self.one()
+        while self.takes("and"):
+            found &= self.one()
+        return found
+
+    def one(self) -> Q:
+        self.count += 1
+        if self.count > MOST:
+            said = _("The filter has more than %(limit)s conditions.") % {"limit": MOST}
+            raise Invalid(said, field="filter")
+        denied = False
+        while self.takes("not"):
+            denied = not denied
+        if self.takes("("):
+            found = self.either()
+            if not self.takes(")"):
+                self.refuse(")")
+        else:
+            found = self.condition()
+        return ~found if denied else found
+
+    def condition(self) -> Q:
+        if self.takes("has"):
+            return self.having(self._key(_("the name of a parameter, a figure or a tag")))
+        subject = self._key(_("a parameter, a figure, a tag or a fact"))
+        if not subject.text.startswith("`"):
+            if subject.text.lower() in figure_sql.KINDS and self.takes("("):
+                key = self._key(_("the name of a figure"))
+                if not self.takes(")"):
+                    self.refuse(")")
+                return self.compared(_figure(subject.text.lower(), key.bare))
+            if subject.text.startswith("tag:"):
+                return Q(Exists(Tag.objects.filter(run=OuterRef("pk"), key=subject.text[4:])))
+            flag = self.flag(subject.text.lower())
+            if flag is not None:
+                return flag
+        return self.compared(self.meant(subject))
+
+    def _key(self, wanted: str) -> Word:
+        if self.next.kind != "key":
+            self.refuse(wanted)
+        word = self.take()
+        if word.text.endswith(".") and self.next.text.startswith(("`", '"')):  # params.`a b`
+            return Word("key", word.text + self.take().bare, word.place)
+        return word
+
+    def flag(self, name: str) -> Q | None:
+        """What is simply so or not."""
+        if name == "archived":
+            return Q(archived=True)
+        if name == "starred":
+            return Q(Exists(Star.objects.filter(run=OuterRef("pk"), user=self.user)))
+        return None
+
+    def having(self, word: Word) -> Q:
+        """A run that has a parameter, a tag or a figure of this name."""
+        before, rest = _divided(word.text)
+        if before in ("params", "param") and rest:
+            return Q(Exists(Param.objects.filter(run=OuterRef("pk"), key=rest)))
+        if before in ("tags", "tag") and rest:
+            return Q(Exists(Tag.objects.filter(run=OuterRef("pk"), key=rest)))
+        key = rest if before in ("metrics", "metric") and rest else word.bare
+        return Q(sql.IsNull(figure_sql.figure(figure_sql.LAST, key), False))
+
+    def meant(self, word: Word) -> Compare:
+        """What a name without brackets means."""
+        if word.text.startswith("`"):
+            return _figure(figure_sql.LAST, word.bare)
+        before, rest = _divided(word.text)
+        if before in ("params", "param", "parameters") and rest:
+            return _param(rest)
+        if before in ("tags", "tag") and rest:
+            return _tag(rest)
+        if before in ("metrics", "metric") and rest:
+            return _figure(figure_sql.LAST, rest)
+        name = rest if before in ("attributes", "attribute") and rest else word.text
+        return _FACTS.get(name.lower()) or _figure(figure_sql.LAST, word.text)
+
+    def compared(self, compare: Compare) -> Q:
+        if self.takes("in"):
+            return compare("in", self._list())
+        op = self.next.text.lower()
+        op = ANYWHERE.get(op, op)
+        if op not in _LIKE and op not in ("~", "!~", "!="):
+            self.refuse(_("=, !=, <, >, ~ or in"))
+        self.take()
+        literal = self._literal()
+        if op == "!=":
+            return ~compare("=", [literal]) & compare("has", [])
+        if op == "!~":
+            return ~compare("~", [literal]) & compare("has", [])
+        return compare(op, [literal])
+
+    def _list(self) -> list[Literal]:
+        if not self.takes("("):
+            self.refuse("(")
+        found = [self._literal()]
+        while self.takes(","):
+            found.append(self._literal())
+        if not self.takes(")"):
+            self.refuse(")")
+        return found
+
+    def _literal(self) -> Literal:
+        if self.next.kind not in ("number", "text", "time", "key"):
+            self.refuse(_("a number, a word or a date"))
+        word = self.take()
+        return Literal(word.bare.strip("%") if word.kind == "text" else word.bare, _number(word), _moment(word))
+
+
+def _divided(text: str) -> tuple[str, str]:
+    """What stands before the first dot, and behind it: "params", "lr"."""
+    before, _dot, rest = text.partition(".")
+    return before.lower(), rest.strip("`")
+
+
+def _number(word: Word) -> float | None:
+    if word.bare.lower() in ("true", "false"):
+        return float(word.bare.lower() == "true")
+    match = re.fullmatch(r"([+-]?[\d.]+(?:[eE][+-]?\d+)?)(ms|s|min|h|d)?", word.bare)
+    return float(match[1]) * _SECONDS[match[2] or ""] if match and match[1].count(".") < 2 else None
+
+
+def _moment(word: Word) -> datetime | None:
+    try:
+        moment = parse_datetime(word.bare.replace("Z", "+00:00"))
+        day = None if moment else parse_date(word.bare)
+    except ValueError:
+        return None
+    if day:
+        moment = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - gets the reader's zone below
+    if moment is None:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=get_current_timezone())).astimezone(UTC)
+
+
+def _numbers(literals: list[Literal], name: str) -> list[float]:
+    wrong = [one.text for one in literals if one.number is None]
+    if wrong:
+        said = _("%(name)s is compared with a number, not with “%(text)s”.") % {"name": name, "text": wrong[0][:40]}
+        raise Invalid(said, field="filter")
+    return [one.number for one in literals if one.number is not None]
+
+
+def _figure(kind: str, key: str) -> Compare:
+    def compare(op: str, literals: list[Literal]) -> Q:
+        expression = figure_sql.figure(kind, key)
+        if op == "has":
+            return Q(sql.IsNull(expression, False))
+        numbers = _numbers(literals, key)
+        if op == "in":
+            return Q(sql.In(expression, numbers))
+        if op == "~":
+            raise Invalid(_("%(name)s is a number: use =, < or >.") % {"name": key}, field="filter")
+        return Q(_LOOKUPS[op](expression, Value(numbers[0])))
+
+    return compare
+
+
+def _param(key: str) -> Compare:
+    """By number where both are one, else by text."""
+
+    def compare(op: str, literals: list[Literal]) -> Q:
+        own = Param.objects.filter(run=OuterRef("pk"), key=key)
+        if op == "has":
+            return Q(Exists(own))
+        if op == "~":
+            return Q(Exists(own.filter(text__icontains=literals[0].text)))
+        if op in ("=", "==", "in"):
+            same = Q(text__in=[one.text for one in literals])
+            numbers = [one.number for one in literals if one.number is not None]
+            return Q(Exists(own.filter(same | Q(number__in=numbers) if numbers else same)))
+        return Q(Exists(own.filter(**{f"number__{_LIKE[op]}": _numbers(literals, key)[0]})))
+
+    return compare
+
+
+def _tag(key: str) -> Compare:
+    def compare(op: str, literals: list[Literal]) -> Q:
+        own = Tag.objects.filter(run=OuterRef("pk"), key=key)
+        if op == "has":
+            return Q(Exists(own))
+        if op == "in":
+            return Q(Exists(own.filter(value__in=[one.text for one in literals])))
+        if op == "~":
+            return Q(Exists(own.filter(value__icontains=literals[0].text)))
+        return Q(Exists(own.filter(**{f"value__{_LIKE[op]}": literals[0].text})))
+
+    return compare
+
+
+def _text(column: str) -> Compare:
+    def compare(op: str, literals: list[Literal]) -> Q:
+        if op == "has":
+            return ~Q(**{column: ""}) & Q(**{f"{column}__isnull": False})
+        if op == "~":
+            return Q(**{f"{column}__icontains": literals[0].text})
+        if op not in ("=", "==", "in"):
+            raise Invalid(_("A word is compared by =, ~ or in."), field="filter")
+        either = Q()
+        for one in literals:
+            either |= Q(**{f"{column}__iexact": one.text})
+        return either
+
+    return compare
+
+
+def _state(op: str, literals: list[Literal]) -> Q:
+    if op == "has":
+        return Q()
+    states: set[str] = set()
+    for one in literals:
+        word = _SAID.get(one.text.lower(), one.text.lower())
+        if word not in GROUPS and word not in JobState.values:
+            known = ", ".join([*GROUPS, *JobState.values])
+            said = _("There is no state “%(word)s”. There are: %(known)s.") % {"word": one.text[:40], "known": known}
+            raise Invalid(said, field="filter")
+        states |= set(map(str, GROUPS.get(word, (word,))))
+    return Q(state_word__in=states)
+
+
+def _when(column: str) -> Compare:
+    def compare(op: str, literals: list[Literal]) -> Q:
+        if op == "has":
+            return Q(**{f"{column}__isnull": False})
+        moment = literals[0].moment
+        if moment is None:
+            said = _("A time is written as 2026-01-31 or 2026-01-31T18:30, not “%(text)s”.")
+            raise Invalid(said % {"text": literals[0].text[:40]}, field="filter")
+        if op not in _LIKE:
+            raise Invalid(_("A time is compared by < and >."), field="filter")
+        return Q(**{f"{column}__{_LIKE[op]}": moment})
+
+    return compare
+
+
+def _count(expression: Callable[[], Any], name: str) -> Compare:
+    def compare(op: str, literals: list[Literal]) -> Q:
+        if op == "has":
+            return Q(sql.IsNull(expression(), False))
+        if op == "~":
+            raise Invalid(_("%(name)s is a number: use =, < or >.") % {"name": name}, field="filter")
+        numbers = _numbers(literals, name)
+        return Q(sql.In(expression(), numbers)) if op == "in" else Q(_LOOKUPS[op](expression(), Value(numbers[0])))
+
+    return compare
+
+
+def span() -> Any:
+    """How long a run took, or has taken so far, as an expression."""
+    ended = Coalesce("job__ended_at", "ended_at", Now())
+    return ExpressionWrapper(ended - Coalesce("job__started_at", "created_at"), DurationField())
+
+
+def _took(op: str, literals: list[Literal]) -> Q:
+    if op == "has":
+        return Q()
+    if op not in _LIKE:
+        raise Invalid(_("duration is compared by < and >, as duration > 30min."), field="filter")
+    seconds = min(_numbers(literals, "duration")[0], 1e9)
+    return Q(_LOOKUPS[op](span(), Value(timedelta(seconds=seconds), DurationField())))
+
+
+_FACTS: dict[str, Compare] = {
+    "name": _text("shown_name"),
+    "run_name": _text("shown_name"),
+    "state": _state,
+    "status": _state,
+    "owner": _text("owner__username"),
+    "user_id": _text("owner__username"),
+    "experiment": _text("experiment"),
+    "kind": _text("job__kind"),
+    "preset": _text("job__training__preset"),
+    "dataset": _text("job__training__version_label"),
+    "cluster": _text("job__cluster__name"),
+    "notes": _text("notes"),
+    "id": _count(lambda: F("pk"), "id"),
+    "cards": _count(lambda: F("job__nodes") * F("job__gpus_per_node"), "cards"),
+    "created": _when("created_at"),
+    "ended": _when("ended"),
+    "duration": _took,
+}

@@ -1,0 +1,328 @@
+"""The run table: at most 1,000 runs, as columns. Filtered and sorted by the database, grouped where it is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F, FloatField, OuterRef, Subquery
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid, Refusals
+from training import figure_words, param_words
+from training.experiments import figure_sql, finding
+from training.experiments.models import Param, Run, RunCurve, Star, Tag
+from training.experiments.querysets import RunQuerySet
+from workers.models import Curve
+from workers.states import FINAL
+
+MOST_RUNS, MOST_COLUMNS = 1000, 40
+USUAL_PARAMS, USUAL_FIGURES = 6, 3
+#: Facts every run has: name, what it is called, kind of its values.
+FACTS: dict[str, tuple[Any, str]] = {
+    "state": (gettext_lazy("State"), "state"),
+    "created": (gettext_lazy("Created"), "time"),
+    "duration": (gettext_lazy("Duration"), "duration"),
+    "owner": (gettext_lazy("Owner"), "text"),
+    "experiment": (gettext_lazy("Experiment"), "text"),
+    "kind": (gettext_lazy("Kind"), "text"),
+    "preset": (gettext_lazy("Preset"), "text"),
+    "dataset": (gettext_lazy("Dataset"), "text"),
+    "cards": (gettext_lazy("Cards"), "number"),
+    "cluster": (gettext_lazy("Cluster"), "text"),
+    "tags": (gettext_lazy("Tags"), "tags"),
+    "notes": (gettext_lazy("Notes"), "text"),
+}
+_FIGURE = re.compile(r"(last|min|max|best)\((.+)\)\Z")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name in addresses, its words, the kind of its values, and one for each run."""
+
+    name: str
+    label: str
+    kind: str  # text, number, state, time, duration, tags
+    values: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What could be a column: a name, and how many of the runs have it."""
+
+    name: str
+    label: str
+    runs: int
+    differs: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that were found, newest or first by the order that was asked for.
+
+    Attributes:
+        total: how many there are; `runs` holds no more than a thousand of them.
+        runs: id, name, whether it may be changed, is starred and archived, and numbers of job and training, of each.
+        known: parameters, figures and tags that any of them has.
+    """
+
+    total: int
+    runs: list[dict[str, Any]]
+    columns: list[Column]
+    known: list[Known] = field(default_factory=list)
+
+
+def rows(user: User, *, text: str = "", archived: bool = False) -> RunQuerySet:
+    """Runs one sees and that a filter describes. Archived ones stand among them only where they are asked for.
+
+    Raises:
+        Invalid: see `finding.narrowed`.
+    """
+    found = Run.objects.visible_to(user).without_looks()
+    if not archived and "archived" not in text:
+        found = found.filter(archived=False)
+    return finding.narrowed(found, text, user=user)
+
+
+def ordered(runs: RunQuerySet, sort: str) -> RunQuerySet:
+    """By the name of a column, downwards with "-" before it; runs without a value come last.
+
+    Raises:
+        Invalid: there is no such column.
+    """
+    name = sort.removeprefix("-") or "created"
+    down = sort.startswith("-") or not sort
+    keys = {f"place_{at}": expression for at, expression in enumerate(_expressions(name))}
+    order = [F(at).desc(nulls_last=True) if down else F(at).asc(nulls_last=True) for at in keys]
+    return runs.alias(**keys).order_by(*order, "-pk")
+
+
+def _expressions(name: str) -> list[Any]:
+    if match := _FIGURE.fullmatch(name):
+        return [figure_sql.figure(match[1], match[2])]
+    before, _dot, key = name.partition(".")
+    if before == "params" and key:
+        own = Param.objects.filter(run=OuterRef("pk"), key=key)
+        return [Subquery(own.values("number")[:1], FloatField()), Subquery(own.values("text")[:1])]
+    if before == "tags" and key:
+        return [Subquery(Tag.objects.filter(run=OuterRef("pk"), key=key).values("value")[:1])]
+    columns = {
+        "name": figure_sql.named()["shown_name"],
+        "state": figure_sql.named()["state_word"],
+        "created": F("created_at"),
+        "duration": finding.span(),
+        "owner": F("owner__username"),
+        "kind": F("job__kind"),
+        "preset": F("job__training__preset"),
+        "dataset": F("job__training__version_label"),
+        "cards": F("job__nodes") * F("job__gpus_per_node"),
+        "cluster": F("job__cluster__name"),
+        "experiment": F("experiment"),
+        "notes": F("notes"),
+    }
+    if name not in columns:
+        raise Invalid(_("There is no column %(name)s to sort by.") % {"name": name[:60]}, field="sort")
+    return [columns[name]]
+
+
+def table(
+    user: User, *, text: str = "", archived: bool = False, columns: Sequence[str] = (), sort: str = "-created"
+) -> Table:
+    """The table as one person sees it.
+
+    Args:
+        columns: names: facts, `params.lr`, `best(val/accuracy)`, `tags.author`; empty is those that tell most.
+
+    Raises:
+        Invalid: a filter, a column or an order that is none.
+    """
+    if len(columns) > MOST_COLUMNS:
+        said = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
+        raise Invalid(said, field="column")
+    found = rows(user, text=text, archived=archived)
+    whole = ordered(found, sort).for_table(notes="notes" in columns)
+    shown = list(whole[: MOST_RUNS + 1])
+    total = len(shown) if len(shown) <= MOST_RUNS else found.count()
+    shown = shown[:MOST_RUNS]
+    of = _Values(shown)
+    known = of.known()
+    wanted = list(dict.fromkeys(columns)) or _usual(of, known)
+    starred = set(Star.objects.filter(user=user, run__in=of.numbers).values_list("run", flat=True))
+    mine = user.sees_everything
+    head = [
+        {
+            "id": run.pk, "name": str(run), "job": run.job_id, "training": run.training and run.training.pk,
+            "starred": run.pk in starred, "archived": run.archived, "editable": mine or run.owner_id == user.pk,
+            "visibility": run.visibility,
+        }
+        for run in shown
+    ]  # fmt: skip
+    return Table(total, head, [of.column(name) for name in wanted], known)
+
+
+def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
+    """Refuse what `table` refuses.
+
+    Raises:
+        Invalid: a filter, a column or an order that is none.
+    """
+    found = Refusals()
+    with found:
+        finding.narrowed(Run.objects.none(), text, user=user)
+    with found:
+        ordered(Run.objects.none(), sort)
+    with found:
+        if len(columns) > MOST_COLUMNS:
+            said = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
+            raise Invalid(said, field="column")
+    for name in columns:
+        with found:
+            _Values([]).column(name)
+    found.end()
+
+
+def _usual(of: _Values, known: Iterable[Known]) -> list[str]:
+    """Columns where nobody chose: facts, the best of what validation says, and parameters that differ."""
+    figures = [one.name for one in known if one.name.startswith("best(")][:USUAL_FIGURES]
+    params = [one.name for one in known if one.name.startswith("params.") and one.differs][:USUAL_PARAMS]
+    owners = ["owner"] if len({run.owner_id for run in of.runs}) > 1 else []
+    tags = ["tags"] if any(one.name.startswith("tags.") for one in known) else []
+    return ["state", *figures, *params, *tags, *owners, "duration", "created"]
+
+
+class _Values:
+    """Values of many runs, asked for column by column with one query each at most."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = runs
+        self.numbers = [run.pk for run in runs]
+        self.of_job = {run.job_id: run.pk for run in runs if run.job_id is not None}
+        self.moment = now()
+        self._figures: dict[str, dict[int, dict[str, float]]] = {}
+
+    def known(self) -> list[Known]:
+        """Parameters by how many differ, figures of validation first, tags."""
+        params = Param.objects.filter(run__in=self.numbers).values("key").order_by("key")
+        counted = params.annotate(runs=Count("pk"), values=Count("text", distinct=True))
+        given = [
+            Known(
+                f"params.{row['key']}", str(param_words.label(row["key"])), row["runs"],
+                row["values"] > 1 or row["runs"] < len(self.runs),
+            )
+            for row in counted
+        ]  # fmt: skip
+        keys = Curve.objects.filter(attempt__job__in=self.of_job).values("key").order_by("key")
+        counts = {row["key"]: row["runs"] for row in keys.annotate(runs=Count("attempt__job", distinct=True))}
+        for row in RunCurve.objects.filter(run__in=self.numbers).values("key").annotate(runs=Count("pk")):
+            counts[row["key"]] = counts.get(row["key"], 0) + row["runs"]
+        reached = [
+            Known(f"best({key})", str(figure_words.word(key)), count)
+            for key, count in sorted(counts.items(), key=lambda one: (_place(one[0]), -one[1], one[0]))
+        ]
+        words = Tag.objects.filter(run__in=self.numbers).values("key").order_by("key").annotate(runs=Count("pk"))
+        tags = [Known(f"tags.{row['key']}", row["key"], row["runs"]) for row in words]
+        return [*reached, *sorted(given, key=lambda one: not one.differs), *tags]
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name.
+
+        Raises:
+            Invalid: there is none.
+        """
+        if match := _FIGURE.fullmatch(name):
+            values = self._figure(match[1], match[2])
+            return Column(name, f"{figure_words.word(match[2])}", "number", self._each(values))
+        before, _dot, key = name.partition(".")
+        if before == "params" and key:
+            rows = Param.objects.filter(run__in=self.numbers, key=key).values_list("run", "text", "number")
+            params = {run: text if number is None else _short(number, text) for run, text, number in rows}
+            numeric = bool(params) and all(not isinstance(value, str) for value in params.values())
+            return Column(name, str(param_words.label(key)), "number" if numeric else "text", self._each(params))
+        if before == "tags" and key:
+            tags = dict(Tag.objects.filter(run__in=self.numbers, key=key).values_list("run", "value"))
+            return Column(name, key, "text", self._each({run: value or key for run, value in tags.items()}))
+        if name not in FACTS:
+            raise Invalid(_("There is no column %(name)s.") % {"name": name[:60]}, field="column")
+        label, kind = FACTS[name]
+        if name == "tags":
+            return Column(name, str(label), kind, self._tags())
+        return Column(name, str(label), kind, [self._fact(run, name) for run in self.runs])
+
+    def _each(self, values: dict[int, Any]) -> list[Any]:
+        return [values.get(number) for number in self.numbers]
+
+    def _tags(self) -> list[list[str]]:
+        found: dict[int, list[str]] = {number: [] for number in self.numbers}
+        rows = Tag.objects.filter(run__in=self.numbers).exclude(key__startswith="mlflow.").order_by("key")
+        for run, key, value in rows.values_list("run", "key", "value"):
+            found[run].append(f"{key}={value[:60]}" if value else key)
+        return list(found.values())
+
+    def _figure(self, kind: str, key: str) -> dict[int, float]:
+        if key not in self._figures:
+            self._figures[key] = self._read(key)
+        if kind == figure_sql.BEST:
+            kind = figure_sql.LOWEST if figure_sql.less_is_better(key) else figure_sql.HIGHEST
+        return {run: own[kind] for run, own in self._figures[key].items()}
+
+    def _read(self, key: str) -> dict[int, dict[str, float]]:
+        found: dict[Any, dict[str, float]] = {}
+        of_jobs = Curve.objects.filter(attempt__job__in=self.of_job, key=key).order_by("attempt__number")
+        rows = of_jobs.values_list("attempt__job", "value", "lowest", "highest")
+        alone = RunCurve.objects.filter(run__in=self.numbers, key=key)
+        others = alone.values_list("run", "value", "lowest", "highest")
+        for run, last, low, high in [*((self.of_job[job], *rest) for job, *rest in rows), *others]:
+            before = found.get(run)
+            found[run] = {
+                "last": last,
+                "min": min(low, before["min"]) if before else low,
+                "max": max(high, before["max"]) if before else high,
+            }
+        return found
+
+    def _fact(self, run: Run, name: str) -> Any:
+        job, training = run.job, run.training
+        if name == "state":
+            return run.shown_state
+        if name == "created":
+            return run.created_at.isoformat(timespec="seconds")
+        if name == "duration":
+            return self._span(run)
+        if name == "owner":
+            return run.owner.username
+        if name == "kind":
+            return job.kind if job is not None else ("part" if run.parent_id else "elsewhere")
+        if name == "preset":
+            return (training and training.preset) or None
+        if name == "dataset":
+            return (training and training.version_label) or None
+        if name == "cards":
+            return job.total_gpus if job is not None else None
+        if name == "cluster":
+            return job.cluster.name if job is not None else None
+        return getattr(run, name) or None
+
+    def _span(self, run: Run) -> float | None:
+        begun: datetime | None = run.job.started_at if run.job is not None else run.created_at
+        ended = run.job.ended_at if run.job is not None else run.ended_at
+        over = run.shown_state in FINAL
+        if begun is None or (over and ended is None):
+            return None
+        return round(((ended or self.moment) - begun).total_seconds(), 1)
+
+
+def _place(key: str) -> int:
+    return 0 if key.startswith(("val/", "test/", "val_", "eval")) else 2 if key.startswith("system/") else 1
+
+
+def _short(number: float, text: str) -> Any:
+    """A number as it was given: 3, not 3.0; true, not 1."""
+    if text in ("true", "false"):
+        return text
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
