@@ -62,6 +62,7 @@ GROUPS = (
             Entry(_("Files"), "folder", "/files/", Action.JOBS_VIEW, order=25),
             Entry(_("Datasets"), "datasets", "/datasets/", Action.DATASETS_VIEW, ("/uploads/",), order=20),
             Entry(_("Annotation"), "annotation", "/annotation/", Action.ANNOTATION_VIEW, order=30),
+            Entry(_("Experiments"), "chart", "/experiments/", Action.TRAINING_VIEW, ("/training/compare/",), order=45),
             Entry(_("Models"), "models", "/models/", Action.MODELS_VIEW, order=50),
         ),
     ),

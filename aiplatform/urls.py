@@ -24,6 +24,7 @@ urlpatterns = [
     path("datasets/", include("datasets.urls")),
     path("annotation/", include("annotation.urls")),
     path("training/", include("training.urls")),
+    path("experiments/", include("training.experiments.urls")),
     path("commands/", include("training.commands.urls")),
     path("files/", include("training.files.urls")),
     path("images/", include("workers.images.urls")),

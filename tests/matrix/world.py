@@ -20,6 +20,7 @@ from tests.factories import annotation, datasets, models, people, training, work
 from tests.inference import judged
 from training.commands import services as commands
 from training.environments import services as environments
+from training.experiments.models import View
 from training.job_templates import services as templates
 from training.services import homes
 from workers.models import (
@@ -151,6 +152,8 @@ def make(tmp_path: Path) -> World:
         (r"training/\^?params/", {"pk": params.pk}),
         (r"training/\^?planned/", {"pk": _planned(owner, version, brought), "verb": "retry"}),
         (r"training/", {"pk": trained.pk, "job": trained.job_id, "attempt": 1, "verb": "stop"}),
+        (r"experiments/runs/|v1/\^runs/", {"pk": trained.job.run.pk}),
+        (r"run-views/", {"pk": View.objects.create(owner=owner, name="mine").pk}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
         (r"models/", {"pk": model.model_id}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),

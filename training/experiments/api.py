@@ -130,6 +130,7 @@ class KnownOut(serializers.Serializer[Any]):
     label = serializers.CharField()  # type: ignore[assignment]  # a field of the answer, not DRF's own label
     runs = serializers.IntegerField()
     differs = serializers.BooleanField()
+    values = serializers.IntegerField(help_text="How many different ones, of a parameter.")
 
 
 class TableOut(serializers.Serializer[Any]):

@@ -12,23 +12,18 @@ name another one. Keys with other signs stand in `backquotes`, words with blanks
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
-from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, Value
+from django.db.models import Exists, OuterRef, Q
 from django.db.models import lookups as sql
-from django.db.models.functions import Coalesce, Now
-from django.utils.dateparse import parse_date, parse_datetime
-from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid
-from training.experiments import figure_sql
+from training.experiments import conditions, figure_sql
+from training.experiments.conditions import Compare, Literal
 from training.experiments.models import Param, Star, Tag
 from training.experiments.querysets import RunQuerySet
-from workers.states import GROUPS, JobState
 
 LONGEST, MOST, DEEPEST = 2000, 50, 20
 _TOKEN = re.compile(
@@ -41,13 +36,6 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400, "": 1}
-_LOOKUPS: dict[str, Any] = {
-    "<": sql.LessThan, "<=": sql.LessThanOrEqual, ">": sql.GreaterThan, ">=": sql.GreaterThanOrEqual,
-    "=": sql.Exact, "==": sql.Exact,
-}  # fmt: skip
-_LIKE = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "=": "exact", "==": "exact"}
-_SAID = {"finished": "completed", "killed": "stopped", "succeeded": "succeeded"}  # MLflow's words for states
 ANYWHERE = {"contains": "~", "like": "~", "ilike": "~"}
 
 
@@ -63,18 +51,6 @@ class Word:
     def bare(self) -> str:
         """Without its quotes."""
         return self.text[1:-1] if self.kind == "text" or self.text.startswith("`") else self.text
-
-
-@dataclass(frozen=True)
-class Literal:
-    """What something is compared with."""
-
-    text: str
-    number: float | None
-    moment: datetime | None
-
-
-Compare = Callable[[str, list[Literal]], Q]
 
 
 def narrowed(runs: RunQuerySet, text: str, *, user: Any) -> RunQuerySet:
@@ -186,7 +162,7 @@ class _Reader:
                 key = self._key(_("the name of a figure"))
                 if not self.takes(")"):
                     self.refuse(")")
-                return self.compared(_figure(subject.text.lower(), key.bare))
+                return self.compared(conditions.figure(subject.text.lower(), key.bare))
             if subject.text.startswith("tag:"):
                 return Q(Exists(Tag.objects.filter(run=OuterRef("pk"), key=subject.text[4:])))
             flag = self.flag(subject.text.lower())
@@ -223,24 +199,24 @@ class _Reader:
     def meant(self, word: Word) -> Compare:
         """What a name without brackets means."""
         if word.text.startswith("`"):
-            return _figure(figure_sql.LAST, word.bare)
+            return conditions.figure(figure_sql.LAST, word.bare)
         before, rest = _divided(word.text)
         if before in ("params", "param", "parameters") and rest:
-            return _param(rest)
+            return conditions.param(rest)
         if before in ("tags", "tag") and rest:
-            return _tag(rest)
+            return conditions.tag(rest)
         if before in ("metrics", "metric") and rest:
-            return _figure(figure_sql.LAST, rest)
+            return conditions.figure(figure_sql.LAST, rest)
         name = rest if before in ("attributes", "attribute") and rest else word.text
-        return _FACTS.get(name.lower()) or _figure(figure_sql.LAST, word.text)
+        return conditions.FACTS.get(name.lower()) or conditions.figure(figure_sql.LAST, word.text)
 
     def compared(self, compare: Compare) -> Q:
         if self.takes("in"):
             return compare("in", self._list())
         op = self.next.text.lower()
         op = ANYWHERE.get(op, op)
-        if op not in _LIKE and op not in ("~", "!~", "!="):
-            self.refuse(_("=, !=, <, >, ~ or in"))
+        if op not in conditions.LIKE and op not in ("~", "!~", "!="):
+            self.refuse(_("=, <, >, ~ or in"))
         self.take()
         literal = self._literal()
         if op == "!=":
@@ -263,178 +239,14 @@ class _Reader:
         if self.next.kind not in ("number", "text", "time", "key"):
             self.refuse(_("a number, a word or a date"))
         word = self.take()
-        return Literal(word.bare.strip("%") if word.kind == "text" else word.bare, _number(word), _moment(word))
+        return Literal(
+            word.bare.strip("%") if word.kind == "text" else word.bare,
+            conditions.number(word.bare),
+            conditions.moment(word.bare),
+        )
 
 
 def _divided(text: str) -> tuple[str, str]:
     """What stands before the first dot, and behind it: "params", "lr"."""
     before, _dot, rest = text.partition(".")
     return before.lower(), rest.strip("`")
-
-
-def _number(word: Word) -> float | None:
-    if word.bare.lower() in ("true", "false"):
-        return float(word.bare.lower() == "true")
-    match = re.fullmatch(r"([+-]?[\d.]+(?:[eE][+-]?\d+)?)(ms|s|min|h|d)?", word.bare)
-    return float(match[1]) * _SECONDS[match[2] or ""] if match and match[1].count(".") < 2 else None
-
-
-def _moment(word: Word) -> datetime | None:
-    try:
-        moment = parse_datetime(word.bare.replace("Z", "+00:00"))
-        day = None if moment else parse_date(word.bare)
-    except ValueError:
-        return None
-    if day:
-        moment = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - gets the reader's zone below
-    if moment is None:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=get_current_timezone())).astimezone(UTC)
-
-
-def _numbers(literals: list[Literal], name: str) -> list[float]:
-    wrong = [one.text for one in literals if one.number is None]
-    if wrong:
-        said = _("%(name)s is compared with a number, not with “%(text)s”.") % {"name": name, "text": wrong[0][:40]}
-        raise Invalid(said, field="filter")
-    return [one.number for one in literals if one.number is not None]
-
-
-def _figure(kind: str, key: str) -> Compare:
-    def compare(op: str, literals: list[Literal]) -> Q:
-        expression = figure_sql.figure(kind, key)
-        if op == "has":
-            return Q(sql.IsNull(expression, False))
-        numbers = _numbers(literals, key)
-        if op == "in":
-            return Q(sql.In(expression, numbers))
-        if op == "~":
-            raise Invalid(_("%(name)s is a number: use =, < or >.") % {"name": key}, field="filter")
-        return Q(_LOOKUPS[op](expression, Value(numbers[0])))
-
-    return compare
-
-
-def _param(key: str) -> Compare:
-    """By number where both are one, else by text."""
-
-    def compare(op: str, literals: list[Literal]) -> Q:
-        own = Param.objects.filter(run=OuterRef("pk"), key=key)
-        if op == "has":
-            return Q(Exists(own))
-        if op == "~":
-            return Q(Exists(own.filter(text__icontains=literals[0].text)))
-        if op in ("=", "==", "in"):
-            same = Q(text__in=[one.text for one in literals])
-            numbers = [one.number for one in literals if one.number is not None]
-            return Q(Exists(own.filter(same | Q(number__in=numbers) if numbers else same)))
-        return Q(Exists(own.filter(**{f"number__{_LIKE[op]}": _numbers(literals, key)[0]})))
-
-    return compare
-
-
-def _tag(key: str) -> Compare:
-    def compare(op: str, literals: list[Literal]) -> Q:
-        own = Tag.objects.filter(run=OuterRef("pk"), key=key)
-        if op == "has":
-            return Q(Exists(own))
-        if op == "in":
-            return Q(Exists(own.filter(value__in=[one.text for one in literals])))
-        if op == "~":
-            return Q(Exists(own.filter(value__icontains=literals[0].text)))
-        return Q(Exists(own.filter(**{f"value__{_LIKE[op]}": literals[0].text})))
-
-    return compare
-
-
-def _text(column: str) -> Compare:
-    def compare(op: str, literals: list[Literal]) -> Q:
-        if op == "has":
-            return ~Q(**{column: ""}) & Q(**{f"{column}__isnull": False})
-        if op == "~":
-            return Q(**{f"{column}__icontains": literals[0].text})
-        if op not in ("=", "==", "in"):
-            raise Invalid(_("A word is compared by =, ~ or in."), field="filter")
-        either = Q()
-        for one in literals:
-            either |= Q(**{f"{column}__iexact": one.text})
-        return either
-
-    return compare
-
-
-def _state(op: str, literals: list[Literal]) -> Q:
-    if op == "has":
-        return Q()
-    states: set[str] = set()
-    for one in literals:
-        word = _SAID.get(one.text.lower(), one.text.lower())
-        if word not in GROUPS and word not in JobState.values:
-            known = ", ".join([*GROUPS, *JobState.values])
-            said = _("There is no state “%(word)s”. There are: %(known)s.") % {"word": one.text[:40], "known": known}
-            raise Invalid(said, field="filter")
-        states |= set(map(str, GROUPS.get(word, (word,))))
-    return Q(state_word__in=states)
-
-
-def _when(column: str) -> Compare:
-    def compare(op: str, literals: list[Literal]) -> Q:
-        if op == "has":
-            return Q(**{f"{column}__isnull": False})
-        moment = literals[0].moment
-        if moment is None:
-            said = _("A time is written as 2026-01-31 or 2026-01-31T18:30, not “%(text)s”.")
-            raise Invalid(said % {"text": literals[0].text[:40]}, field="filter")
-        if op not in _LIKE:
-            raise Invalid(_("A time is compared by < and >."), field="filter")
-        return Q(**{f"{column}__{_LIKE[op]}": moment})
-
-    return compare
-
-
-def _count(expression: Callable[[], Any], name: str) -> Compare:
-    def compare(op: str, literals: list[Literal]) -> Q:
-        if op == "has":
-            return Q(sql.IsNull(expression(), False))
-        if op == "~":
-            raise Invalid(_("%(name)s is a number: use =, < or >.") % {"name": name}, field="filter")
-        numbers = _numbers(literals, name)
-        return Q(sql.In(expression(), numbers)) if op == "in" else Q(_LOOKUPS[op](expression(), Value(numbers[0])))
-
-    return compare
-
-
-def span() -> Any:
-    """How long a run took, or has taken so far, as an expression."""
-    ended = Coalesce("job__ended_at", "ended_at", Now())
-    return ExpressionWrapper(ended - Coalesce("job__started_at", "created_at"), DurationField())
-
-
-def _took(op: str, literals: list[Literal]) -> Q:
-    if op == "has":
-        return Q()
-    if op not in _LIKE:
-        raise Invalid(_("duration is compared by < and >, as duration > 30min."), field="filter")
-    seconds = min(_numbers(literals, "duration")[0], 1e9)
-    return Q(_LOOKUPS[op](span(), Value(timedelta(seconds=seconds), DurationField())))
-
-
-_FACTS: dict[str, Compare] = {
-    "name": _text("shown_name"),
-    "run_name": _text("shown_name"),
-    "state": _state,
-    "status": _state,
-    "owner": _text("owner__username"),
-    "user_id": _text("owner__username"),
-    "experiment": _text("experiment"),
-    "kind": _text("job__kind"),
-    "preset": _text("job__training__preset"),
-    "dataset": _text("job__training__version_label"),
-    "cluster": _text("job__cluster__name"),
-    "notes": _text("notes"),
-    "id": _count(lambda: F("pk"), "id"),
-    "cards": _count(lambda: F("job__nodes") * F("job__gpus_per_node"), "cards"),
-    "created": _when("created_at"),
-    "ended": _when("ended"),
-    "duration": _took,
-}

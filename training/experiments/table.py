@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, Refusals
 from training import figure_words, param_words
-from training.experiments import figure_sql, finding
+from training.experiments import conditions, figure_sql, finding
 from training.experiments.models import Param, Run, RunCurve, Star, Tag
 from training.experiments.querysets import RunQuerySet
 from workers.models import Curve
@@ -60,6 +60,7 @@ class Known:
     label: str
     runs: int
     differs: bool = True
+    values: int = 1  # how many different ones, of a parameter
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _expressions(name: str) -> list[Any]:
         "name": figure_sql.named()["shown_name"],
         "state": figure_sql.named()["state_word"],
         "created": F("created_at"),
-        "duration": finding.span(),
+        "duration": conditions.span(),
         "owner": F("owner__username"),
         "kind": F("job__kind"),
         "preset": F("job__training__preset"),
@@ -190,7 +191,7 @@ def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
 def _usual(of: _Values, known: Iterable[Known]) -> list[str]:
     """Columns where nobody chose: facts, the best of what validation says, and parameters that differ."""
     figures = [one.name for one in known if one.name.startswith("best(")][:USUAL_FIGURES]
-    params = [one.name for one in known if one.name.startswith("params.") and one.differs][:USUAL_PARAMS]
+    params = [one.name for one in known if one.name.startswith("params.") and one.values > 1][:USUAL_PARAMS]
     owners = ["owner"] if len({run.owner_id for run in of.runs}) > 1 else []
     tags = ["tags"] if any(one.name.startswith("tags.") for one in known) else []
     return ["state", *figures, *params, *tags, *owners, "duration", "created"]
@@ -214,6 +215,7 @@ class _Values:
             Known(
                 f"params.{row['key']}", str(param_words.label(row["key"])), row["runs"],
                 row["values"] > 1 or row["runs"] < len(self.runs),
+                row["values"],
             )
             for row in counted
         ]  # fmt: skip

@@ -1,9 +1,12 @@
-"""The page on which runs stand beside each other."""
+"""Pages of experiments: the table of runs, one run, runs beside each other."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounts.http import SignedInRequest
@@ -11,7 +14,66 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
-from training.experiments import comparing
+from training.experiments import comparing, table
+from training.experiments.models import Run, View, Visibility
+from workers.models import Job
+from workers.states import LIVE, JobState
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def index(request: SignedInRequest) -> HttpResponse:
+    """The table of runs, as a saved view where `?view=` names one."""
+    views = View.objects.visible_to(request.user).select_related("owner")
+    number = ids.number(request.GET.get("view", ""))
+    view = get_object_or_404(views, pk=number) if number is not None else None
+    editable = view is not None and (view.owner_id == request.user.pk or request.user.sees_everything)
+    config: dict[str, Any] = {
+        "url": reverse("run-table"),
+        "bulk": reverse("run-bulk"),
+        "views": reverse("run-view-list"),
+        "run": reverse("experiments:table") + "runs/",
+        "compare": reverse("training:compare"),
+        "may_submit": request.user.can(Action.TRAINING_SUBMIT),
+        "facts": [{"name": name, "label": str(label)} for name, (label, _kind) in table.FACTS.items()],
+        "live": [str(state) for state in LIVE],
+        "view": view.query if view else None,
+        "name": view.name if view else "",
+        "number": view.pk if view else None,
+        "editable": editable,
+    }
+    context = {
+        "config": config,
+        "views": views,
+        "view": view,
+        "view_editable": editable,
+        "states": JobState.values,
+        "visibilities": Visibility.choices,
+    }
+    return render(request, "experiments/table.html", context)
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def run(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One run: what it was given, what it reached, what people say of it, and its parts."""
+    shown: Run = get_object_or_404(Run.objects.visible_to(request.user).for_comparison(), pk=pk)
+    parts = list(shown.children.for_comparison().order_by("pk")[:200])
+    (figures,) = comparing.figures([shown])
+    keys = [key for key in comparing.keys([figures]) if not key.startswith("system/")]
+    own_job = shown.job_id is not None and Job.objects.visible_to(request.user).filter(pk=shown.job_id).exists()
+    context = {
+        "run": shown,
+        "own_job": own_job,
+        "editable": shown.owner_id == request.user.pk or request.user.sees_everything,
+        "starred": shown.stars.filter(user=request.user).exists(),
+        "tags": shown.tags.order_by("key"),
+        "params": [(row.key, row.value) for row in sorted(shown.params.all(), key=lambda row: row.key)],
+        "figures": [(key, figures[key]) for key in keys],
+        "parts": parts,
+        "visibilities": Visibility.choices,
+    }
+    return render(request, "experiments/run.html", context)
 
 
 @needs(Action.TRAINING_VIEW)

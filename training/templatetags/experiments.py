@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django import template
 
+from aiplatform.lib import markdown
 from training import figure_words
 
 register = template.Library()
 register.filter("figure_name", figure_words.word)
+register.filter("markdown", markdown.render)
 
 
 @register.filter
