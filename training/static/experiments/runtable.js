@@ -44,6 +44,7 @@ export function groups(columns, names, count) {
   for (let row = 0; row < count; row += 1) {
     const values = by.map((column) => column.values[row] ?? null);
     const key = JSON.stringify(values);
+    /** @type {Group} */
     const own = found.get(key) ?? { values, members: [], stats: new Map() };
     own.members.push(row);
     found.set(key, own);
