@@ -50,8 +50,8 @@ for step in range(int(sys.argv[2])):
 whole = bool((ballast == torch.arange(len(ballast), dtype=torch.int32, device="cuda")).all())
 print("ballast", "whole" if whole else "broken", flush=True)
 """
-# Fills most of what the card has free, and says how much that was. Looks at it in pieces: of a sum of it all there would
-# first be a copy, eight times as large.
+# Fills most of what the card has free, and says how much that was. It looks in pieces: a sum of all of it would first
+# make a copy, eight times as large.
 FILLING = """
 import torch
 free, total = torch.cuda.mem_get_info()
