@@ -80,10 +80,29 @@ def test_part_of_a_curve_is_seen_closer_and_whole_again(open_as, alice, three):
     page.mouse.move(5, 5)
     expect(told).to_contain_text(re.compile(r"\b\d{3} points"))
     beside = page.locator(".compare-chart[data-key='val/accuracy'] .compare-told")
-    expect(beside).to_contain_text(re.compile(r"^\d points"))
+    expect(beside).to_contain_text(re.compile(r"^\d points"))  # all charts of the page show the same part
 
     card.locator(".u-over").dblclick()
     page.mouse.move(5, 5)
     expect(told).to_contain_text("9,000 points")
     expect(beside).to_contain_text("90 points")
     expect(page.locator(".compare-chart[data-key='my own (%)'] .compare-told")).to_contain_text("6 points")
+
+
+def test_runs_alike_are_drawn_as_one_line_with_a_band(open_as, alice, three, accessible, shot):
+    page = open_as(alice, width=1440, height=900)
+    query = "&".join(f"training={training.pk}" for training in three)
+    page.goto(f"/training/compare/?{query}")
+    told = page.locator(".compare-chart[data-key='val/accuracy'] .compare-told")
+    expect(told).to_contain_text("90 points")
+    page.locator("details", has=page.locator("[data-group-by]")).locator("summary").click()
+    page.locator("[data-group-by] input[value=lr]").check()
+    expect(page.locator("[data-groups] li")).to_have_count(3)
+    page.keyboard.press("Escape")
+    shot(page, "compare-grouped")
+    accessible(page)
+    with page.expect_download() as coming:
+        page.get_by_role("button", name="Save val/accuracy as CSV").click()
+    rows = coming.value.path().read_text().splitlines()
+    assert rows[0].split(",")[:2] == ["step", "lr 0.01 (n 1)"]
+    assert len(rows) == 31

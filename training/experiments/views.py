@@ -91,10 +91,13 @@ def compare(request: SignedInRequest) -> HttpResponse:
         return render(request, "training/compare.html", {"refused": refused.message}, status=status)
     figures = comparing.figures(runs)
     keys = comparing.keys(figures)
+    rows = comparing.rows(runs)
     context = {
         "runs": runs,
         "keys": keys,
-        "rows": comparing.rows(runs),
+        "rows": rows,
+        "params": {row.name: [None if value is None else str(value)[:60] for value in row.values] for row in rows},
+        "differing": [row.name for row in rows if row.differs],
         "figures": [(key, [own.get(key) for own in figures]) for key in keys if not key.startswith("system/")],
     }
     return render(request, "training/compare.html", context)
