@@ -19,7 +19,7 @@ from training import param_words
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.experiments.models import Run, RunCurve
 from training.presets.catalog import PRESETS
-from workers.models import Curve, Figures
+from workers.models import Curve, Figures, Job
 from workers.output import point_files
 
 MOST_RUNS, MOST_KEYS = 20, 12
@@ -121,11 +121,35 @@ def rows(runs: Sequence[Run]) -> list[Row]:
         Row("preset", str(_("Preset")), tuple(one and (one.preset or _("own code")) for one in trained)),
         Row("dataset", str(_("Dataset")), tuple((one and one.version_label) or None for one in trained)),
         Row("cards", str(_("Cards")), tuple(cards)),
+        *_machines(runs),
     ]
     given = [_params(run) for run in runs]
     names = list(dict.fromkeys(name for each in given for name in each))
     facts += [Row(name, str(param_words.label(name)), tuple(each.get(name) for each in given)) for name in names]
     return sorted(facts, key=lambda row: not row.differs)
+
+
+def _machines(runs: Sequence[Run]) -> list[Row]:
+    """Where and in what they ran: what is the same for all and plain is left out."""
+    jobs = [run.job for run in runs]
+    found = [
+        Row("cluster", str(_("Cluster")), tuple(job and job.cluster.name for job in jobs)),
+        Row("nodes", str(_("Machines")), tuple(job and job.nodes for job in jobs)),
+        Row("cpus", str(_("Cores")), tuple(job and job.cpus for job in jobs)),
+        Row("image", str(_("Image")), tuple(_image(job) for job in jobs)),
+        Row("code", str(_("Code")), tuple(_code(run) for run in runs)),
+    ]
+    return [row for row in found if row.differs or (row.name in ("image", "code") and row.values[0])]
+
+
+def _image(job: Job | None) -> str | None:
+    use = getattr(job, "image_use", None)
+    return str(use) if use is not None else None
+
+
+def _code(run: Run) -> str | None:
+    request = run.training or getattr(run.job, "command", None)
+    return str(request.code) if request is not None and request.code is not None else None
 
 
 def _params(run: Run) -> dict[str, Any]:

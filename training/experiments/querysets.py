@@ -16,7 +16,8 @@ class RunQuerySet(OwnedQuerySet):
 
     def for_comparison(self) -> Self:
         """With what a comparison says of them."""
-        return self.select_related("job__training", "job__owner", "owner").prefetch_related("params")
+        with_jobs = self.select_related("job__training__code", "job__command__code", "job__owner", "owner")
+        return with_jobs.select_related("job__cluster", "job__image_use__image").prefetch_related("params")
 
     def for_table(self, *, notes: bool) -> Self:
         """With what the table says of them."""

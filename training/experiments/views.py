@@ -14,7 +14,7 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
-from training.experiments import comparing, table
+from training.experiments import code, comparing, table
 from training.experiments.models import Run, View, Visibility
 from workers.models import Job
 from workers.states import LIVE, JobState
@@ -92,11 +92,14 @@ def compare(request: SignedInRequest) -> HttpResponse:
     figures = comparing.figures(runs)
     keys = comparing.keys(figures)
     rows = comparing.rows(runs)
+    mine = set(Job.objects.visible_to(request.user).filter(run__in=runs).values_list("run", flat=True))
+    coded = [run for run in runs if run.pk in mine and code.has_code(run)]
     context = {
         "runs": runs,
         "keys": keys,
         "rows": rows,
         "params": {row.name: [None if value is None else str(value)[:60] for value in row.values] for row in rows},
+        "code": [(run, coded[0], code.differences(coded[0], run)) for run in coded[1:]],
         "differing": [row.name for row in rows if row.differs],
         "figures": [(key, [own.get(key) for own in figures]) for key in keys if not key.startswith("system/")],
     }
