@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "training.files",
     "training.job_templates",
     "training.environments",
+    "training.studies",
     "inference",
 ]
 MIDDLEWARE = [

@@ -154,6 +154,11 @@ def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[Read
     return [partial(_of_one, found[job], axis, keeps_all=keeps_all) for job in jobs]
 
 
+def of_one_training(training: TrainingJob, key: str) -> tuple[Numbers, Numbers]:
+    """Steps and values of one curve of a training, over all its attempts."""
+    return _of_runs([training], key, "step")[0]()
+
+
 def _of_one(attempts: Collection[Curve], axis: str, *, keeps_all: bool) -> tuple[Numbers, Numbers]:
     """Places and values of a run: what an attempt reported counts up to where the next one began, unless all does."""
     parts: list[point_files.Points] = []
