@@ -355,6 +355,7 @@ SPECTACULAR_SETTINGS = {
         "JobStateEnum": "workers.states.JobState",
         "NoticeKindEnum": "accounts.services.notify.KINDS.names",
         "SeverityEnum": "workers.models.Severity",
+        "StudyStateEnum": "training.studies.models.Study.State",
         "VisibilityEnum": "datasets.models.Dataset.Visibility",
     },
 }

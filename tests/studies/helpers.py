@@ -9,10 +9,10 @@ from django.utils.timezone import now
 
 from accounts.models import User
 from tests.factories import curves
-from tests.factories import training as factory
-from training.studies import services
+from training.studies import creating
+from training.studies.creating import StudyRequest
+from training.studies.limits import Limits
 from training.studies.models import Study, Trial
-from training.studies.services import Limits, StudyRequest
 from workers.jobs import transitions
 from workers.models import Attempt, Job
 from workers.states import Event, Reason
@@ -29,7 +29,7 @@ def study(user: User, *, name: str = "hunt", **fields: Any) -> Study:
         "objectives": [{"key": "loss", "direction": "minimize"}],
         "seed": 1,
     }
-    return services.create(user=user, request=StudyRequest(name=name, **given | fields, limits=Limits(**limits)))
+    return creating.create(user=user, request=StudyRequest(name=name, **given | fields, limits=Limits(**limits)))
 
 
 def run(trial: Trial) -> Attempt:
@@ -64,4 +64,12 @@ def live(study: Study) -> list[Trial]:
     return list(study.trials.live().select_related("training__job"))
 
 
-__all__ = ["complete", "end", "factory", "live", "report", "run", "study"]
+class Killed(BaseException):
+    """What no code of the product catches: the process is gone."""
+
+
+def numbers(made: Study) -> list[int]:
+    return list(made.trials.order_by("number").values_list("number", flat=True))
+
+
+__all__ = ["Killed", "complete", "end", "live", "numbers", "report", "run", "study"]

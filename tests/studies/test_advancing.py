@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
-from tests.studies.helpers import complete, end, live, report, run, study
+from tests.studies.helpers import Killed, complete, end, live, numbers, report, run, study
 from training.models import TrainingJob
-from training.studies import advancing, decider, services
+from training.studies import acts, advancing, decider
 from training.studies.models import Study, Trial
 from workers.jobs import actions
 from workers.models import Job
-from workers.states import Desired, Event, Reason
+from workers.states import Event, Reason
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
-
-
-def _numbers(made: Study) -> list[int]:
-    return list(made.trials.order_by("number").values_list("number", flat=True))
 
 
 def _run_through(made: Study, most: int = 100) -> None:
@@ -43,7 +37,7 @@ def test_study_makes_its_trials_some_at_once_each_with_a_job_of_its_own(alice):
 
     assert [one[:2] for one in begun] == [(0, "hunt_0"), (1, "hunt_1")]
     assert begun[0][2] == made.trials.get(number=0).params
-    assert (made.state, _numbers(made), TrainingJob.objects.count()) == ("done", [0, 1, 2, 3, 4], 5)
+    assert (made.state, numbers(made), TrainingJob.objects.count()) == ("done", [0, 1, 2, 3, 4], 5)
     assert str(made.message) == "All 5 trials are done."
     assert all(one.values == [pytest.approx(one.params["x"] ** 2)] for one in made.trials.all())
 
@@ -64,10 +58,6 @@ def test_tpe_finds_more_than_its_first_trials_did(alice):
 
     values = [one.values[0] for one in made.trials.order_by("number")]
     assert min(values[6:]) < min(values[:6])
-
-
-class Killed(BaseException):
-    """What no code of the product catches: the process is gone."""
 
 
 DIES = {
@@ -161,7 +151,7 @@ def test_a_decision_that_others_overtook_is_dropped(alice, monkeypatch):
     monkeypatch.setattr(decider, "ask", slow)
     advancing.advance(made.pk)
 
-    assert (_numbers(made), TrainingJob.objects.count()) == ([0], 1)
+    assert (numbers(made), TrainingJob.objects.count()) == ([0], 1)
 
 
 def test_preempted_requeued_and_restored_jobs_stay_the_same_trial(alice):
@@ -227,73 +217,6 @@ def test_what_became_of_a_job_is_what_became_of_its_trial(alice, event, values, 
     assert (early, made.trials.get().state) == ("running", state)
 
 
-def _with_pruner(alice, **fields) -> tuple[Study, list]:
-    made = study(alice, max_trials=6, at_once=6, pruner={"name": "median", "startup": 2, "warmup": 1}, **fields)
-    advancing.advance(made.pk)
-    return made, [run(trial) for trial in live(made)]
-
-
-def test_median_pruner_ends_a_bad_trial_and_keeps_its_last_value(alice):
-    made, attempts = _with_pruner(alice)
-    for attempt in attempts[:2]:
-        report(attempt, [1.0, 0.9, 0.8])
-        end(attempt)
-    report(attempts[2], [9.0, 9.0])
-    report(attempts[3], [0.5, 0.4])
-
-    advancing.advance(made.pk)
-    asked = [(job.desired, job.reason) for job in Job.objects.order_by("pk")[2:4]]
-    advancing.advance(made.pk)
-    report(attempts[2], [8.0], first=3)
-    actions.transitions.move(attempts[2].job_id, Event.FINISH_REQUESTED, reason=Reason.PRUNED)
-    end(attempts[2], Event.EXITED_EARLY, reason=Reason.PRUNED)
-    advancing.advance(made.pk)
-
-    trial = made.trials.get(number=2)
-    assert asked == [(Desired.FINISH, Reason.PRUNED), (Desired.RUN, "")]
-    assert (trial.state, trial.values, trial.pruned_attempt) == ("pruned", [8.0], 1)
-    assert trial.training.job.spec["study"]["pruned"] == 1
-    assert made.trials.get(number=3).state == "running"
-
-
-def test_death_between_the_word_to_prune_and_its_row_leaves_neither(alice, monkeypatch):
-    made, attempts = _with_pruner(alice)
-    for attempt in attempts[:2]:
-        report(attempt, [1.0, 0.9, 0.8])
-        end(attempt)
-    report(attempts[2], [9.0, 9.0])
-    real = actions.finish
-
-    def killed(*args, **named):
-        real(*args, **named)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(actions, "finish", killed)
-        with pytest.raises(Killed):
-            advancing.advance(made.pk)
-    between = (Job.objects.get(pk=attempts[2].job_id).desired, made.trials.get(number=2).judged)
-    advancing.advance(made.pk)
-
-    assert between == (Desired.RUN, 0)
-    assert Job.objects.get(pk=attempts[2].job_id).desired == Desired.FINISH
-    assert made.trials.get(number=2).pruned_attempt == 1
-
-
-def test_successive_halving_remembers_its_rungs_in_the_rows(alice):
-    made = study(alice, max_trials=4, at_once=4, pruner={"name": "asha", "warmup": 1, "factor": 2})
-    advancing.advance(made.pk)
-    attempts = [run(trial) for trial in live(made)]
-
-    for place, attempt in enumerate(attempts):
-        report(attempt, [float(place), float(place)])
-        advancing.advance(made.pk)
-
-    rows = list(made.trials.order_by("number"))
-    assert [row.attrs.get("completed_rung_0") for row in rows] == [0.0, 1.0, 2.0, 3.0]
-    assert [bool(row.pruned_attempt) for row in rows] == [False, True, True, True]
-
-
 def test_grid_goes_through_each_of_its_points_once(alice):
     made = study(alice, space=["x = 1 .. 3", "mode = a, b"], sampler="grid", max_trials=100, at_once=3)
 
@@ -332,7 +255,7 @@ def test_several_objectives_have_a_value_each(alice):
 
 def test_parameters_by_hand_are_tried_next_once(alice):
     made = study(alice, space=["x = -5 .. 5.0", "y = -5 .. 5.0"], max_trials=3, at_once=1, enqueue=[{"x": 0.25}])
-    services.put_next(made, {"x": 1.5, "y": 2})
+    acts.put_next(made, {"x": 1.5, "y": 2})
 
     _run_through(made)
 
@@ -353,91 +276,3 @@ def test_warm_start_begins_with_the_trials_of_an_earlier_study(alice):
 
     assert len(made.warm) == 15
     assert sum(abs(one.params["x"]) < 2.5 for one in first) >= 4, (best, [one.params for one in first])
-
-
-def test_paused_study_begins_nothing_until_it_is_resumed(alice):
-    made = study(alice, max_trials=3, at_once=1)
-    advancing.advance(made.pk)
-
-    services.pause(made, by=alice)
-    complete(live(made)[0], 1.0)
-    advancing.advance(made.pk)
-    paused = _numbers(made)
-    services.resume(made, by=alice)
-    advancing.advance(made.pk)
-
-    assert (paused, _numbers(made)) == ([0], [0, 1])
-    assert made.trials.get(number=0).state == "complete"
-
-
-def test_stopped_study_ends_its_trials(alice):
-    made = study(alice, max_trials=9, at_once=3)
-    advancing.advance(made.pk)
-    running = run(live(made)[0])
-
-    services.stop(made, by=alice)
-    advancing.advance(made.pk)
-
-    states = sorted(Job.objects.values_list("state", "desired"))
-    assert states == [("running", "stop"), ("stopped", "run"), ("stopped", "run")]
-    end(running, Event.STOP_REQUESTED, published=False)
-    end(running, Event.EXITED_BAD, reason=Reason.OWNER)
-    advancing.advance_due()
-    assert {one.state for one in made.trials.all()} == {"failed"}
-    assert (Study.objects.get().state, TrainingJob.objects.count()) == ("stopped", 3)
-
-
-@pytest.mark.parametrize(
-    ("limits", "code"),
-    [
-        ({"time_limit": timedelta(hours=1)}, "study.time_used"),
-        ({"hours_limit": 1e-9}, "study.hours_used"),
-        ({"target": 100.0}, "study.target_reached"),
-    ],
-)
-def test_study_that_has_enough_stops_what_waits_and_lets_run_what_runs(alice, limits, code):
-    made = study(alice, max_trials=50, at_once=3, **limits)
-    advancing.advance(made.pk)
-    first, second, waiting = live(made)
-    running = run(second)
-    report(running, [3.0])
-    complete(first, 2.0)
-    Study.objects.filter(pk=made.pk).update(started_at=made.started_at - timedelta(hours=2))
-
-    advancing.advance(made.pk)
-    states = list(Job.objects.order_by("pk").values_list("state", flat=True))
-    end(running)
-    advancing.advance(made.pk)
-    advancing.advance(made.pk)
-
-    made.refresh_from_db()
-    assert states == ["succeeded", "running", "stopped"]
-    assert (made.state, made.message.code, made.trials.count()) == ("done", code, 3)
-    assert waiting.number == 2
-
-
-def test_study_whose_training_is_refused_says_why_and_can_be_resumed(alice):
-    made = study(alice, max_trials=2)
-    role = alice.roles.get()
-    alice.roles.clear()
-
-    advancing.advance(made.pk)
-    made.refresh_from_db()
-    refused = (made.state, made.message.code, made.trials.count(), Job.objects.count())
-    alice.roles.add(role)
-    services.resume(made, by=alice)
-    advancing.advance(made.pk)
-
-    assert refused == ("failed", "study.refused", 0, 0)
-    assert _numbers(made) == [0, 1]
-
-
-def test_study_whose_trials_all_fail_gives_up(alice):
-    made = study(alice, max_trials=50, at_once=1)
-    for _round in range(5):
-        advancing.advance(made.pk)
-        end(run(live(made)[0]), Event.EXITED_BAD, reason=Reason.USER_CODE)
-    advancing.advance(made.pk)
-
-    made.refresh_from_db()
-    assert (made.state, made.message.code, made.trials.count()) == ("failed", "study.only_failures", 5)

@@ -21,10 +21,11 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once, once_in_parts
 from training.api.serializers import TrainingDetailOut
-from training.studies import budget, decider, services, showing
+from training.studies import acts, budget, creating, decider, limits, showing
+from training.studies.creating import StudyRequest
+from training.studies.limits import Limits
 from training.studies.models import Study
 from training.studies.orders import ORDERING
-from training.studies.services import Limits, StudyRequest
 
 EVALUATORS = (decider.PED_ANOVA, decider.FANOVA)
 
@@ -39,12 +40,12 @@ class PlainField(serializers.JSONField):
 
 
 class LimitsIn(serializers.Serializer[Any]):
-    """Fields of `services.Limits`."""
+    """Fields of `limits.Limits`."""
 
-    max_trials = serializers.IntegerField(min_value=1, max_value=services.MOST_TRIALS, default=20)
-    at_once = serializers.IntegerField(min_value=1, max_value=services.MOST_AT_ONCE, default=2)
+    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, default=20)
+    at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, default=2)
     time_limit_s = serializers.IntegerField(
-        min_value=1, max_value=services.MOST_DAYS * 86400, required=False, allow_null=True, default=None,
+        min_value=1, max_value=limits.MOST_DAYS * 86400, required=False, allow_null=True, default=None,
         help_text="From its start; then no new trial begins, and those that run end by themselves.",
     )  # fmt: skip
     hours_limit = serializers.FloatField(
@@ -87,10 +88,10 @@ class StudyChangeIn(StrictMixin, serializers.Serializer[Any]):
 
     description = serializers.CharField(max_length=500, allow_blank=True, required=False)
     visibility = serializers.ChoiceField(choices=Study.Visibility.choices, required=False)
-    max_trials = serializers.IntegerField(min_value=1, max_value=services.MOST_TRIALS, required=False)
-    at_once = serializers.IntegerField(min_value=1, max_value=services.MOST_AT_ONCE, required=False)
+    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, required=False)
+    at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, required=False)
     time_limit_s = serializers.IntegerField(
-        min_value=1, max_value=services.MOST_DAYS * 86400, required=False, allow_null=True
+        min_value=1, max_value=limits.MOST_DAYS * 86400, required=False, allow_null=True
     )
     hours_limit = serializers.FloatField(required=False, allow_null=True)
     target = serializers.FloatField(required=False, allow_null=True)
@@ -239,13 +240,13 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         """Begin a study."""
-        given = sent(StudyIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        given = sent(StudyIn(data=request.data, context=self.get_serializer_context()), creating.check_parts)
         seconds = given.pop("time_limit_s")
-        limits = Limits(
+        allowed = Limits(
             time_limit=timedelta(seconds=seconds) if seconds else None,
             **{name: given.pop(name) for name in ("max_trials", "at_once", "hours_limit", "target")},
         )
-        return self.answer(services.create(user=request.user, request=StudyRequest(limits=limits, **given)), 201)
+        return self.answer(creating.create(user=request.user, request=StudyRequest(limits=allowed, **given)), 201)
 
     @extend_schema(request=StudyChangeIn, responses=StudyDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
@@ -256,31 +257,31 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if "time_limit_s" in given:
             seconds = given.pop("time_limit_s")
             given["time_limit"] = timedelta(seconds=seconds) if seconds else None
-        limits = Limits(**{**vars(services.limits_of(study)), **given}) if given else None
-        return self.answer(services.change(study, limits=limits, **about))
+        allowed = Limits(**{**vars(acts.limits_of(study)), **given}) if given else None
+        return self.answer(acts.change(study, limits=allowed, **about))
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         """Delete it once it is over; its trainings stay."""
-        services.delete(self.get_object())
+        acts.delete(self.get_object())
         return Response(status=204)
 
     @extend_schema(request=None, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
     def pause(self, request: ApiRequest, pk: str) -> Response:
         """Begin no new trials."""
-        return self.answer(services.pause(self.get_object(), by=request.user))
+        return self.answer(acts.pause(self.get_object(), by=request.user))
 
     @extend_schema(request=None, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
     def resume(self, request: ApiRequest, pk: str) -> Response:
         """Go on after a pause, or after it ended and a limit was raised."""
-        return self.answer(services.resume(self.get_object(), by=request.user))
+        return self.answer(acts.resume(self.get_object(), by=request.user))
 
     @extend_schema(request=None, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
     def stop(self, request: ApiRequest, pk: str) -> Response:
         """End it with all of its trials."""
-        return self.answer(services.stop(self.get_object(), by=request.user), 202)
+        return self.answer(acts.stop(self.get_object(), by=request.user), 202)
 
     @extend_schema(request=ParamsIn, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
@@ -288,7 +289,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def enqueue(self, request: ApiRequest, pk: str) -> Response:
         """Try these parameters next; the sampler adds what is missing."""
         study = self.get_object()
-        return self.answer(services.put_next(study, sent(ParamsIn(data=request.data))["params"]), 202)
+        return self.answer(acts.put_next(study, sent(ParamsIn(data=request.data))["params"]), 202)
 
     @extend_schema(request=BestIn, responses={201: TrainingDetailOut})
     @action(detail=True, methods=["post"])
@@ -297,7 +298,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Train with the best parameters once more, as an ordinary training."""
         study = self.get_object()
         given = sent(BestIn(data=request.data))
-        training = services.train_best(study, by=request.user, number=given["trial"], params=given["params"])
+        training = acts.train_best(study, by=request.user, number=given["trial"], params=given["params"])
         return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(responses=TrialOut(many=True))

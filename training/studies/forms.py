@@ -21,8 +21,9 @@ from training.param_fields import ParamFields
 from training.presets.preset import Param, Preset
 from training.services import parameters
 from training.studies import objectives, space
+from training.studies.creating import NOT_SEARCHED, StudyRequest
+from training.studies.limits import Limits
 from training.studies.models import Study
-from training.studies.services import NOT_SEARCHED, Limits, StudyRequest
 from training.task_kinds import TASKS
 from training.version_choice import VersionChoice, VersionSelect
 from workers.jobs.forms.resource_request import ResourceForm
@@ -169,8 +170,8 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         usable = DatasetVersion.objects.usable_by(user).select_related("dataset").order_by("dataset__name", "-number")
         self.fields["version"].queryset = usable.filter(annotated=True) if preset else usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["version"].required = preset is not None
-        earlier = Study.objects.visible_to(user).filter(preset=preset.name if preset else "").order_by("-pk")[:20]
-        self.fields["warm_start"].queryset = Study.objects.filter(pk__in=[row.pk for row in earlier])  # type: ignore[attr-defined]  # a choice among rows, declared above
+        earlier = Study.objects.visible_to(user).filter(preset=preset.name if preset else "")
+        self.fields["warm_start"].queryset = earlier  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.offer_snapshots()
         self.searched: list[Param] = []
         if preset is None:
@@ -231,7 +232,7 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         return data
 
     def study_request(self) -> StudyRequest:
-        """What `services.create` takes, after `take_code`."""
+        """What `creating.create` takes, after `take_code`."""
         data = self.cleaned_data
         goals = [{"key": data["key"], "direction": data["direction"], "take": data["take"]}]
         if data.get("key2"):

@@ -15,7 +15,7 @@ from datasets.models import DatasetVersion
 from training.forms import OWN
 from training.presets.catalog import PRESETS
 from training.services import drafts
-from training.studies import objectives, services
+from training.studies import creating, objectives
 from training.studies.forms import StudyForm, figure_of
 from training.task_kinds import preset_for
 
@@ -38,7 +38,7 @@ def new(request: SignedInRequest) -> HttpResponse:
             form.take_code()
         if form.is_valid():
             with refusals_shown_on(form):
-                study = services.create(user=request.user, request=form.study_request())
+                study = creating.create(user=request.user, request=form.study_request())
                 return redirect("studies:detail", study.pk)
     rows = form.rows()
     context = {
@@ -58,7 +58,7 @@ def _initial(request: SignedInRequest, chosen: str, version: DatasetVersion | No
     preset = PRESETS.get(chosen)
     key = figure_of(preset)
     return {
-        "name": services.free_name(
+        "name": creating.free_name(
             request.user, version.dataset.name if version else "", preset.name if preset else ""
         ),
         "version": version,

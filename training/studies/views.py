@@ -17,12 +17,12 @@ from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.pages import name_typed, needs, refusals_said
 from training.pairs import read_pairs
-from training.studies import budget, objectives, services, showing
+from training.studies import acts, budget, objectives, showing
 from training.studies.models import Study, Trial
 from training.studies.orders import ORDERING
 from training.studies.sorting import heads, ordered
 
-ACTS = {"pause": services.pause, "resume": services.resume, "stop": services.stop}
+ACTS = {"pause": acts.pause, "resume": acts.resume, "stop": acts.stop}
 
 
 @require_safe
@@ -98,7 +98,7 @@ def enqueue(request: SignedInRequest, pk: int) -> HttpResponse:
     """Try parameters next: one `name = value` a line."""
     study = _changeable(request, pk)
     with refusals_said(request):
-        services.put_next(study, _pairs(request))
+        acts.put_next(study, _pairs(request))
         messages.info(request, _("They are tried next."))
     return redirect("studies:detail", pk)
 
@@ -109,7 +109,7 @@ def best(request: SignedInRequest, pk: int) -> HttpResponse:
     """Train with the best parameters once more; `params` are lines `name = value` in place of the study's own."""
     study = _changeable(request, pk)
     with refusals_said(request):
-        training = services.train_best(study, by=request.user, params=_pairs(request))
+        training = acts.train_best(study, by=request.user, params=_pairs(request))
         return redirect("training:job-detail", training.pk)
     return redirect("studies:detail", pk)
 
@@ -120,7 +120,7 @@ def limits(request: SignedInRequest, pk: int) -> HttpResponse:
     """Change how many trials there may be, in all and at once."""
     study = _changeable(request, pk)
     with refusals_said(request):
-        services.change_counts(study, request.POST.get("max_trials", ""), request.POST.get("at_once", ""))
+        acts.change_counts(study, request.POST.get("max_trials", ""), request.POST.get("at_once", ""))
     return redirect("studies:detail", pk)
 
 
@@ -132,7 +132,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     if not name_typed(request, study.name):
         return redirect("studies:detail", pk)
     with refusals_said(request):
-        services.delete(study)
+        acts.delete(study)
         messages.info(request, _("Study %(name)s is deleted.") % {"name": study.name})
         return redirect("studies:list")
     return redirect("studies:detail", pk)

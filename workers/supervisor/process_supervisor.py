@@ -250,8 +250,7 @@ class ProcessSupervisor:
     def _end(self, requested: str, now: float) -> None:
         """Begin the way down; a way already begun is replaced by the harder one."""
         was_paused, self.requested = self.requested == "pause" or self.card.away, requested
-        verb = records.verb(requested)
-        heard = verb != "stop" and verb in self.ticket.listens and not self.card.away
+        heard = (verb := records.verb(requested)) != "stop" and verb in self.ticket.listens and not self.card.away
         self.card.abandon()  # what is off its cards cannot save anything
         self._tell(_FATAL[verb])  # before anybody can end of it: parts on other machines ask here why we did
         self._control("" if requested in ("stop", "kill") else requested)

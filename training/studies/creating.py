@@ -1,63 +1,32 @@
-"""Studies: create, pause, resume, stop, change, delete, enqueue parameters, train the best ones again."""
+"""Studies are made: what is asked is checked as a whole, then one row begins."""
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import titles, wording
-from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.errors import DomainError, Invalid, NameTaken, NotAllowed, NotFound, Refusals, StillInUse
+from aiplatform.lib import titles
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
-from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param
 from training.services import parameters
-from training.studies import advancing, budget, objectives, requests, space
+from training.studies import acts, objectives, requests, space
+from training.studies.limits import Limits, check_limits
 from training.studies.models import Study, Trial
 from training.studies.objectives import Objective, Pruner
 from training.studies.space import CHOICE, FLOAT, INT, BadRange, Range, Value
-from workers.clock import now
 
-S = Study.State
-MOST_TRIALS, MOST_AT_ONCE, MOST_ENQUEUED, MOST_WARM = 1000, 100, 1000, 2000
-MOST_DAYS = 365
+MOST_WARM = 2000
 NOT_SEARCHED = ("folds", "fold")
 ranges_of, goals_of, pruner_of = space.read, objectives.read, objectives.read_pruner  # beside parameters of these names
-
-
-class NotNow(DomainError):
-    """The study is not in a state that allows this."""
-
-    code: ClassVar[str] = "not_now"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a study may use.
-
-    Args:
-        max_trials: all that begin.
-        at_once: trials that go on beside each other; what finds no free cards waits in the queue.
-        time_limit: from its start; then no new trial begins, and those that run end by themselves. None: none.
-        hours_limit: card-hours of all its trials, of trainings without cards core-hours; as above.
-        target: a value of the first objective that is good enough.
-    """
-
-    max_trials: int = 20
-    at_once: int = 2
-    time_limit: timedelta | None = None
-    hours_limit: float | None = None
-    target: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +116,7 @@ def create(*, user: User, request: StudyRequest) -> Study:
                 pruner=vars(pruner) if pruner else {}, warm=warm, enqueued=enqueued,
                 seed=secrets.randbelow(2**31) if request.seed is None else request.seed, **vars(request.limits),
             )  # fmt: skip
-            nudge(study)
+            acts.nudge(study)
     except IntegrityError:
         raise _taken(name) from None
     return study
@@ -191,33 +160,6 @@ def check_parts(*, space: Sequence[Any] = (), objectives: Sequence[Any] = (), pr
             goals_of(objectives)
     with found:
         pruner_of(pruner)
-    found.end()
-
-
-def check_limits(limits: Limits) -> None:
-    """Refuse limits that are none.
-
-    Raises:
-        Invalid: naming each of them.
-    """
-    found = Refusals()
-    with found:
-        if not 1 <= limits.max_trials <= MOST_TRIALS:
-            raise Invalid(_("From 1 to %(most)s trials.") % {"most": MOST_TRIALS}, field="max_trials")
-    with found:
-        if not 1 <= limits.at_once <= MOST_AT_ONCE:
-            raise Invalid(_("From 1 to %(most)s trials at once.") % {"most": MOST_AT_ONCE}, field="at_once")
-    with found:
-        if limits.time_limit is not None and not timedelta(0) < limits.time_limit <= timedelta(days=MOST_DAYS):
-            raise Invalid(
-                _("The time is above 0 and at most %(most)s days.") % {"most": MOST_DAYS}, field="time_limit_s"
-            )
-    with found:
-        if limits.hours_limit is not None and not 0 < limits.hours_limit <= 1e6:
-            raise Invalid(_("Card-hours are a number above 0 and at most 1000000."), field="hours_limit")
-    with found:
-        if limits.target is not None and not math.isfinite(limits.target):
-            raise Invalid(_("The target is a number."), field="target")
     found.end()
 
 
@@ -265,8 +207,8 @@ def _check_pruner(pruner: Pruner, goals: Sequence[Objective], preset: str) -> No
 
 
 def _checked_by_hand(ranges: Sequence[Range], given: Sequence[Mapping[str, Any]]) -> list[dict[str, Value]]:
-    if len(given) > MOST_ENQUEUED:
-        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": MOST_ENQUEUED}, field="enqueue")
+    if len(given) > acts.MOST_ENQUEUED:
+        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": acts.MOST_ENQUEUED}, field="enqueue")
     return [space.read_values(ranges, one, field="enqueue") for one in given]
 
 
@@ -296,170 +238,3 @@ def _warm(studies: Sequence[Study], ranges: Sequence[Range], goals: Sequence[Obj
 
 def _taken(name: str) -> NameTaken:
     return NameTaken(_("You have a study called %(name)s already.") % {"name": name})
-
-
-def nudge(study: Study) -> None:
-    """Have a study looked at now; a lost message only costs until the next sweep."""
-    enqueue("studies.advance", number=study.pk)
-
-
-@transaction.atomic
-def pause(study: Study, *, by: User) -> Study:
-    """Begin no new trials; those that go on do so.
-
-    Raises:
-        NotNow: it does not run.
-    """
-    message = wording.message("study.paused_by", person=by.get_full_name())
-    if not Study.objects.filter(pk=study.pk, state=S.RUNNING).update(state=S.PAUSED, message=message):
-        raise NotNow(_("Only a running study can be paused."))
-    study.refresh_from_db()
-    return study
-
-
-@transaction.atomic
-def resume(study: Study, *, by: User) -> Study:
-    """Go on with a study that was paused or has ended; where a limit ended it, raise that first.
-
-    Raises:
-        NotNow: it runs.
-    """
-    fresh = Study.objects.select_for_update().get(pk=study.pk)
-    if fresh.state == S.RUNNING:
-        raise NotNow(_("It is running."))
-    began = {} if fresh.state == S.PAUSED else {"started_at": now()}
-    Study.objects.filter(pk=study.pk).update(state=S.RUNNING, message={}, ended_at=None, **began)
-    nudge(study)
-    study.refresh_from_db()
-    return study
-
-
-@transaction.atomic
-def stop(study: Study, *, by: User) -> Study:
-    """End a study with all of its trials.
-
-    Raises:
-        NotNow: it is over, and none of its trials goes on.
-    """
-    fresh = Study.objects.select_for_update().get(pk=study.pk)
-    if fresh.is_over and not fresh.trials.live().exists():
-        raise NotNow(_("It is over."))
-    advancing.stop_all(fresh)
-    if not fresh.is_over:
-        fresh.state, fresh.ended_at = S.STOPPED, now()
-        fresh.message = wording.message("study.stopped_by", person=by.get_full_name())
-        fresh.save(update_fields=["state", "ended_at", "message"])
-    nudge(study)
-    study.refresh_from_db()
-    return study
-
-
-@transaction.atomic
-def change(
-    study: Study, *, limits: Limits | None = None, description: str | None = None, visibility: str | None = None
-) -> Study:
-    """Change limits, description or who sees it; what is None stays.
-
-    Raises:
-        Invalid: see `check_limits`.
-    """
-    fresh = Study.objects.select_for_update().get(pk=study.pk)
-    if limits is not None:
-        check_limits(limits)
-        for name, value in vars(limits).items():
-            setattr(fresh, name, value)
-    if description is not None:
-        if len(description) > 500:
-            raise Invalid(_("A description has at most 500 characters."), field="description")
-        fresh.description = description.strip()
-    if visibility is not None:
-        fresh.visibility = visibility
-    fresh.save(update_fields=[*vars(Limits()), "description", "visibility"])
-    nudge(study)
-    study.refresh_from_db()
-    return study
-
-
-def change_counts(study: Study, max_trials: str, at_once: str) -> Study:
-    """Change how many trials there may be, as people type it.
-
-    Raises:
-        Invalid: no whole numbers, or see `check_limits`.
-    """
-    found = Refusals()
-    counts: dict[str, Any] = {}
-    for name, typed in (("max_trials", max_trials), ("at_once", at_once)):
-        with found:
-            if not typed.strip().isdecimal() or len(typed) > 9:
-                raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
-            counts[name] = int(typed)
-    found.end()
-    return change(study, limits=replace(limits_of(study), **counts))
-
-
-def limits_of(study: Study) -> Limits:
-    """The limits of a study as they are."""
-    return Limits(**{name: getattr(study, name) for name in vars(Limits())})
-
-
-@transaction.atomic
-def delete(study: Study) -> None:
-    """Delete a study; its trainings stay.
-
-    Raises:
-        StillInUse: some of its trials go on.
-    """
-    fresh = Study.objects.select_for_update().get(pk=study.pk)
-    if fresh.trials.live().exists() or not fresh.is_over:
-        raise StillInUse(_("Stop it first: it begins trials, or some of them go on."))
-    fresh.delete()
-
-
-@transaction.atomic
-def put_next(study: Study, params: Mapping[str, Any]) -> Study:
-    """Try these parameters next; the sampler adds what is missing.
-
-    Raises:
-        BadRange: unknown, or outside of what is searched.
-        Invalid: too many wait already.
-    """
-    fresh = Study.objects.select_for_update().get(pk=study.pk)
-    values = space.read_values(space.of_rows(fresh.space), params)
-    if len(fresh.enqueued) >= MOST_ENQUEUED:
-        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": MOST_ENQUEUED}, field="params")
-    fresh.enqueued = [*fresh.enqueued, values]
-    fresh.save(update_fields=["enqueued"])
-    nudge(study)
-    study.refresh_from_db()
-    return study
-
-
-def train_best(
-    study: Study, *, by: User, number: int | None = None, params: Mapping[str, Any] | None = None
-) -> TrainingJob:
-    """Train with the parameters of the best trial once more, as an ordinary training: longer, say.
-
-    Args:
-        number: another trial.
-        params: in place of the study's own, and of the trial's.
-
-    Raises:
-        NotAllowed: the study is of somebody else's code.
-        NotNow: no trial has completed.
-        DomainError: the training is refused.
-    """
-    if not study.trials.exists():
-        raise NotNow(_("No trial has completed yet."))
-    if number is None:
-        trial = budget.best_of(study, list(study.trials.all()))
-        if trial is None:
-            raise NotNow(_("No trial has completed yet."))
-    else:
-        trial = study.trials.filter(number=number).first()
-        if trial is None:
-            raise NotFound(_("There is no trial %(number)s.") % {"number": number})
-    if study.is_own_code and by.pk != study.owner_id:
-        raise NotAllowed(_("It is made of code of its owner. Start a training of your own."))
-    taken = set(TrainingJob.objects.filter(job__owner=by).values_list("job__name", flat=True))
-    name = titles.derived(study.name, "best", taken=taken, room=100)
-    return requests.submit(study, trial.params | dict(params or {}), name=name, user=by)
