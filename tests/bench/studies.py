@@ -26,7 +26,7 @@ from tests.journeys.up import first_admin, running
 from tests.public_data import find
 
 KEY = "val/accuracy"
-SPACE = ["lr = 0.0005 .. 2 log", "weight_decay = 1e-5 .. 0.1 log", "label_smoothing = 0 .. 0.3", "net_width = 8 .. 24"]
+SPACE = ["lr = 0.02 .. 1 log", "weight_decay = 1e-5 .. 0.01 log", "label_smoothing = 0 .. 0.2", "net_width = 16 .. 32"]
 
 
 def main() -> None:
@@ -36,7 +36,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--at-once", type=int, default=2)
-    parser.add_argument("--factor", type=int, default=3, help="of successive halving")
+    parser.add_argument("--factor", type=int, default=2, help="of successive halving")
+    parser.add_argument("--warmup", type=int, default=2, help="points that every trial may have")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0, help="longest time of all of it")
     asked = parser.parse_args()
@@ -64,7 +65,7 @@ def main() -> None:
             "cpus": 1,
             "gpus_per_node": 0,
         }
-        pruners = {"in full": None, "pruned": {"name": "asha", "warmup": 1, "factor": asked.factor}}
+        pruners = {"in full": None, "pruned": {"name": "asha", "warmup": asked.warmup, "factor": asked.factor}}
         found = {name: _search(client, asked, name, training, pruner, end) for name, pruner in pruners.items()}
         _say(found, accuracy)
     load = os.getloadavg()[0]

@@ -39,6 +39,7 @@ PRUNERS = [
     (objectives.ASHA, gettext_lazy("Successive halving (ASHA): only the best go on")),
 ]
 LINES = {"rows": 4, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}
+EXAMPLES = {"lr": "0.001 .. 0.1 log", "batch_size": "16 .. 256 log", "width": "64 .. 256 step 32"}
 SHOWN_FIRST = ("lr", "weight_decay", "batch_size", "architecture", "width", "height")
 
 
@@ -188,6 +189,9 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
                 label=label, max_length=2000, required=False, widget=widget
             )
             self.searched.append(param)
+            for field in (self.fields[f"{preset.name}__{param.name}"], self.fields[f"range__{param.name}"]):
+                if not isinstance(field.widget, forms.CheckboxInput):
+                    field.widget.attrs["class"] = f"{field.widget.attrs.get('class', '')} input".strip()
         if not preset.finish:
             self.fields["pruner"].choices = PRUNERS[:1]  # type: ignore[attr-defined]  # a field of choices
 
@@ -281,6 +285,8 @@ def _typed(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _example(param: Param) -> str:
     """A range as one could search it."""
+    if example := EXAMPLES.get("width" if param.name == "height" else param.name):
+        return example
     if param.kind == "bool":
         return "true, false"
     if param.kind == "str":
