@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "training.job_templates",
     "training.environments",
     "training.experiments",
+    "training.studies",
     "inference",
 ]
 MIDDLEWARE = [
@@ -355,6 +356,7 @@ SPECTACULAR_SETTINGS = {
         "JobStateEnum": "workers.states.JobState",
         "NoticeKindEnum": "accounts.services.notify.KINDS.names",
         "SeverityEnum": "workers.models.Severity",
+        "StudyStateEnum": "training.studies.models.Study.State",
         "VisibilityEnum": "datasets.models.Dataset.Visibility",
     },
 }

@@ -18,7 +18,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from datasets.models import DatasetVersion
-from training import publishers, run_inputs, starting_weights, variables, workdir
+from training import publishers, run_inputs, starting_weights, trials, variables, workdir
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.programs import layout, program, script
@@ -123,7 +123,11 @@ class TrainingKind(JobKind):
         return Capabilities(pause=True, suspend=False, finish=True, restore=training.writes_checkpoints)
 
     def ended(self, job: Job, attempt: Attempt) -> None:
-        """Keep the final figures and tell the publishers, once per attempt that ended well."""
+        """Keep the figures and tell the publishers, once per attempt that ended well; tell its study of any end."""
+        self._keep(job, attempt)
+        trials.tell(job)
+
+    def _keep(self, job: Job, attempt: Attempt) -> None:
         if attempt.state not in COMPLETED or attempt.number != job.attempt_number:
             return
         training = TrainingJob.objects.select_related("job__owner", "version__dataset").get(job=job)
@@ -132,9 +136,16 @@ class TrainingKind(JobKind):
         training.metrics = results.figures(training, attempt.number)
         training.published_attempt = attempt.number
         training.save(update_fields=["metrics"])
-        if not looking.mode_of(training):  # a look leaves no model
+        # a look leaves no model, and that of a trial which was given up is none
+        if not looking.mode_of(training) and not trials.is_pruned(job, attempt.number):
             publishers.publish(training)
         training.save(update_fields=["published_attempt"])
+
+    def reported(self, job: Job) -> None:
+        trials.tell(job)
+
+    def is_quiet(self, job: Job) -> bool:
+        return bool(trials.of(job))
 
     def check_restore(self, job: Job) -> None:
         data_use.check_restore(TrainingJob.objects.select_related("version", "eval_version").get(job=job))

@@ -101,7 +101,7 @@ def parsed(schema: RequestSchema, user: User, request: Request) -> dict[str, Any
     try:
         return sent(schema.serializer(data=dict(request), context=context), schema.check_parts)
     except ValidationError as exc:
-        raise _refusal(exc.detail) from None
+        raise refusal(exc.detail) from None
 
 
 def offered_to(user: User) -> list[RequestSchema]:
@@ -139,7 +139,7 @@ def _check_allowed(schema: RequestSchema, user: User) -> None:
         raise NotAllowed(said % {"kind": schema.label}, field="kind")
 
 
-def _refusal(detail: Any) -> DomainError:
+def refusal(detail: Any) -> DomainError:
     """What a serializer refused, as refusals that each name their field."""
     found = Refusals()
     rows = detail.items() if isinstance(detail, Mapping) else [("", detail)]

@@ -193,6 +193,13 @@ class JobKind:
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep what the run left behind (publish a model, close a record); nothing by default."""
 
+    def reported(self, job: Job) -> None:
+        """Points were added to the curves of a job that runs; called on its machine, after each few seconds of them."""
+
+    def is_quiet(self, job: Job) -> bool:
+        """Whether its owner need not be told that it ended: something larger that it belongs to says so."""
+        return False
+
     def check_restore(self, job: Job) -> None:
         """Refuse with a DomainError what the owner may no longer use: it was submitted long ago."""
 
@@ -262,6 +269,18 @@ def anybody_submits(words: Collection[str]) -> bool:
 def related() -> tuple[str, ...]:
     """Relations of `Job` that lists load together with jobs of all kinds."""
     return tuple(name for kind in KINDS for name in kind.related)
+
+
+def reported(job: Job) -> None:
+    """Tell the kind of a job that its curves grew."""
+    if kind := KINDS.find(job.kind):
+        kind.reported(job)
+
+
+def is_quiet(job: Job) -> bool:
+    """Whether nobody is told of the end of this job."""
+    kind = KINDS.find(job.kind)
+    return kind is not None and kind.is_quiet(job)
 
 
 def idle_guarded(name: str) -> bool:

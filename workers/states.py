@@ -87,6 +87,7 @@ class Reason(TextChoices):
     SUSPENDED = "suspended", _("It gave its devices back, to go on later")
     DEPENDENCY = "dependency", _("A job that it was to follow did not complete")
     REFUSED = "refused", _("Its start was refused")
+    PRUNED = "pruned", _("Other trials of its study are better")
     OWNER = "owner", _("Its owner ended it")
     OPERATOR = "operator", _("An operator ended it")
 

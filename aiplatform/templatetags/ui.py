@@ -42,6 +42,9 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "failed": ("fail", "fail", gettext_lazy("Failed")),
     "stopped": ("end", "stop", gettext_lazy("Stopped")),
     "lost": ("fail", "warning", gettext_lazy("Lost")),
+    # trials
+    "complete": ("end", "ok", gettext_lazy("Completed")),
+    "pruned": ("pause", "finish", gettext_lazy("Pruned")),
     # data on its way
     "open": ("wait", "upload", gettext_lazy("Uploading")),
     "uploading": ("wait", "upload", gettext_lazy("Uploading")),

@@ -23,6 +23,7 @@ from training.environments import services as environments
 from training.experiments.models import View
 from training.job_templates import services as templates
 from training.services import homes
+from training.studies import creating as studies
 from workers.models import (
     Alarm,
     AlarmAddress,
@@ -110,6 +111,12 @@ def make(tmp_path: Path) -> World:
     array = listed.job.array_id
     ports.publish(command.job, port=40_000, by=owner, name="web")
     environment = environments.submit(user=owner, request=environments.EnvironmentRequest(cpus=1.0))
+    study = studies.create(
+        user=owner,
+        request=studies.StudyRequest(
+            name="hunt", training={"command": "true", "gpus_per_node": 0}, space=["x = 1 .. 2"], objectives=["loss"]
+        ),
+    )
     model = models.model_version(owner, tmp_path)
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
@@ -165,6 +172,7 @@ def make(tmp_path: Path) -> World:
         (r"images/credentials/|v1/\^registry-logins/", {"pk": _login(owner)}),
         (r"images/<int:pk>/look/", {"pk": _container(owner)}),
         (r"^images/|v1/\^images/", {"pk": _image(owner)}),
+        (r"studies/", {"pk": study.pk}),
         (r"commands/", {"pk": command.pk}),
         (r"jobs/.*ssh/", {"pk": trained.job_id, "session": _ssh_session(trained.job)}),
         (r"jobs/.*ports", {"pk": command.pk, "name": "web"}),

@@ -98,6 +98,20 @@ def test_preset_run_is_paused_continued_and_finished_by_control_file(tmp_path, s
     assert job.curve("progress")[-1] == 1
 
 
+def test_preset_run_of_which_nobody_needs_a_result_ends_without_scores_and_model(tmp_path, shades):
+    job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000, "eval_share": 0})
+
+    with job.start() as process:
+        until(job, process, "step 3 ")
+        job.request("finish quick")
+        rest = process.communicate()[0]
+
+    assert process.returncode == 0, rest
+    assert not (job.outputs / "model").exists()
+    assert set(json.loads((job.outputs / "metrics.json").read_text())) == {"steps", "seconds", "history"}
+    assert job.curve("val/accuracy") == []
+
+
 def test_preset_run_saves_and_ends_at_sigterm(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000})
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.factories import training as factory
 from tests.training.preparing import prepared
-from training import publishers
+from training import publishers, trials
 from training.kind import CannotRun, TrainingKind
 from training.models import TrainingJob
 from workers.models import Allocation, Attempt, Device, Job
@@ -221,6 +221,37 @@ def test_training_that_ends_badly_publishes_nothing(alice, machine, cells, publi
         end(training, state, figures='{"val/ap50": 0.9}')
 
     assert published == []
+
+
+def test_trial_that_was_pruned_publishes_nothing_until_it_was_restored(alice, machine, cells, published):
+    training = factory.training(alice, data=cells)
+    trials.mark(training.job, study=7, number=0)
+    factory.move(training, "running")
+    job = Job.objects.get(pk=training.job_id)
+    trials.mark_pruned(job)
+
+    pruned = end(training, "finished_early", figures='{"steps": 3}')
+    restored = end(training, "succeeded", attempt=2, figures='{"val/ap50": 0.9}')
+
+    assert (pruned.metrics, pruned.published_attempt) == ({"steps": 3}, 1)
+    assert restored.metrics == {"val/ap50": 0.9}
+    assert published == [(training.pk, 2)]
+
+
+def test_trial_tells_its_study_of_points_and_of_its_end_and_no_person(
+    alice, machine, cells, sent, django_capture_on_commit_callbacks
+):
+    training, other = factory.training(alice, data=cells), factory.training(alice, data=cells, name="other")
+    trials.mark(training.job, study=7, number=0)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        for one in (training, other):
+            end(one, "failed")
+            kind.reported(Job.objects.get(pk=one.job_id))
+
+    told = [facts for name, facts in sent if name == "studies.advance"]
+    assert told == [{"number": 7}, {"number": 7}]
+    assert [kind.is_quiet(Job.objects.get(pk=one.job_id)) for one in (training, other)] == [True, False]
 
 
 def test_training_publisher_that_fails_is_called_again(alice, machine, cells, monkeypatch):

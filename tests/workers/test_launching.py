@@ -135,6 +135,14 @@ def test_verdicts_judge_puts_exit_records_in_words(state, record, events, reason
     assert str(verdict.message)
 
 
+def test_verdicts_judge_says_that_a_job_was_pruned_where_it_was_asked_to_finish_for_that():
+    record = {"code": None, "signal": "SIGTERM", "requested": "finish"}
+
+    verdict = verdicts.judge(record, "finishing", wanted_reason="pruned", can_suspend=False)
+
+    assert (verdict.event, verdict.reason) == (Event.EXITED_EARLY, "pruned")
+
+
 def test_launching_a_kind_that_hangs_ends_in_words_and_frees_the_cards(placed, kind, node, monkeypatch):
     monkeypatch.setattr(launching, "PREPARE_LIMIT_S", 0.2)
     job, attempt = placed(["true"])

@@ -32,6 +32,7 @@ FACTS = {
     "host": "registry.example.org", "what": "lab/torch:2", "own": "amd64", "tier": 2,
     "flaw": {"code": "shape.no_area", "facts": {}},
     "jobs": ["12", "13"], "number": 1, "minutes": 15, "percent": 8,
+    "key": "val/loss", "point": 3, "hours": 1.5, "study": "digits",
     "of": "cells v1", "train": 80, "val": 10, "test": 10, "seed": 7,
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.

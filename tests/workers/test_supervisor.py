@@ -133,6 +133,30 @@ def test_supervisor_lets_a_program_below_a_shell_save_at_sigterm(run, tier):
     assert job.log().split() == ["up", "saved", "after"]
 
 
+def test_supervisor_hands_on_that_nobody_needs_a_result(run):
+    listens = (
+        "import pathlib, sys, time\n"
+        "print('up', flush=True)\n"
+        "while pathlib.Path('../control').read_text() != 'finish quick': time.sleep(0.01)\nsys.exit(0)"
+    )
+    job = run([PYTHON, "-S", "-c", listens], listens=["finish"], finish_grace_s=30)
+    until(lambda: "up" in job.log())
+
+    job.wish("finish quick")
+    record = job.exit()
+
+    assert (record["code"], record["requested"], record["termed"]) == (0, "finish", False)
+
+
+@pytest.mark.parametrize(("protocol", "word"), [(1, "finish"), (3, "finish"), (4, "finish quick")])
+def test_supervisor_of_before_an_upgrade_is_told_what_it_knows(tmp_path, protocol, word):
+    records.write(tmp_path / records.SUPERVISOR, {"pid": 1, "protocol": protocol})
+
+    assert records.understood(tmp_path, "finish quick") == word
+    records.write_request(tmp_path, "finish quick")
+    assert records.read_request(tmp_path) == word
+
+
 def test_supervisor_requests_by_file_and_gives_time_to_who_listens(run):
     listens = (
         "import pathlib, sys, time\n"

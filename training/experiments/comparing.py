@@ -193,6 +193,11 @@ def _of_runs(runs: Sequence[Run], key: str, axis: str) -> list[Read]:
     return [partial(_of_one, found[run.pk], axis, keeps_all=keeps_all) for run in runs]
 
 
+def of_job(job: Job, key: str) -> tuple[Numbers, Numbers]:
+    """Steps and values of one curve of a job, over all its attempts."""
+    return _of_runs([Run(pk=0, job=job)], key, "step")[0]()
+
+
 def _of_one(attempts: Collection[Figures], axis: str, *, keeps_all: bool) -> tuple[Numbers, Numbers]:
     """Places and values of a run: what an attempt reported counts up to where the next one began, unless all does."""
     parts: list[point_files.Points] = []

@@ -28,7 +28,8 @@ from typing import Any
 from . import checkpoints
 
 COMPLETED, FAILED, SUSPENDED, TERMINATED = 0, 1, 75, 143  # exit codes the platform understands
-CONTROL_COMMANDS = ("", "pause", "suspend", "finish")  # what the control file may say
+FINISH_QUICK = "finish quick"  # nobody needs a result: end without the last scores and without a model
+CONTROL_COMMANDS = ("", "pause", "suspend", "finish", FINISH_QUICK)  # what the control file may say
 LONGEST_START_S = 120.0  # more than the platform ever takes to start a process
 
 
@@ -126,7 +127,7 @@ class Run:
             file.write(line + "\n")
 
     def requested(self) -> str:
-        """Return the control command in force: "", "pause", "suspend" or "finish". Cheap enough for every step."""
+        """Return the control command in force: "", one of CONTROL_COMMANDS. Cheap enough for every step."""
         if self.control_file is None:
             return ""
         try:
@@ -192,7 +193,7 @@ def should_stop() -> bool:
     """True when the job should save and end; blocks here while the job is paused."""
     while current().requested() == "pause":
         time.sleep(0.2)
-    return current().terminated or current().requested() in ("suspend", "finish")
+    return current().terminated or current().requested() in ("suspend", "finish", FINISH_QUICK)
 
 
 def checkpoint(step: int, fill: Callable[[Path], None], metric: float | None = None) -> Path:

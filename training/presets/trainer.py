@@ -23,7 +23,7 @@ from . import accumulate, cores, fitting, keeping, lanes, layers, phases, platea
 from .average import Average
 from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
-from .run import COMPLETED, CONTROL_COMMANDS, STARTED, SUSPENDED, TERMINATED, Refused, Run, say
+from .run import COMPLETED, CONTROL_COMMANDS, FINISH_QUICK, STARTED, SUSPENDED, TERMINATED, Refused, Run, say
 from .task import Position, Task
 
 EXPORT_S = 4.0  # what writing and verifying the exported model takes on a free core
@@ -97,6 +97,8 @@ class Trainer:
                 keeping.save(self)
                 self.say(f"{'suspended' if command == 'suspend' else 'ended by a signal'} at step {self.at.step}")
                 return SUSPENDED if command == "suspend" else TERMINATED
+            if command == FINISH_QUICK:
+                return self._leave()
             if command == "finish" or progress >= 1:
                 break
             if plateau.over(self._scores(), patience=self.patience, anneal=self.anneal):
@@ -235,6 +237,17 @@ class Trainer:
             (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
             self.run.report(at.step, {"progress": 1.0, "eta_s": 0})
             say(f"completed after {at.step} steps in {self.used_s():.0f} s")
+        self.ranks.wait()
+        return COMPLETED
+
+    def _leave(self) -> int:
+        """End with what the curves say: the last scores and a model would be made for nobody."""
+        self.run.end_on_signal()
+        if self.ranks.leads:
+            self.run.output_dir.mkdir(parents=True, exist_ok=True)
+            told = {"steps": self.at.step, "seconds": round(self.used_s(), 1), "history": self.at.history}
+            (self.run.output_dir / "metrics.json").write_text(json.dumps(told, indent=1))
+        self.say(f"ended at step {self.at.step} without a model, as requested")
         self.ranks.wait()
         return COMPLETED
 

@@ -75,13 +75,18 @@ def suspend(job: Job, *, by: User | None = None) -> Job:
 
 
 @transaction.atomic
-def finish(job: Job, *, by: User | None = None) -> Job:
+def finish(job: Job, *, by: User | None = None, reason: str = "", message: Message = transitions.NOTHING) -> Job:
     """End a job now and keep its result; counts as completed.
+
+    Args:
+        reason: a `Reason` where the platform wants it; PRUNED lets programs leave out whatever only a result needs.
+        message: what the event log says; by default who asked.
 
     Raises:
         IllegalMove: it has not begun, has ended, or its kind has nothing to keep.
     """
-    return _request(job, "finish", Desired.FINISH, by, wording.message("job.finish_requested"))
+    message = message or wording.message("job.finish_requested")
+    return _request(job, "finish", Desired.FINISH, by, message, reason=reason)
 
 
 @transaction.atomic

@@ -17,7 +17,7 @@ def ended(job: Job, attempt: Attempt) -> None:
     """
     job = Job.objects.select_related("owner").get(pk=job.pk)
     news = _news(job, attempt)
-    if news is None:
+    if news is None or kinds.is_quiet(job):
         return
     kind, code = news
     notify(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _IDLE_S, _BUSY_S = 0.5, 0.05
 _WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than half of it is taken
 _IN_MOVED_TO = 0x80
-_FATAL = {"kill": "stopping", "stop": "stopping", "finish": "finishing", "suspend": "suspending"}
+_FATAL = {"kill": "stopping", "stop": "stopping", "finish": "finishing", "suspend": "suspending"}  # by verb
 
 
 class ProcessSupervisor:
@@ -101,7 +101,7 @@ class ProcessSupervisor:
                 "rank": self.ticket.rank,
                 "code": code,
                 "signal": number.name if number else None,
-                "requested": "stop" if self.requested == "kill" else self.requested,
+                "requested": "stop" if self.requested == "kill" else records.verb(self.requested),
                 "limit": self.limit,
                 "memory_limit_bytes": self.ticket.memory_bytes,
                 "held_bytes": self.held_bytes,
@@ -134,9 +134,9 @@ class ProcessSupervisor:
         return error
 
     def _try_to_start(self) -> str | None:
-        if records.read_request(self.run) in _FATAL:  # stopped before it began: never begin
+        if records.verb(records.read_request(self.run)) in _FATAL:  # stopped before it began: never begin
             self.requested = records.read_request(self.run)
-            self._code = 0 if self.requested == "finish" else 75
+            self._code = 0 if records.verb(self.requested) == "finish" else 75
             return ""
         self.log.begin(self.ticket.opening)
         try:
@@ -177,7 +177,7 @@ class ProcessSupervisor:
             requested = "suspend"
         if records.STRENGTH[requested] < records.STRENGTH[self.requested]:
             return
-        if requested in _FATAL:
+        if records.verb(requested) in _FATAL:
             if requested != self.requested:
                 self._end(requested, now)
         elif requested == "evict":
@@ -250,14 +250,14 @@ class ProcessSupervisor:
     def _end(self, requested: str, now: float) -> None:
         """Begin the way down; a way already begun is replaced by the harder one."""
         was_paused, self.requested = self.requested == "pause" or self.card.away, requested
-        heard = requested != "stop" and requested in self.ticket.listens and not self.card.away
+        heard = (verb := records.verb(requested)) != "stop" and verb in self.ticket.listens and not self.card.away
         self.card.abandon()  # what is off its cards cannot save anything
-        self._tell(_FATAL[requested])  # before anybody can end of it: parts on other machines ask here why we did
+        self._tell(_FATAL[verb])  # before anybody can end of it: parts on other machines ask here why we did
         self._control("" if requested in ("stop", "kill") else requested)
         if was_paused:
             self._end_pause(now)
             self._resume_processes()
-        ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(requested, 0.0)
+        ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(verb, 0.0)
         grace_s = {"stop": self.ticket.stop_grace_s, "kill": 0.0}.get(requested, self.ticket.term_grace_s)
         self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
 

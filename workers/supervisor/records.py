@@ -3,9 +3,9 @@
 | file | writer | content |
 |---|---|---|
 | launch.json | launching | the ticket, see `ticket` |
-| requested | agent, launching | one word: run, pause, evict, stop, finish, suspend, kill |
+| requested | agent, launching | one word: run, pause, evict, stop, finish, finish quick, suspend, kill |
 | limit | agent | the maximum run time in seconds, where it is not the ticket's any more; empty: none |
-| control | supervisor | one word for the script: empty, pause, suspend, finish |
+| control | supervisor | one word for the script: empty, pause, suspend, finish; "finish quick": nobody needs a result |
 | supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
 | status.json | supervisor | what the processes do now |
 | exit.json | supervisor | how it ended; fsynced, then renamed: either whole or absent |
@@ -30,13 +30,16 @@ STATUS = "status.json"
 EXIT = "exit.json"
 LOG = "log.txt"
 
-STRENGTH = {"run": 0, "pause": 0, "evict": 0, "suspend": 1, "finish": 2, "stop": 3, "kill": 4}
+FINISH_QUICK = "finish quick"
+STRENGTH = {"run": 0, "pause": 0, "evict": 0, "suspend": 1, "finish": 2, FINISH_QUICK: 2, "stop": 3, "kill": 4}
 """What may be requested; a later request never softens an earlier one."""
 REQUESTS = tuple(STRENGTH)
 _LONGEST = max(map(len, REQUESTS))
-PROTOCOL = 3
+PROTOCOL = 4
 """Stands in supervisor.json. Supervisors of protocol 1, which began before an upgrade, wrote no number; they read the
-file `wish` and say `freeze` and `frozen` for a pause. Those before protocol 3 do not know `kill`."""
+file `wish` and say `freeze` and `frozen` for a pause. Those before protocol 3 do not know `kill`, those before 4
+not `finish quick`."""
+_SINCE = {"kill": (3, "stop"), FINISH_QUICK: (4, "finish")}
 NO_ROOM_BYTES = 64 << 10
 """With less than this free a disk counts as full."""
 _REFUSED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
@@ -149,8 +152,14 @@ def write_request(run: "Name", word: str) -> None:
 
 def understood(run: "Name", word: str) -> str:
     """Return the word that the supervisor of this run knows for what is requested."""
-    kept = read(os.path.join(run, SUPERVISOR)) if word == "kill" else None
-    return "stop" if kept is not None and kept.get("protocol", 1) < PROTOCOL else word
+    first, otherwise = _SINCE.get(word, (0, word))
+    kept = read(os.path.join(run, SUPERVISOR)) if first else None
+    return otherwise if kept is not None and kept.get("protocol", 1) < first else word
+
+
+def verb(word: str) -> str:
+    """Return what is requested without how: of "finish quick", finish."""
+    return word.partition(" ")[0]
 
 
 def _overwrite(path: "Name", word: str) -> None:

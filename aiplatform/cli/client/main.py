@@ -36,15 +36,16 @@ from aiplatform.cli.client.commands import (
     running,
     services,
     ssh,
+    studies,
     templates,
     training,
 )
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, files, datasets, annotation, training, params, running, templates, images, models, services, queue,
-    following, environments, nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people, operations,
-    alarms,
+    account, files, datasets, annotation, training, studies, params, running, templates, images, models, services,
+    queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people,
+    operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

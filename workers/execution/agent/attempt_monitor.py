@@ -161,7 +161,9 @@ class AttemptMonitor:
     def _platform_message(self) -> Message:
         """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
         job = self.attempt.job
-        ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE, Reason.PAUSE_OVER)
+        ours = job.desired == Desired.RELEASE or job.reason in (
+            Reason.OUT_OF_MEMORY, Reason.IDLE, Reason.PAUSE_OVER, Reason.PRUNED,
+        )  # fmt: skip
         return job.message if ours else Message()
 
     def _report(self, kept: dict[str, Any], *, over: bool) -> None:
@@ -318,6 +320,8 @@ def request_for(job: Job, cause: gangs.Cause | None) -> str:
     desired = Desired(job.desired)
     if desired == Desired.STOP and job.forced_at is not None:
         return "kill"
+    if desired == Desired.FINISH and job.reason == Reason.PRUNED:
+        return records.FINISH_QUICK
     return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else REQUESTS[desired]
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from aiplatform.lib.errors import NameTaken
-from workers import clock, scratch
+from workers import clock, kinds, scratch
 from workers.clock import now
 from workers.exec import socket_paths
 from workers.execution import launching, publishing
@@ -130,7 +130,7 @@ class Agent:
         for attempt in sorted(attempts, key=lambda one: (one.pk <= last, one.pk)):
             if self.clock() - begun > INGEST_LONGEST_S:
                 return
-            self._each(attempt, metrics.ingest)
+            self._each(attempt, _take_in)
             self._ingested_last = attempt.pk
 
     def _look(self, attempt: Attempt) -> None:
@@ -199,6 +199,12 @@ class Agent:
         self.busy = {k: f for k, f in self.busy.items() if not f.done()}
         if key not in self.busy:
             self.busy[key] = self.pool.submit(_logged, key, work)
+
+
+def _take_in(attempt: Attempt) -> None:
+    """Take in what a program reported, and tell its kind where there was something."""
+    if metrics.ingest(attempt):
+        kinds.reported(attempt.job)
 
 
 def _logged(key: object, work: Callable[[], object]) -> None:

@@ -65,6 +65,8 @@ def judge(
     if state == JobState.FINISHING or record.get("requested") == "finish":
         first = None if state == JobState.FINISHING else Event.FINISH_REQUESTED
         ended_by_us = name in {"SIGTERM", "SIGKILL"} or code in {0, SUSPENDED_CODE, 143, 137}
+        if ended_by_us and wanted_reason == Reason.PRUNED:
+            return Verdict(Event.EXITED_EARLY, Reason.PRUNED, said or _why(Reason.PRUNED), number, first)
         if ended_by_us:
             message = wording.message("job.finished_early")
             return Verdict(Event.EXITED_EARLY, Reason.DONE, message, number, first)

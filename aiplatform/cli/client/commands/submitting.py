@@ -20,6 +20,15 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.pyc", ".DS_
 
 
 def options(verb: argparse.ArgumentParser) -> None:
+    training_options(verb)
+    verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
+    verb.add_argument("-f", "--follow", action="store_true", help="print the log until it ends")
+    wait_option(verb)
+    result_option(verb)
+
+
+def training_options(verb: argparse.ArgumentParser) -> None:
+    """What says which training it is, for `requested` and `data_fields`."""
     verb.add_argument("name", nargs="?", default="", help="made of data and preset when left out")
     verb.add_argument(
         "--data", action="append", metavar="NAME[:VERSION]",
@@ -62,10 +71,6 @@ def options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
     verb.add_argument("--description", default="")
-    verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
-    verb.add_argument("-f", "--follow", action="store_true", help="print the log until it ends")
-    wait_option(verb)
-    result_option(verb)
 
 
 def wait_option(verb: argparse.ArgumentParser) -> None:

@@ -1,0 +1,92 @@
+"""The pages of studies in a real browser: the list, a new one, one that found something."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.factories import training as factory
+from tests.factories import work
+from tests.studies.helpers import complete, live, study
+from training.studies import advancing
+from training.studies.models import Study
+
+
+@pytest.fixture
+def found(alice, site):
+    work.node(cores=4)
+    made = study(alice, max_trials=12, at_once=12, space=["x = -5 .. 5.0", "lr = 0.001 .. 0.1 log", "mode = a, b"])
+    advancing.advance(made.pk)
+    for trial in live(made)[:-1]:
+        value = trial.params["x"] ** 2
+        complete(trial, value + 2, value + 1, value)
+    advancing.advance(made.pk)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
+)
+def test_study_shows_what_it_found(open_as, alice, found, accessible, fits, shot, width, dark, language):
+    page = open_as(alice, width=width, height=900, dark=dark, language=language)
+    page.goto("/studies/")
+    page.get_by_role("link", name="hunt").click()
+
+    expect(page.locator("[data-history] canvas")).to_be_visible()
+    expect(page.locator("[data-curves] canvas")).to_be_visible()
+    expect(page.locator("[data-importance] li")).to_have_count(3)
+    expect(page.locator("[data-parallel] path")).to_have_count(11)
+    expect(page.locator("[data-slices] svg")).to_have_count(3)
+    expect(page.locator("[data-front]")).to_be_hidden()
+    accessible(page)
+    fits(page)
+    shot(page, f"study-{width}")
+
+    page.locator("[data-fanova]").click()
+    expect(page.locator("[data-importance] [data-told]")).to_contain_text("fANOVA")
+    page.locator("[data-order='value:0']").click()
+    expect(page.locator("[aria-sort='ascending']")).to_have_count(1)
+    page.locator("[data-parallel]").scroll_into_view_if_needed()
+    grip = page.locator(".study-grip").first.bounding_box()
+    page.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2)
+    page.mouse.up()
+    assert page.locator(".study-off").count() > 0
+
+
+def test_study_page_follows_a_trial_that_ends(open_as, alice, found):
+    type(alice).objects.filter(pk=alice.pk).update(refresh_s=1)
+    page = open_as(alice)
+    page.goto(f"/studies/{found.pk}/")
+    expect(page.locator("[data-parallel] path")).to_have_count(11)
+
+    complete(live(found)[0], 0.0)
+    advancing.advance(found.pk)
+
+    expect(page.locator("[data-parallel] path")).to_have_count(12)
+    expect(page.locator("#study-now")).to_contain_text("All 12 trials are done.")
+
+
+@pytest.mark.parametrize(("width", "language"), [(1440, "en"), (390, "zh-CN")], ids=["wide", "narrow-chinese"])
+def test_study_is_begun_from_a_preset(open_as, alice, site, accessible, fits, shot, width, language):
+    work.node(cores=4)
+    data = factory.version(alice, "pets", task="classification")
+    page = open_as(alice, width=width, height=900, language=language)
+    page.goto(f"/studies/new/?version={data.pk}")
+    accessible(page)
+    fits(page)
+    shot(page, f"study-new-{width}")
+
+    page.locator("[name=range__lr]").fill("0.1 .. 0.001")
+    page.locator(".btn-primary").click()
+    page.watch.allow("status of 422")
+    expect(page.locator(".form-error")).to_have_count(1)
+    page.locator("[name=range__lr]").fill("0.001 .. 0.1 log")
+    page.locator(".btn-primary").click()
+
+    page.wait_for_url("**/studies/*/")
+    made = Study.objects.get()
+    assert made.space == [{"name": "lr", "type": "float", "low": 0.001, "high": 0.1, "log": True}]
+    expect(page.locator("#study-now .empty")).to_be_visible()
+    accessible(page)

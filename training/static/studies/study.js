@@ -1,0 +1,159 @@
+// The page of one study: its charts, drawn again whenever the part above was fetched again.
+import { api, explain } from "../base/api.js";
+import { language, t } from "../base/i18n.js";
+import { parallel, scatter } from "./drawings.js";
+import { aligned, axisOf, axisOfValues, completed, front, history } from "./figures.js";
+
+const HEIGHT = 220;
+const MOST_CURVES = 60;
+const root = /** @type {HTMLElement} */ (document.querySelector("[data-study]"));
+const data = JSON.parse(document.getElementById("study-data")?.textContent ?? "{}");
+const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
+/** @param {number} value */
+const word = (value) => (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6) ? value.toExponential(1) : exact.format(value));
+/** @param {string} name */
+const part = (name) => /** @type {HTMLElement} */ (root.querySelector(`[data-${name}]`));
+/** @param {string} name */
+const drawing = (name) => /** @type {HTMLElement} */ (part(name).querySelector("[data-draw]"));
+/** @param {string} name */
+const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+/** @type {Map<number, [number, number]>} */
+const chosen = new Map();
+/** @type {Map<string, any>} */
+const plots = new Map();
+let evaluator = "ped-anova";
+/** @type {import("./figures.js").Trial[]} */
+let trials = [];
+/** @type {{number: number, state: string, points: number[][]}[]} */
+let curves = [];
+
+/** Draw a chart of uPlot anew. @param {string} name @param {any} options @param {any[]} columns @param {string} label */
+function plot(name, options, columns, label) {
+  const box = drawing(name);
+  plots.get(name)?.destroy();
+  const axis = { stroke: colour("--chart-axis"), grid: { stroke: colour("--chart-grid"), width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
+  const made = new uPlot(
+    {
+      width: Math.max(200, box.clientWidth),
+      height: HEIGHT,
+      legend: { show: false },
+      axes: [{ ...axis, size: 30 }, { ...axis, size: 60, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : word(tick))) }],
+      ...options,
+    },
+    columns,
+    box,
+  );
+  made.root.setAttribute("role", "img");
+  made.root.setAttribute("aria-label", label);
+  plots.set(name, made);
+}
+
+function drawHistory() {
+  const goal = data.objectives[0];
+  /** @param {string} name */
+  const dots = (name) => ({ stroke: colour(name), width: 0, paths: () => null, points: { show: true, size: 6, fill: colour(name) } });
+  const best = { stroke: colour("--chart-1"), width: 2, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, spanGaps: true };
+  const series = [{}, { label: t("completed"), ...dots("--chart-2") }, { label: t("pruned"), ...dots("--end") }, { label: t("best so far"), ...best }];
+  plot("history", { scales: { x: { time: false } }, series }, history(trials, goal), t("Best so far: %(key)s by trial", { key: goal.key }));
+}
+
+function drawCurves() {
+  const shown = curves.filter(({ points }) => points.length).slice(-MOST_CURVES);
+  part("curves").hidden = !shown.length;
+  if (!shown.length) return;
+  const tops = new Set(trials.filter((trial) => trial.best).map((trial) => trial.number));
+  const series = shown.map(({ number, state }) => {
+    const stroke = tops.has(number) ? colour("--chart-1") : state === "pruned" ? colour("--end") : colour("--chart-2");
+    return { label: String(number), stroke, width: tops.has(number) ? 3 : 1, spanGaps: true, dash: state === "pruned" ? [4, 3] : [], points: { show: false } };
+  });
+  plot("curves", { scales: { x: { time: false } }, series: [{}, ...series] }, aligned(shown), t("Curves of the trials"));
+}
+
+function drawFront() {
+  const goals = data.objectives;
+  part("front").hidden = goals.length !== 2;
+  const done = completed(trials);
+  if (goals.length !== 2 || !done.length) return;
+  const [x, y] = goals.map((goal, place) => axisOfValues(goal, done, place));
+  const dots = done.map((trial) => ({ trial, x: trial.values[0], y: trial.values[1] }));
+  const line = front(trials, goals).map((trial) => ({ x: trial.values[0], y: trial.values[1] }));
+  drawing("front").replaceChildren(scatter({ x, y, dots, line, word, label: t("The front of both goals") }));
+}
+
+function drawSlices() {
+  const done = completed(trials);
+  const y = axisOfValues(data.objectives[0], done);
+  const cards = data.space.map((range) => {
+    const dots = done.map((trial) => ({ trial, x: trial.params[range.name], y: trial.values[0] }));
+    const label = t("%(name)s against %(key)s", { name: range.name, key: data.objectives[0].key });
+    const card = Object.assign(document.createElement("div"), { className: "card" });
+    card.append(scatter({ x: axisOf(range), y, dots, word, label }));
+    return card;
+  });
+  part("slices").replaceChildren(...cards);
+}
+
+async function drawImportance() {
+  const told = /** @type {HTMLElement} */ (part("importance").querySelector("[data-told]"));
+  const asked = evaluator;
+  const found = await api.get(`${data.importance}?evaluator=${asked}`);
+  if (asked !== evaluator) return; // the other one was asked for meanwhile
+  const rows = Object.entries(found.importance).map(([name, share]) => {
+    const row = document.createElement("li");
+    const bar = Object.assign(document.createElement("span"), { className: "study-bar" });
+    bar.style.inlineSize = `${(100 * Number(share)).toFixed(1)}%`;
+    const text = Object.assign(document.createElement("span"), { className: "mono small", textContent: name });
+    const figure = Object.assign(document.createElement("span"), { className: "num small", textContent: `${(100 * Number(share)).toFixed(1)} %` });
+    const track = Object.assign(document.createElement("span"), { className: "study-track" });
+    track.append(bar);
+    row.append(text, track, figure);
+    return row;
+  });
+  const list = Object.assign(document.createElement("ul"), { className: "plain study-bars" });
+  list.append(...rows);
+  drawing("importance").replaceChildren(...(rows.length ? [list] : []));
+  told.textContent = rows.length ? (asked === "fanova" ? t("By fANOVA, over all values.") : t("By PED-ANOVA: what tells the best trials from the others.")) : t("Too few trials have completed to say so.");
+}
+
+function draw() {
+  part("charts").hidden = !trials.some((trial) => trial.values.length);
+  if (part("charts").hidden) return;
+  drawHistory();
+  drawCurves();
+  drawFront();
+  drawSlices();
+  parallel(drawing("parallel"), trials, data.space, data.objectives, chosen, word);
+}
+
+let known = "";
+
+async function load() {
+  try {
+    [trials, curves] = await Promise.all([api.get(data.trials), api.get(data.curves)]);
+    draw();
+    const now = JSON.stringify(completed(trials).map((trial) => [trial.number, trial.values]));
+    if (now !== known) {
+      known = now;
+      await drawImportance();
+    }
+  } catch (error) {
+    explain(error);
+  }
+}
+
+const forest = part("fanova");
+forest.addEventListener("click", () => {
+  evaluator = evaluator === "fanova" ? "ped-anova" : "fanova";
+  forest.textContent = evaluator === "fanova" ? t("By PED-ANOVA") : t("By fANOVA");
+  drawImportance().catch(explain);
+});
+document.addEventListener("listshown", load);
+new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+let width = 0;
+new ResizeObserver(() => {
+  if (Math.abs(root.clientWidth - width) < 3) return;
+  width = root.clientWidth;
+  draw();
+}).observe(root);
+load();

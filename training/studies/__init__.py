@@ -1,0 +1,1 @@
+"""Studies: many trainings of one request that search for good parameters."""

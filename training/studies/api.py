@@ -1,0 +1,339 @@
+"""`/api/v1/studies/`: the same services as the pages. What a trial does is under `/api/v1/training/jobs/{id}/`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.idempotency import once, once_in_parts
+from training.api.serializers import TrainingDetailOut
+from training.studies import acts, budget, creating, decider, limits, showing
+from training.studies.creating import StudyRequest
+from training.studies.limits import Limits
+from training.studies.models import Study
+from training.studies.orders import ORDERING
+
+EVALUATORS = (decider.PED_ANOVA, decider.FANOVA)
+
+
+class PlainField(serializers.JSONField):
+    """A row, or a line for it."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str | Mapping):
+            raise serializers.ValidationError(_("Give a text, or fields with their values."))
+        return data
+
+
+class LimitsIn(serializers.Serializer[Any]):
+    """Fields of `limits.Limits`."""
+
+    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, default=20)
+    at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, default=2)
+    time_limit_s = serializers.IntegerField(
+        min_value=1, max_value=limits.MOST_DAYS * 86400, required=False, allow_null=True, default=None,
+        help_text="From its start; then no new trial begins, and those that run end by themselves.",
+    )  # fmt: skip
+    hours_limit = serializers.FloatField(
+        required=False, allow_null=True, default=None,
+        help_text="Card-hours of all its trials; of trainings without cards core-hours.",
+    )  # fmt: skip
+    target = serializers.FloatField(
+        required=False, allow_null=True, default=None, help_text="A value of the first objective that is good enough."
+    )
+
+
+class StudyIn(StrictMixin, LimitsIn):
+    name = serializers.CharField(max_length=80)
+    description = serializers.CharField(max_length=500, default="", allow_blank=True)
+    visibility = serializers.ChoiceField(choices=Study.Visibility.choices, default=Study.Visibility.PRIVATE)
+    training = serializers.DictField(help_text="Body of POST training/jobs/, without what is searched.")
+    space = serializers.ListField(
+        child=PlainField(),
+        help_text='What is searched: lines as “lr = 1e-4 .. 0.1 log”, “layers = 1 .. 8”, “mode = a, b”, or rows '
+        '{"name", "type": float, int or categorical, "low", "high", "step", "log", "choices"}.',
+    )  # fmt: skip
+    objectives = serializers.ListField(
+        child=PlainField(),
+        help_text='Keys of curves, or {"key", "direction": minimize or maximize, "take": last or best}.',
+    )  # fmt: skip
+    sampler = serializers.ChoiceField(choices=Study.Sampler.choices, default=Study.Sampler.TPE)
+    pruner = PlainField(
+        required=False, allow_null=True, default=None,
+        help_text='none, median, asha, or {"name", "startup", "warmup", "factor"}, counted in points of the curve.',
+    )  # fmt: skip
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False, allow_null=True, default=None)
+    warm_start = serializers.ListField(child=VisibleField(Study), default=list, max_length=20)
+    enqueue = serializers.ListField(
+        child=serializers.DictField(), default=list, help_text="Parameters to try first; the sampler adds the others."
+    )
+
+
+class StudyChangeIn(StrictMixin, serializers.Serializer[Any]):
+    """What changes; what is left out stays. null takes a limit away."""
+
+    description = serializers.CharField(max_length=500, allow_blank=True, required=False)
+    visibility = serializers.ChoiceField(choices=Study.Visibility.choices, required=False)
+    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, required=False)
+    at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, required=False)
+    time_limit_s = serializers.IntegerField(
+        min_value=1, max_value=limits.MOST_DAYS * 86400, required=False, allow_null=True
+    )
+    hours_limit = serializers.FloatField(required=False, allow_null=True)
+    target = serializers.FloatField(required=False, allow_null=True)
+
+
+class ParamsIn(StrictMixin, serializers.Serializer[Any]):
+    params = serializers.DictField()
+
+
+class BestIn(StrictMixin, serializers.Serializer[Any]):
+    trial = serializers.IntegerField(
+        min_value=0, required=False, allow_null=True, default=None, help_text="Its number; the best one when left out."
+    )
+    params = serializers.DictField(default=dict, help_text="In place of the study's own: more epochs, say.")
+
+
+class StudyOut(OutMixin, serializers.ModelSerializer[Study]):
+    owner = serializers.CharField(source="owner.username")
+    sentence = serializers.CharField(source="message")
+    dataset = serializers.CharField(source="version_label")
+    time_limit_s = serializers.SerializerMethodField()
+    trials = serializers.IntegerField(source="made", default=0, help_text="How many there are.")
+    running = serializers.IntegerField(source="live", default=0, help_text="How many of them go on.")
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Study
+        fields = [
+            "id", "name", "description", "owner", "visibility", "state", "sentence", "preset", "version", "dataset",
+            "space", "objectives", "sampler", "pruner", "seed", "max_trials", "at_once", "time_limit_s", "hours_limit",
+            "target", "trials", "running", "created_at", "ended_at", "url",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_time_limit_s(self, study: Study) -> int | None:
+        return int(study.time_limit.total_seconds()) if study.time_limit else None
+
+    def get_url(self, study: Study) -> str:
+        return f"/studies/{study.pk}/"
+
+
+class TrialOut(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    state = serializers.CharField(help_text="running, complete, pruned or failed.")
+    state_label = serializers.CharField()
+    training = serializers.IntegerField(allow_null=True, help_text="Its training; null where that was deleted.")
+    job_state = serializers.CharField(help_text="State of the job of its training.")
+    params = serializers.DictField()
+    values = serializers.ListField(child=serializers.FloatField(), help_text="One for each objective.")
+    so_far = serializers.FloatField(allow_null=True, help_text="Newest value of the first objective while it goes on.")
+    sentence = serializers.CharField(help_text="Why it failed.")
+    enqueued = serializers.BooleanField(help_text="A person asked for its parameters.")
+    best = serializers.BooleanField(help_text="The best one; of several objectives, on the front.")
+    created_at = serializers.DateTimeField()
+    told_at = serializers.DateTimeField(allow_null=True)
+
+
+class StudyDetailOut(StudyOut):
+    counts = serializers.SerializerMethodField(help_text="Trials by state.")
+    hours = serializers.SerializerMethodField(help_text="Card-hours or core-hours used.")
+    best = serializers.SerializerMethodField(help_text="The best trial; null while none is complete.")
+    params = serializers.SerializerMethodField(help_text="What is the same for all trials.")
+    enqueued = serializers.ListField(child=serializers.DictField())
+    warm_trials = serializers.SerializerMethodField(help_text="Known from earlier studies.")
+
+    class Meta(StudyOut.Meta):
+        fields = [*StudyOut.Meta.fields, "params", "enqueued", "warm_trials", "counts", "hours", "best"]
+        read_only_fields = fields
+
+    def get_counts(self, study: Study) -> dict[str, int]:
+        return showing.counts(list(study.trials.all()))
+
+    def get_hours(self, study: Study) -> float:
+        return round(budget.hours(study), 4)
+
+    def get_best(self, study: Study) -> dict[str, Any] | None:
+        trial = budget.best_of(study, list(study.trials.order_by("number")))
+        if trial is None:
+            return None
+        return {"number": trial.number, "training": trial.training_id, "params": trial.params, "values": trial.values}
+
+    def get_params(self, study: Study) -> dict[str, Any]:
+        return showing.fixed(study)
+
+    def get_warm_trials(self, study: Study) -> int:
+        return len(study.warm)
+
+
+class TrialCurveOut(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    state = serializers.CharField()
+    points = serializers.ListField(child=serializers.ListField(child=serializers.FloatField()))
+
+
+class ImportanceOut(serializers.Serializer[Any]):
+    objective = serializers.CharField()
+    evaluator = serializers.CharField()
+    importance = serializers.DictField(child=serializers.FloatField(), help_text="By parameter; together 1.")
+
+
+class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Searches for parameters: many trainings of one request."""
+
+    needs = {
+        "list": Action.TRAINING_VIEW,
+        "retrieve": Action.TRAINING_VIEW,
+        "trials": Action.TRAINING_VIEW,
+        "curves": Action.TRAINING_VIEW,
+        "importance": Action.TRAINING_VIEW,
+        "create": Action.TRAINING_SUBMIT,
+        "partial_update": Action.TRAINING_SUBMIT,
+        "destroy": Action.TRAINING_CONTROL,
+        "pause": Action.TRAINING_CONTROL,
+        "resume": Action.TRAINING_CONTROL,
+        "stop": Action.TRAINING_CONTROL,
+        "enqueue": Action.TRAINING_SUBMIT,
+        "best": Action.TRAINING_SUBMIT,
+    }
+    asks = {"list": ("state", "search", "name"), "importance": ("objective", "evaluator")}
+    orders = ORDERING
+    serializer_class = StudyOut
+    queryset = Study.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        rows = Study.objects.visible_to(user)
+        if self.action not in ("list", "retrieve", "trials", "curves", "importance"):
+            rows = rows.editable_by(user)
+        if self.action == "list":
+            given = queries.given(self.request)
+            rows = rows.in_state(queries.one_of(given, "state", *Study.State.values))
+            rows = rows.named_like(given.get("search", "")[:100])
+            if "name" in given:
+                rows = rows.filter(name=given["name"])
+        return rows.for_list()
+
+    def get_serializer_class(self) -> Any:
+        return StudyOut if self.action == "list" else StudyDetailOut
+
+    def answer(self, study: Study, status: int = 200) -> Response:
+        user: Any = self.request.user
+        fresh = Study.objects.visible_to(user).for_list().get(pk=study.pk)
+        return Response(StudyDetailOut(fresh, context=self.get_serializer_context()).data, status=status)
+
+    @extend_schema(request=StudyIn, responses={201: StudyDetailOut})
+    @once
+    def create(self, request: ApiRequest) -> Response:
+        """Begin a study."""
+        given = sent(StudyIn(data=request.data, context=self.get_serializer_context()), creating.check_parts)
+        seconds = given.pop("time_limit_s")
+        allowed = Limits(
+            time_limit=timedelta(seconds=seconds) if seconds else None,
+            **{name: given.pop(name) for name in ("max_trials", "at_once", "hours_limit", "target")},
+        )
+        return self.answer(creating.create(user=request.user, request=StudyRequest(limits=allowed, **given)), 201)
+
+    @extend_schema(request=StudyChangeIn, responses=StudyDetailOut)
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
+        """Change its limits, description or who sees it."""
+        study = self.get_object()
+        given = sent(StudyChangeIn(data=request.data))
+        about = {name: given.pop(name) for name in ("description", "visibility") if name in given}
+        if "time_limit_s" in given:
+            seconds = given.pop("time_limit_s")
+            given["time_limit"] = timedelta(seconds=seconds) if seconds else None
+        allowed = Limits(**{**vars(acts.limits_of(study)), **given}) if given else None
+        return self.answer(acts.change(study, limits=allowed, **about))
+
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        """Delete it once it is over; its trainings stay."""
+        acts.delete(self.get_object())
+        return Response(status=204)
+
+    @extend_schema(request=None, responses=StudyDetailOut)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: ApiRequest, pk: str) -> Response:
+        """Begin no new trials."""
+        return self.answer(acts.pause(self.get_object(), by=request.user))
+
+    @extend_schema(request=None, responses=StudyDetailOut)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: ApiRequest, pk: str) -> Response:
+        """Go on after a pause, or after it ended and a limit was raised."""
+        return self.answer(acts.resume(self.get_object(), by=request.user))
+
+    @extend_schema(request=None, responses=StudyDetailOut)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: ApiRequest, pk: str) -> Response:
+        """End it with all of its trials."""
+        return self.answer(acts.stop(self.get_object(), by=request.user), 202)
+
+    @extend_schema(request=ParamsIn, responses=StudyDetailOut)
+    @action(detail=True, methods=["post"])
+    @once
+    def enqueue(self, request: ApiRequest, pk: str) -> Response:
+        """Try these parameters next; the sampler adds what is missing."""
+        study = self.get_object()
+        return self.answer(acts.put_next(study, sent(ParamsIn(data=request.data))["params"]), 202)
+
+    @extend_schema(request=BestIn, responses={201: TrainingDetailOut})
+    @action(detail=True, methods=["post"])
+    @once_in_parts
+    def best(self, request: ApiRequest, pk: str) -> Response:
+        """Train with the best parameters once more, as an ordinary training."""
+        study = self.get_object()
+        given = sent(BestIn(data=request.data))
+        training = acts.train_best(study, by=request.user, number=given["trial"], params=given["params"])
+        return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=201)
+
+    @extend_schema(responses=TrialOut(many=True))
+    @action(detail=True)
+    def trials(self, request: ApiRequest, pk: str) -> Response:
+        """All its trials in the order of their numbers."""
+        study = self.get_object()
+        rows = showing.trial_rows(study, list(study.trials.with_jobs().order_by("number")))
+        return Response(TrialOut(rows, many=True).data)
+
+    @extend_schema(responses=TrialCurveOut(many=True))
+    @action(detail=True)
+    def curves(self, request: ApiRequest, pk: str) -> Response:
+        """The curve of the first objective of each trial, as (step, value)."""
+        study = self.get_object()
+        rows = showing.curves_of(study, list(study.trials.with_jobs().order_by("number")))
+        return Response(TrialCurveOut(rows, many=True).data)
+
+    @extend_schema(
+        responses=ImportanceOut,
+        parameters=[
+            OpenApiParameter("objective", str, description="Key of one; the first when left out."),
+            OpenApiParameter("evaluator", str, enum=EVALUATORS),
+        ],
+    )
+    @action(detail=True)
+    def importance(self, request: ApiRequest, pk: str) -> Response:
+        """How much each parameter mattered; empty while too few trials say so."""
+        study = self.get_object()
+        given = queries.given(request)
+        keys = [one["key"] for one in study.objectives]
+        key = given.get("objective") or keys[0]
+        if key not in keys:
+            said = _("%(name)s is one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
+            raise Invalid(said, field="objective")
+        evaluator = queries.one_of(given, "evaluator", *EVALUATORS) or decider.PED_ANOVA
+        found = showing.importance(study, objective=keys.index(key), evaluator=evaluator)
+        return Response(ImportanceOut({"objective": key, "evaluator": evaluator, "importance": found}).data)

@@ -1,0 +1,31 @@
+from django.apps import AppConfig
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+
+class StudiesConfig(AppConfig):
+    name = "training.studies"
+    verbose_name = _("Studies")
+
+    def ready(self) -> None:
+        from accounts import ownership, sharing
+        from accounts.permissions import Action
+        from aiplatform import navigation as side_bar
+        from aiplatform.lib import sweeps
+        from training.studies import messages, navigation
+        from training.studies.models import Study
+
+        messages.register()
+        sweeps.register("studies.advance_due")
+        sharing.register(
+            sharing.Shareable(
+                "study",
+                _("Study"),
+                Study,
+                (sharing.VIEW, sharing.MANAGE),
+                needs=Action.TRAINING_SUBMIT,
+                url=lambda row: reverse("studies:detail", args=[row.pk]),
+            )
+        )
+        ownership.register(ownership.Owned("studies", _("Studies"), Study))
+        side_bar.register(side_bar.Source("work", navigation.entries))

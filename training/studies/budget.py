@@ -1,0 +1,71 @@
+"""What a study may use: trials, time, card-hours; and whether it is good enough already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message
+from training.studies import objectives, space
+from training.studies.models import Study, Trial
+from workers.clock import now
+from workers.models import Attempt
+
+NOTHING = Message()
+
+
+def exhausted(study: Study, trials: Sequence[Trial]) -> Message:
+    """Why no further trial begins, whatever becomes of those that run; empty where one may."""
+    if study.target is not None and (best := best_of(study, trials)) is not None:
+        goal = objectives.of_rows(study.objectives)[0]
+        if goal.reaches(best.values[0], study.target):
+            return wording.message("study.target_reached", number=best.number, value=best.values[0])
+    if study.time_limit is not None and now() - study.started_at >= study.time_limit:
+        return wording.message("study.time_used", hours=study.time_limit.total_seconds() / 3600)
+    if study.hours_limit is not None and hours(study) >= study.hours_limit:
+        return wording.message("study.hours_used", hours=study.hours_limit)
+    if len(trials) >= most(study):
+        return wording.message("study.all_trials", count=len(trials))
+    return NOTHING
+
+
+def most(study: Study) -> int:
+    """How many trials it makes at most: a grid has no more than its points."""
+    if study.sampler == Study.Sampler.GRID:
+        by_hand = study.trials.filter(enqueued=True).count() + len(study.enqueued)
+        return min(study.max_trials, space.grid_size(space.of_rows(study.space)) + by_hand)
+    return study.max_trials
+
+
+def best_of(study: Study, trials: Sequence[Trial]) -> Trial | None:
+    """The completed trial with the best value of the first objective."""
+    goal = objectives.of_rows(study.objectives)[0]
+    done = [row for row in trials if row.state == Trial.State.COMPLETE and row.values]
+    best = None
+    for row in done:
+        if best is None or goal.better(row.values[0], best.values[0]):
+            best = row
+    return best
+
+
+def front(study: Study, trials: Sequence[Trial]) -> list[Trial]:
+    """Of several objectives: the completed trials that no other one is better than in everything."""
+    goals = objectives.of_rows(study.objectives)
+    done = [row for row in trials if row.state == Trial.State.COMPLETE and len(row.values) == len(goals)]
+
+    def beaten(one: Trial, other: Trial) -> bool:
+        pairs = list(zip(goals, one.values, other.values, strict=True))
+        return all(not goal.better(a, b) for goal, a, b in pairs) and any(goal.better(b, a) for goal, a, b in pairs)
+
+    return [one for one in done if not any(beaten(one, other) for other in done)]
+
+
+def hours(study: Study) -> float:
+    """Card-hours that its trials used so far; core-hours where they ask for no cards."""
+    moment, total = now(), 0.0
+    rows = Attempt.objects.filter(job__training__trial__study=study, started_at__isnull=False)
+    columns = ("started_at", "ended_at", "job__nodes", "job__gpus_per_node", "job__cpus")
+    for began, ended, nodes, cards, cores in rows.values_list(*columns):
+        units = nodes * (cards or cores)
+        total += max(0.0, ((ended or moment) - began).total_seconds()) / 3600 * units
+    return total

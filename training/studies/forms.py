@@ -1,0 +1,307 @@
+"""The form of a new study: a preset or own code, and for each parameter one value or a range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from training import param_words, request_body
+from training.code_fields import CodeFields
+from training.pairs import read_pairs
+from training.param_fields import ParamFields
+from training.presets.preset import Param, Preset
+from training.services import parameters
+from training.studies import objectives, space
+from training.studies.creating import NOT_SEARCHED, StudyRequest
+from training.studies.limits import Limits
+from training.studies.models import Study
+from training.task_kinds import TASKS
+from training.version_choice import VersionChoice, VersionSelect
+from workers.jobs.forms.resource_request import ResourceForm
+
+DIRECTIONS = [
+    (objectives.MAXIMIZE, gettext_lazy("as high as possible")),
+    (objectives.MINIMIZE, gettext_lazy("as low as possible")),
+]
+TAKES = [(objectives.LAST, gettext_lazy("its last value")), (objectives.BEST, gettext_lazy("its best value"))]
+PRUNERS = [
+    ("", gettext_lazy("None: every trial runs to its end")),
+    (objectives.MEDIAN, gettext_lazy("Median: end what is worse than half of the others")),
+    (objectives.ASHA, gettext_lazy("Successive halving (ASHA): only the best go on")),
+]
+LINES = {"rows": 4, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}
+EXAMPLES = {"lr": "0.001 .. 0.1 log", "batch_size": "16 .. 256 log", "width": "64 .. 256 step 32"}
+SHOWN_FIRST = ("lr", "weight_decay", "batch_size", "architecture", "width", "height")
+
+
+class StudyForm(ParamFields, CodeFields, ResourceForm):
+    """What is searched, what is wanted, by whom it is chosen, and how much it may use."""
+
+    keeps_files = ("code_archive",)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=80, validators=[TITLE])
+    description = forms.CharField(label=gettext_lazy("Description"), max_length=500, required=False)
+    version = VersionChoice(
+        DatasetVersion.objects.none(),
+        label=gettext_lazy("Dataset"),
+        required=False,
+        widget=VersionSelect,
+        empty_label=gettext_lazy("Choose a dataset"),
+    )
+    start_file = forms.CharField(
+        label=gettext_lazy("Start file"),
+        max_length=255,
+        required=False,
+        help_text=gettext_lazy("A Python file in the code, for instance train.py."),
+    )
+    command = forms.CharField(
+        label=gettext_lazy("or a command line"),
+        max_length=32_768,
+        required=False,
+        widget=forms.Textarea(attrs=LINES),
+        help_text=gettext_lazy(
+            "A line or a script for bash. It reads its parameters from the JSON file in AIP_PARAMS."
+        ),
+    )
+    pairs = forms.CharField(
+        label=gettext_lazy("Parameters that stay the same"),
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs=LINES),
+        help_text=gettext_lazy("One name = value a line."),
+    )
+    ranges = forms.CharField(
+        label=gettext_lazy("Parameters that are searched"),
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs=LINES),
+        help_text=gettext_lazy("One range a line: lr = 0.0001 .. 0.1 log, layers = 1 .. 8, mode = a, b"),
+    )
+    key = forms.CharField(
+        label=gettext_lazy("Curve"),
+        max_length=60,
+        help_text=gettext_lazy("The name under which the program reports it, for instance val/accuracy."),
+        widget=forms.TextInput(attrs={"list": "study-curves", "spellcheck": "false"}),
+    )
+    direction = forms.ChoiceField(label=gettext_lazy("Wanted"), choices=DIRECTIONS)
+    take = forms.ChoiceField(label=gettext_lazy("What counts"), choices=TAKES)
+    key2 = forms.CharField(
+        label=gettext_lazy("Second curve"),
+        max_length=60,
+        required=False,
+        help_text=gettext_lazy("For two goals at once, as accurate and small. Left empty: one goal."),
+        widget=forms.TextInput(attrs={"list": "study-curves", "spellcheck": "false"}),
+    )
+    direction2 = forms.ChoiceField(label=gettext_lazy("Wanted"), choices=DIRECTIONS, required=False)
+    sampler = forms.ChoiceField(label=gettext_lazy("How parameters are chosen"), choices=Study.Sampler)
+    pruner = forms.ChoiceField(
+        label=gettext_lazy("Ending bad trials early"),
+        choices=PRUNERS,
+        required=False,
+        help_text=gettext_lazy("Trainings of presets report more points where more of their time may go into scoring."),
+    )
+    warmup = forms.IntegerField(
+        label=gettext_lazy("Points every trial may have"), min_value=1, max_value=1000, initial=1, required=False
+    )
+    max_trials = forms.IntegerField(label=gettext_lazy("Trials"), min_value=1, max_value=1000, initial=20)
+    at_once = forms.IntegerField(
+        label=gettext_lazy("At once"),
+        min_value=1,
+        max_value=100,
+        initial=2,
+        help_text=gettext_lazy("What finds no free cards waits in the queue."),
+    )
+    time_limit_h = forms.FloatField(
+        label=gettext_lazy("Longest time"),
+        min_value=0.01,
+        max_value=8760,
+        required=False,
+        help_text=gettext_lazy("Then no new trial begins. Left empty: no limit."),
+    )
+    hours_limit = forms.FloatField(
+        label=gettext_lazy("Card-hours in all"),
+        min_value=0.001,
+        required=False,
+        help_text=gettext_lazy("Core-hours, where trials have no cards. Left empty: no limit."),
+    )
+    target = forms.FloatField(
+        label=gettext_lazy("Good enough"),
+        required=False,
+        help_text=gettext_lazy("A value of the curve at which the study ends. Left empty: it goes on."),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"),
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        help_text=gettext_lazy("The same seed chooses the same for the same outcomes."),
+    )
+    warm_start = forms.ModelMultipleChoiceField(
+        Study.objects.none(),
+        label=gettext_lazy("Begin with the trials of"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("Studies that searched the same parameters for the same curve."),
+    )
+    first = forms.CharField(
+        label=gettext_lazy("Try these first"),
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs=LINES),
+        help_text=gettext_lazy("One set a line: lr = 0.01, batch_size = 64. What is missing is chosen."),
+    )
+    visibility = forms.ChoiceField(label=gettext_lazy("Visible to"), choices=Study.Visibility)
+    called: Mapping[str, str] = {
+        **ResourceForm.called, "objectives": "key", "space": "ranges", "time_limit_s": "time_limit_h",
+        "enqueue": "first", "code_upload": "code_archive", "training": "command",
+    }  # fmt: skip
+
+    def __init__(self, *args: Any, user: User, preset: Preset | None, **kwargs: Any) -> None:
+        """`preset` None is own code."""
+        super().__init__(*args, user=user, **kwargs)
+        self.preset = preset
+        usable = DatasetVersion.objects.usable_by(user).select_related("dataset").order_by("dataset__name", "-number")
+        self.fields["version"].queryset = usable.filter(annotated=True) if preset else usable  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["version"].required = preset is not None
+        earlier = Study.objects.visible_to(user).filter(preset=preset.name if preset else "")
+        self.fields["warm_start"].queryset = earlier  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.offer_snapshots()
+        self.searched: list[Param] = []
+        if preset is None:
+            return
+        for name in ("start_file", "command", "pairs", "ranges", "code_archive", "home_path", "snapshot"):
+            del self.fields[name]
+        self.add_params([preset], {})
+        for param in preset.parameters:
+            if param.kind == "text" or param.name in NOT_SEARCHED:
+                continue
+            label = _("Range of %(name)s") % {"name": param_words.label(param.name)}
+            widget = forms.TextInput(attrs={"placeholder": _example(param), "spellcheck": "false", "class": "mono"})
+            self.fields[f"range__{param.name}"] = forms.CharField(
+                label=label, max_length=2000, required=False, widget=widget
+            )
+            self.searched.append(param)
+            for field in (self.fields[f"{preset.name}__{param.name}"], self.fields[f"range__{param.name}"]):
+                if not isinstance(field.widget, forms.CheckboxInput):
+                    field.widget.attrs["class"] = f"{field.widget.attrs.get('class', '')} input".strip()
+        if not preset.finish:
+            self.fields["pruner"].choices = PRUNERS[:1]  # type: ignore[attr-defined]  # a field of choices
+
+    def brings_code(self) -> bool:
+        return self.preset is None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """For the template: each parameter with its value and its range, those that are searched most first."""
+        if self.preset is None:
+            return []
+        rows = [
+            {
+                "name": param.name,
+                "label": param_words.label(param.name),
+                "help": _(param.help),
+                "value": self[f"{self.preset.name}__{param.name}"],
+                "range": self[f"range__{param.name}"],
+                "advanced": param.advanced,
+                "bounds": parameters.bounds(param),
+            }
+            for param in self.searched
+        ]
+        return sorted(rows, key=lambda row: SHOWN_FIRST.index(row["name"]) if row["name"] in SHOWN_FIRST else 99)
+
+    def clean_pairs(self) -> dict[str, Any]:
+        return read_pairs(self.cleaned_data["pairs"])
+
+    def clean_first(self) -> list[dict[str, Any]]:
+        lines = [line for line in self.cleaned_data["first"].splitlines() if line.strip()]
+        return [read_pairs(line.replace(",", "\n")) for line in lines]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if self.preset:
+            self.check_params(self.preset)
+            for name in [one.name for one in self.searched if data.get(f"range__{one.name}")]:
+                self.errors.pop(f"{self.preset.name}__{name}", None)  # its value does not count
+                try:
+                    space.read([f"{name} = {data[f'range__{name}']}"])
+                except DomainError as exc:
+                    self.add_error(f"range__{name}", exc.message)
+        return data
+
+    def study_request(self) -> StudyRequest:
+        """What `creating.create` takes, after `take_code`."""
+        data = self.cleaned_data
+        goals = [{"key": data["key"], "direction": data["direction"], "take": data["take"]}]
+        if data.get("key2"):
+            goals.append(
+                {"key": data["key2"], "direction": data["direction2"] or objectives.MAXIMIZE, "take": data["take"]}
+            )
+        pruner = {"name": data["pruner"], "warmup": data.get("warmup") or 1} if data.get("pruner") else None
+        hours = data.get("time_limit_h")
+        return StudyRequest(
+            name=data["name"], description=data["description"], training=self._training(), space=self._space(),
+            objectives=goals, sampler=data["sampler"], pruner=pruner, seed=data.get("seed"),
+            visibility=data["visibility"], warm_start=list(data["warm_start"]), enqueue=data["first"],
+            limits=Limits(
+                max_trials=data["max_trials"], at_once=data["at_once"], hours_limit=data.get("hours_limit"),
+                time_limit=timedelta(hours=hours) if hours else None, target=data.get("target"),
+            ),
+        )  # fmt: skip
+
+    def _training(self) -> dict[str, Any]:
+        """The body of the training API that this form says."""
+        data = self.cleaned_data
+        kept = request_body.of_form(self, data, ("gpus_per_node", "cpus", "share", "preemptible"))
+        for name in ("datasets", "image", "secrets", "variables"):
+            kept.pop(name, None)
+        body = {name: value for name, value in kept.items() if value is not None}
+        body["version"] = request_body.number_of(data.get("version"))
+        if self.preset:
+            searched = {one.name for one in self.searched if data.get(f"range__{one.name}")}
+            given = parameters.changed(self.preset, _typed(self.preset, self.params_of(self.preset)))
+            fixed = {name: value for name, value in given.items() if name not in searched}
+            return body | {"preset": self.preset.name, "params": fixed}
+        return body | {"params": data["pairs"], "start_file": data["start_file"], "command": data["command"]}
+
+    def _space(self) -> list[str]:
+        data = self.cleaned_data
+        if self.preset is None:
+            return [line for line in data["ranges"].splitlines() if line.strip()]
+        named = [(one.name, data.get(f"range__{one.name}")) for one in self.searched]
+        return [f"{name} = {said}" for name, said in named if said]
+
+
+def _typed(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
+    known = {param.name: param for param in preset.parameters}
+    return {name: parameters.read_one(known[name], value) for name, value in given.items()}
+
+
+def _example(param: Param) -> str:
+    """A range as one could search it."""
+    if example := EXAMPLES.get("width" if param.name == "height" else param.name):
+        return example
+    if param.kind == "bool":
+        return "true, false"
+    if param.kind == "str":
+        return ", ".join(param.choices[:2]) or "a, b"
+    default = param.default
+    if not isinstance(default, int | float) or not default:
+        return "1 .. 8" if param.kind == "int" else "0 .. 0.5"
+    low, high = default / 4, default * 4
+    low, high = max(low, param.minimum or low), min(high, param.maximum or high)
+    if param.kind == "int":
+        return f"{max(1, int(low))} .. {int(high)} log"
+    return f"{low:.3g} .. {high:.3g} log"
+
+
+def figure_of(preset: Preset | None) -> str:
+    """The curve that one would usually want of a preset."""
+    task = TASKS.find(preset.task) if preset else None
+    return task.figure[0] if task else "loss"

@@ -1,0 +1,60 @@
+"""What a study may use, as people say it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, Refusals
+
+MOST_TRIALS, MOST_AT_ONCE = 1000, 100
+MOST_DAYS = 365
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a study may use.
+
+    Args:
+        max_trials: all that begin.
+        at_once: trials that go on beside each other; what finds no free cards waits in the queue.
+        time_limit: from its start; then no new trial begins, and those that run end by themselves. None: none.
+        hours_limit: card-hours of all its trials, of trainings without cards core-hours; as above.
+        target: a value of the first objective that is good enough.
+    """
+
+    max_trials: int = 20
+    at_once: int = 2
+    time_limit: timedelta | None = None
+    hours_limit: float | None = None
+    target: float | None = None
+
+
+def check_limits(limits: Limits) -> None:
+    """Refuse limits that are none.
+
+    Raises:
+        Invalid: naming each of them.
+    """
+    found = Refusals()
+    with found:
+        if not 1 <= limits.max_trials <= MOST_TRIALS:
+            raise Invalid(_("From 1 to %(most)s trials.") % {"most": MOST_TRIALS}, field="max_trials")
+    with found:
+        if not 1 <= limits.at_once <= MOST_AT_ONCE:
+            raise Invalid(_("From 1 to %(most)s trials at once.") % {"most": MOST_AT_ONCE}, field="at_once")
+    with found:
+        if limits.time_limit is not None and not timedelta(0) < limits.time_limit <= timedelta(days=MOST_DAYS):
+            raise Invalid(
+                _("The time is above 0 and at most %(most)s days.") % {"most": MOST_DAYS}, field="time_limit_s"
+            )
+    with found:
+        if limits.hours_limit is not None and not 0 < limits.hours_limit <= 1e6:
+            raise Invalid(_("Card-hours are a number above 0 and at most 1000000."), field="hours_limit")
+    with found:
+        if limits.target is not None and not math.isfinite(limits.target):
+            raise Invalid(_("The target is a number."), field="target")
+    found.end()

@@ -1,0 +1,14 @@
+"""What the side bar shows of studies."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from accounts.permissions import Action
+from aiplatform.navigation import Entry
+
+
+def entries() -> list[Entry]:
+    """The list of studies, beside that of trainings."""
+    return [Entry(_("Studies"), "search", reverse("studies:list"), Action.TRAINING_VIEW, order=42)]

@@ -1,0 +1,141 @@
+"""What a study wants: curves to make low or high, and when a trial is not worth going on. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, Refusals
+
+MOST = 3
+MINIMIZE, MAXIMIZE = "minimize", "maximize"
+LAST, BEST = "last", "best"
+MEDIAN, ASHA = "median", "asha"
+_KEY = re.compile(r"[A-Za-z0-9_][\w./ @%()+-]{0,59}\Z", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A curve by its key, whether low or high is good, and whether its last or its best value counts."""
+
+    key: str
+    direction: str = MINIMIZE
+    take: str = LAST
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether `one` is better than `other`."""
+        return one < other if self.direction == MINIMIZE else one > other
+
+    def reaches(self, value: float, target: float) -> bool:
+        return not self.better(target, value)
+
+
+@dataclass(frozen=True)
+class Pruner:
+    """When a trial ends early; all counts are points of the curve of the objective.
+
+    Attributes:
+        name: "median": worse than half of the completed ones at the same point; "asha": only every `factor`-th goes on
+            beyond point `warmup`, `warmup`·factor, `warmup`·factor² …
+        startup: completed trials before the first one is pruned (median).
+        warmup: points that every trial may have; with the last of them it is judged first.
+        factor: of ASHA.
+    """
+
+    name: str
+    startup: int = 5
+    warmup: int = 1
+    factor: int = 3
+
+
+def read(given: Iterable[Any]) -> list[Objective]:
+    """The objectives of a request: rows, or keys alone.
+
+    Raises:
+        Invalid: with everything that is wrong.
+    """
+    rows, found, objectives = list(given), Refusals(), []
+    with found:
+        if not 0 < len(rows) <= MOST:
+            raise Invalid(_("Give from 1 to %(most)s objectives.") % {"most": MOST}, field="objectives")
+    for row in rows[:MOST]:
+        with found:
+            objectives.append(_one(row))
+    with found:
+        if len({one.key for one in objectives}) < len(objectives):
+            raise Invalid(_("Each objective has a curve of its own."), field="objectives")
+    found.end()
+    return objectives
+
+
+def _one(row: Any) -> Objective:
+    row = {"key": row} if isinstance(row, str) else row
+    if not isinstance(row, Mapping) or not set(row) <= {"key", "direction", "take"}:
+        raise Invalid(_("An objective has a key, a direction, and take."), field="objectives")
+    key = row.get("key")
+    if not isinstance(key, str) or not _KEY.match(key.strip()):
+        said = _("The key of an objective is the name of a curve, for instance val/accuracy.")
+        raise Invalid(said, field="objectives")
+    one = Objective(key.strip(), row.get("direction") or usual_direction(key), row.get("take") or LAST)
+    if one.direction not in (MINIMIZE, MAXIMIZE):
+        raise Invalid(_("The direction of an objective is minimize or maximize."), field="objectives")
+    if one.take not in (LAST, BEST):
+        raise Invalid(_("What counts of an objective is its last or its best value."), field="objectives")
+    return one
+
+
+def usual_direction(key: str) -> str:
+    """What people want of a curve of this name, where they do not say it."""
+    low = ("loss", "error", "err", "rmse", "mse", "mae", "perplexity", "time", "seconds", "size", "ms")
+    words = re.split(r"[^a-z0-9]+", key.lower())
+    return MINIMIZE if any(word in low for word in words) else MAXIMIZE
+
+
+def of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Objective]:
+    """The objectives that a row of a study keeps."""
+    return [Objective(**row) for row in rows]
+
+
+def as_rows(objectives: Sequence[Objective]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in objectives]
+
+
+def read_pruner(given: Any) -> Pruner | None:
+    """The pruner of a request, None for none.
+
+    Raises:
+        Invalid: an unknown one, or a count that is none.
+    """
+    if given in (None, "", "none", {}):
+        return None
+    row = {"name": given} if isinstance(given, str) else given
+    if not isinstance(row, Mapping) or row.get("name") not in (MEDIAN, ASHA, "none"):
+        raise Invalid(_("The pruner is none, median or asha."), field="pruner")
+    if row["name"] == "none":
+        return None
+    known = {one.name for one in fields(Pruner)}
+    unknown = [str(name)[:40] for name in row if name not in known]
+    if unknown:
+        facts = {"field": unknown[0], "fields": ", ".join(sorted(known))}
+        raise Invalid(_("A pruner has no %(field)s. There are: %(fields)s.") % facts, field="pruner")
+    counts: dict[str, Any] = {name: value for name, value in row.items() if name != "name"}
+    least = {"startup": 0, "warmup": 1, "factor": 2}
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not least[name] <= value <= 1000:
+            bounds: dict[str, Any] = {"name": name, "least": least[name]}
+            raise Invalid(_("%(name)s is a whole number from %(least)s to 1000.") % bounds, field="pruner")
+    return Pruner(row["name"], **counts)
+
+
+def of_row(row: Mapping[str, Any]) -> Pruner | None:
+    """The pruner that a row of a study keeps."""
+    return Pruner(**row) if row else None
+
+
+def is_finite(values: Sequence[float | None]) -> bool:
+    return all(value is not None and math.isfinite(value) for value in values)

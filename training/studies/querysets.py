@@ -1,0 +1,52 @@
+"""What a person may see of studies."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db.models import Count, F, Q
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+from workers.states import FINAL
+
+
+class StudyQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+    shared = ("studies.study", "pk")
+
+    def for_list(self) -> Self:
+        """With their owners, and how many trials they have and of those how many go on."""
+        live = Count("trials", filter=Q(trials__state="running"))
+        return self.select_related("owner", "version__dataset").annotate(made=Count("trials"), live=live)
+
+    def in_state(self, word: str) -> Self:
+        return self.filter(state=word) if word else self
+
+    def named_like(self, words: str) -> Self:
+        """Name, description, preset or dataset contains each of the words."""
+        return search.having(self, words, "name", "description", "preset", "version_label")
+
+    def due(self) -> Self:
+        """Those that begin trials, and those with a trial that ended, or was restored, since it was looked at."""
+        ended = Q(trials__state="running", trials__training__job__state__in=FINAL)
+        gone = Q(trials__state="running", trials__training=None)
+        again = ~Q(trials__state="running") & Q(trials__training__job__attempt_number__gt=F("trials__attempt"))
+        reopened = (
+            ~Q(trials__state="running") & Q(trials__training__isnull=False) & ~Q(trials__training__job__state__in=FINAL)
+        )
+        judging = Q(trials__state="running", state="paused") & ~Q(pruner={})
+        return self.filter(Q(state="running") | ended | gone | again | reopened | judging).distinct()
+
+
+class TrialQuerySet(OwnedQuerySet):
+    owner_path = "study__owner"
+    visibility_path = "study__visibility"
+    shared = ("studies.study", "study")
+
+    def with_jobs(self) -> Self:
+        return self.select_related("training__job__owner")
+
+    def live(self) -> Self:
+        """Those whose outcome is not known yet."""
+        return self.filter(state="running")

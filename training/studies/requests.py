@@ -1,0 +1,143 @@
+"""The request that a study's trainings are made of: the body of `POST training/jobs/`, kept as JSON and read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import ValidationError
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import sealed, wording
+from aiplatform.lib.api import sent
+from aiplatform.lib.errors import DomainError, NotAllowed, Refusals
+from training.api.inputs import PLACES
+from training.api.jobs import request_of
+from training.api.serializers import TrainingIn
+from training.models import TrainingJob
+from training.request_schemas import refusal
+from training.services import drafts, jobs, snapshots
+from training.services.drafts import TrainingRequest
+from training.studies.models import Study
+from training.studies.space import Value
+from workers.jobs import submission
+
+#: What a study says itself, or what is read once when it is made.
+OWN = ("name", "secrets", "code", "parameter_set", "parameter_set_version", "parent", "explicit", *PLACES)
+
+
+class BadTraining(DomainError):
+    """The training of a study that cannot be made as it is."""
+
+    code: ClassVar[str] = "bad_training"
+    status = 400
+    field = "training"
+
+
+def taken(user: User, body: Mapping[str, Any], *, name: str, sample: Mapping[str, Value]) -> dict[str, Any]:
+    """Read and check the training of a new study; returns the columns that keep it.
+
+    Args:
+        body: of `POST training/jobs/`.
+        sample: a value for each parameter that is searched, to check the whole with.
+
+    Raises:
+        DomainError: all that the training would be refused for.
+    """
+    plain = {key: value for key, value in body.items() if key not in ("name", "parent", "explicit")}
+    twice = [key for key in sample if key in (plain.get("params") or {})]
+    found = Refusals()
+    with found:
+        if twice:
+            said = _("%(names)s cannot be fixed and searched at once.")
+            raise BadTraining(said % {"names": ", ".join(twice)}, field="space")
+    with found:
+        data = _parsed(user, plain | {"name": f"{name}_0", "params": {**(plain.get("params") or {}), **sample}})
+        request = request_of(user, data)
+        check(user, request)
+    found.end()
+    params = {key: value for key, value in request.params.items() if key not in sample}
+    kept = {key: value for key, value in plain.items() if key not in OWN and key != "params"}
+    return {
+        "request": json.loads(json.dumps(kept, default=str)) | {"params": params, "preset": request.preset},
+        "preset": _preset_of(user, request),
+        "code": request.code,
+        "secrets": sealed.seal(request.secrets),
+        "secret_names": sorted(request.secrets),
+        "version": request.version,
+        "version_label": str(request.version or "")[:60],
+    }
+
+
+def _preset_of(user: User, request: TrainingRequest) -> str:
+    return drafts.check(user, request).training.preset
+
+
+def check(user: User, request: TrainingRequest) -> None:
+    """Refuse what its trainings would be refused for, and what is no single training.
+
+    Raises:
+        DomainError: with everything that is wrong.
+    """
+    found = Refusals()
+    draft = None
+    with found:
+        draft = drafts.check(user, request)
+    with found:
+        submission.check(user, jobs.KIND, request.following, **drafts.resources_of(user, request))
+    with found:
+        params = draft.training.params if draft else {}
+        if params.get("folds") and not params.get("fold"):
+            said = _("Each trial is one training. Leave folds at 0, or choose one fold.")
+            raise BadTraining(said, field="param_folds")
+    with found:
+        if draft and draft.training.extra.get("show_batch"):
+            raise BadTraining(_("-ShowBatch trains nothing. Leave it out."), field="extra")
+    found.end()
+
+
+def request_for(study: Study, params: Mapping[str, Value], *, name: str, user: User | None = None) -> TrainingRequest:
+    """The request of one training of a study, as it is read now: data or cluster may be gone.
+
+    Args:
+        user: for whom; None is its owner.
+
+    Raises:
+        DomainError: something that it names is not there for this person.
+    """
+    who = user or study.owner
+    code = study.code
+    if code is not None and code.owner_id != who.pk:
+        code = snapshots.copy_for(who, code)
+    given = study.request.get("params", {})
+    body = study.request | {"name": name, "params": {**given, **params}, "code": code.pk if code else None}
+    return request_of(who, _parsed(who, body))
+
+
+def submit(study: Study, params: Mapping[str, Value], *, name: str, user: User | None = None) -> TrainingJob:
+    """Queue one training of a study; its secrets go with it as they are kept.
+
+    Raises:
+        NotAllowed: this person starts no trainings any more.
+        DomainError: see `request_for`, and what `jobs.submit` refuses.
+    """
+    who = user or study.owner
+    if not who.is_active or not who.can(Action.TRAINING_SUBMIT):
+        raise NotAllowed(wording.message("training.owner_not_allowed"))
+    training = jobs.submit(user=who, request=request_for(study, params, name=name, user=who))
+    if study.secrets and who.pk == study.owner_id:
+        training.secrets, training.secret_names = study.secrets, study.secret_names
+        training.save(update_fields=["secrets", "secret_names"])
+    return training
+
+
+def _parsed(user: User, body: Mapping[str, Any]) -> dict[str, Any]:
+    context = {"request": SimpleNamespace(user=user)}
+    try:
+        return sent(TrainingIn(data=dict(body), context=context), drafts.check_parts)
+    except ValidationError as exc:
+        raise refusal(exc.detail) from None

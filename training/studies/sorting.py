@@ -1,0 +1,59 @@
+"""How the trials of a study are sorted on its page: by number, state, value or a parameter. They are few: in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from training.studies.models import Study
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a column: where it leads, and how it is sorted now ("ascending", "descending" or "")."""
+
+    word: str
+    label: str
+    target: str
+    said: str
+    numeric: bool
+    title: str
+
+
+def heads(study: Study, ordering: str) -> list[Head]:
+    """Heads of number, state, each objective and each parameter."""
+    columns = [("number", _("Trial"), True), ("state", _("State"), False)]
+    columns += [(f"value:{place}", one["key"], True) for place, one in enumerate(study.objectives)]
+    columns += [(f"param:{one['name']}", one["name"], one["type"] != "categorical") for one in study.space]
+    return [_head(word, label, ordering or "number", numeric) for word, label, numeric in columns]
+
+
+def _head(word: str, label: str, ordering: str, numeric: bool) -> Head:
+    said = {word: "ascending", f"-{word}": "descending"}.get(ordering, "")
+    target = f"-{word}" if said == "ascending" else word
+    return Head(word, label, target, said, numeric, _("Sort by %(column)s") % {"column": label})
+
+
+def ordered(rows: Sequence[dict[str, Any]], ordering: str) -> list[dict[str, Any]]:
+    """Rows in the order of a word; those without a value come last either way. An unknown word leaves them."""
+    word, falling = ordering.removeprefix("-"), ordering.startswith("-")
+    kind, _colon, name = word.partition(":")
+
+    def value(row: dict[str, Any]) -> Any:
+        if kind == "param":
+            return row["params"].get(name)
+        if kind == "value" and name.isdecimal():
+            return row["values"][int(name)] if int(name) < len(row["values"]) else None
+        return row.get(kind) if kind in ("number", "state") else row["number"]
+
+    there = [row for row in rows if value(row) is not None]
+    missing = [row for row in rows if value(row) is None]
+
+    def key(row: dict[str, Any]) -> tuple[bool, Any]:
+        found = value(row)
+        return (isinstance(found, str), found)
+
+    return sorted(there, key=key, reverse=falling) + missing

@@ -1,0 +1,319 @@
+"""What a study searches: the range of each parameter, as rows and lines keep it. Pure; knows no sampler.
+
+A line says a range as people write it:
+
+    lr = 1e-5 .. 1e-1 log        a number, searched by its magnitude
+    layers = 1 .. 8              a whole number, for both ends are
+    width = 32 .. 224 step 32    every 32nd
+    optimizer = adam, sgd        one of these
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError, Refusals
+
+Value = bool | int | float | str
+Row = Mapping[str, Any]
+
+FLOAT, INT, CHOICE = "float", "int", "categorical"
+MOST_RANGES, MOST_CHOICES, LONGEST = 30, 50, 2000
+MOST_ON_GRID = 1000
+USUAL_POINTS = 5  # of a range on a grid, where nobody says how many
+BIGGEST = 2**53  # whole numbers beyond are none for samplers, which compute in floats
+_WHOLE = re.compile(r"[+-]?\d+\Z")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z")
+_WORDS = {"true": True, "false": False}
+
+
+class BadRange(DomainError):
+    """A range that is none, or that its parameter cannot have."""
+
+    code: ClassVar[str] = "bad_range"
+    status = 400
+    field = "space"
+
+
+@dataclass(frozen=True)
+class Range:
+    """What one parameter may be.
+
+    Attributes:
+        kind: "float", "int" or "categorical".
+        low, high: of numbers, both included.
+        step: distance of two neighbours; 0: any number, or every whole one.
+        log: searched by its magnitude.
+        choices: of a categorical one.
+        points: how many values of it a grid has; 0 is five, or all where there are fewer.
+    """
+
+    name: str
+    kind: str
+    low: float = 0.0
+    high: float = 0.0
+    step: float = 0.0
+    log: bool = False
+    choices: tuple[Value, ...] = ()
+    points: int = 0
+
+    def as_row(self) -> dict[str, Any]:
+        """What a row and an answer of the API hold of it."""
+        if self.kind == CHOICE:
+            return {"name": self.name, "type": CHOICE, "choices": list(self.choices)}
+        ends = {"low": self._typed(self.low), "high": self._typed(self.high)}
+        row: dict[str, Any] = {"name": self.name, "type": self.kind, **ends, "log": self.log}
+        return (
+            row
+            | ({"step": self._typed(self.step)} if self.step else {})
+            | ({"points": self.points} if self.points else {})
+        )
+
+    def _typed(self, number: float) -> float | int:
+        return int(number) if self.kind == INT else float(number)
+
+    def __str__(self) -> str:
+        if self.kind == CHOICE:
+            return f"{self.name} = {', '.join(_word(one) for one in self.choices)}"
+        ends = f"{self._typed(self.low)} .. {self._typed(self.high)}"
+        more = (" log" if self.log else "") + (f" step {self._typed(self.step)}" if self.step else "")
+        return f"{self.name} = {ends}{more}"
+
+    def read(self, given: Any, *, field: str = "space") -> Value:
+        """A value of this range, typed.
+
+        Raises:
+            BadRange: it lies outside.
+        """
+        if self.kind == CHOICE:
+            for choice in self.choices:
+                if given == choice and isinstance(given, bool) == isinstance(choice, bool):
+                    return choice
+            known = ", ".join(_word(one) for one in self.choices)
+            raise BadRange(_("%(name)s is one of %(choices)s.") % {"name": self.name, "choices": known}, field=field)
+        good = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+        good = good and self.low <= given <= self.high and (self.kind == FLOAT or given == int(given))
+        if good and self.step:
+            steps = (given - self.low) / self.step
+            good = abs(steps - round(steps)) < 1e-8 * max(1.0, abs(steps))
+        if not good:
+            facts = {"value": str(given)[:40], "range": self}
+            raise BadRange(_("%(value)s is no value of %(range)s.") % facts, field=field)
+        return self._typed(given)
+
+    def middle(self) -> Value:
+        """A value in its middle, to check a request with."""
+        return self.on_grid(3)[1] if self.kind != CHOICE and self.low < self.high else self.on_grid(1)[0]
+
+    def on_grid(self, points: int = 0) -> list[Value]:
+        """The values of a grid, evenly spread, or by magnitude.
+
+        Args:
+            points: in place of its own.
+        """
+        if self.kind == CHOICE:
+            return list(self.choices)
+        least = self.step or (1 if self.kind == INT else 0)
+        wanted = points or self.points or USUAL_POINTS
+        if least:
+            there = int((self.high - self.low) / least + 1e-9) + 1
+            wanted = min(wanted, there)
+        if wanted == 1 or self.low == self.high:
+            return [self._typed(self.low)]
+        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+        spread = [low + (high - low) * place / (wanted - 1) for place in range(wanted)]
+        values = [math.exp(one) for one in spread] if self.log else spread
+        if least:
+            values = [self.low + round((one - self.low) / least) * least for one in values]
+        return list(dict.fromkeys(self._typed(min(max(one, self.low), self.high)) for one in values))
+
+
+def read(given: Iterable[Any]) -> list[Range]:
+    """The ranges of a request: rows, or lines as people write them.
+
+    Raises:
+        BadRange: with everything that is wrong.
+    """
+    found, ranges = Refusals(), []
+    rows = list(given)
+    with found:
+        if not 0 < len(rows) <= MOST_RANGES:
+            raise BadRange(_("Search from 1 to %(most)s parameters.") % {"most": MOST_RANGES})
+    for row in rows[:MOST_RANGES]:
+        with found:
+            ranges.append(_of_line(row) if isinstance(row, str) else of_row(row))
+    names = [one.name for one in ranges]
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        with found:
+            raise BadRange(_("%(name)s is given twice.") % {"name": name})
+    found.end()
+    return ranges
+
+
+def of_row(row: Any) -> Range:
+    """A range as a row says it.
+
+    Raises:
+        BadRange: it says none.
+    """
+    if not isinstance(row, Mapping) or not isinstance(row.get("name"), str):
+        raise BadRange(_("A range has a name, and two ends or choices."))
+    name = row["name"].strip()
+    if not name.isprintable() or not 0 < len(name) <= 100:
+        raise BadRange(_("A parameter's name is 1 to 100 printable characters."))
+    unknown = sorted(set(row) - {"name", "type", "low", "high", "step", "log", "choices", "points"}, key=str)
+    if unknown:
+        facts = {"name": name, "field": str(unknown[0])[:40]}
+        raise BadRange(_("%(name)s: a range has no %(field)s.") % facts)
+    kind = row.get("type") or (CHOICE if row.get("choices") else _kind_of(row.get("low"), row.get("high")))
+    if kind == CHOICE:
+        return _choices(name, row.get("choices"))
+    if kind not in (FLOAT, INT):
+        raise BadRange(_("%(name)s: the type is float, int or categorical.") % {"name": name})
+    numbers = [_number(row.get(end)) for end in ("low", "high")]
+    step, points, log = _number(row.get("step") or 0), row.get("points") or 0, row.get("log", False)
+    if None in (*numbers, step) or not isinstance(log, bool) or not _is_whole(points) or not 0 <= points <= 100:
+        raise BadRange(_("%(name)s: give two ends, as in %(name)s = 1 .. 8.") % {"name": name})
+    return _checked(Range(name, kind, numbers[0] or 0.0, numbers[1] or 0.0, step or 0.0, log, (), int(points)))
+
+
+def _kind_of(*ends: Any) -> str:
+    return INT if all(_is_whole(end) for end in ends) else FLOAT
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _checked(one: Range) -> Range:
+    said = ""
+    if one.low > one.high:
+        said = _("%(name)s: the first end is above the second.")
+    elif one.kind == INT and any(end != int(end) or abs(end) > BIGGEST for end in (one.low, one.high, one.step)):
+        said = _("%(name)s: both ends and the step are whole numbers.")
+    elif one.step < 0 or (one.step and one.step > one.high - one.low):
+        said = _("%(name)s: the step is above 0 and fits between the ends.")
+    elif one.log and one.low <= 0:
+        said = _("%(name)s: by magnitude only numbers above 0 are searched.")
+    elif one.log and one.step:
+        said = _("%(name)s: give a step, or search by magnitude, not both.")
+    elif not math.isfinite(one.high - one.low):
+        said = _("%(name)s: the ends lie too far apart.")
+    if said:
+        raise BadRange(said % {"name": one.name})
+    if one.step:  # the last value that a step reaches is the end
+        high = one.low + math.floor((one.high - one.low) / one.step + 1e-9) * one.step
+        return Range(one.name, one.kind, one.low, high, one.step, one.log, (), one.points)
+    return one
+
+
+def _choices(name: str, given: Any) -> Range:
+    if not isinstance(given, Sequence) or isinstance(given, str) or not 0 < len(given) <= MOST_CHOICES:
+        said = _("%(name)s: give from 1 to %(most)s choices.") % {"name": name, "most": MOST_CHOICES}
+        raise BadRange(said)
+    for one in given:
+        good = isinstance(one, bool | int | str) or (isinstance(one, float) and math.isfinite(one))
+        too_much = (isinstance(one, str) and (len(one) > LONGEST or "\0" in one)) or (
+            isinstance(one, int) and abs(one) > 2**63
+        )
+        if not good or too_much:
+            raise BadRange(_("%(name)s: choices are numbers, short texts, true and false.") % {"name": name})
+    if len({(type(one) is bool, one) for one in given}) < len(given):
+        raise BadRange(_("%(name)s: a choice is given twice.") % {"name": name})
+    return Range(name, CHOICE, choices=tuple(given))
+
+
+def _of_line(line: str) -> Range:
+    name, _sign, said = line.partition("=")
+    name, said = name.strip(), said.strip()
+    if not name or not said:
+        raise BadRange(_("“%(line)s” is no range. Write it as lr = 0.001 .. 0.1 log.") % {"line": line[:60]})
+    if ".." not in said:
+        return of_row({"name": name, "choices": [_value(word.strip()) for word in said.split(",") if word.strip()]})
+    low, _dots, rest = said.partition("..")
+    high, *words = rest.replace(":", " ").replace("=", " ").split() or [""]
+    row: dict[str, Any] = {"name": name, "low": _value(low.strip()), "high": _value(high)}
+    while words:
+        word = words.pop(0).lower()
+        if word == "log":
+            row["log"] = True
+        elif word in (FLOAT, INT):
+            row["type"] = word
+        elif word in ("step", "points") and words:
+            row[word] = _value(words.pop(0))
+        else:
+            said = _("%(name)s: behind a range stand log, step 2, points 5, float or int.") % {"name": name}
+            raise BadRange(said)
+    if isinstance(row.get("step"), float) and "type" not in row:
+        row["type"] = FLOAT
+    return of_row(row)
+
+
+def _value(word: str) -> Value:
+    if _WHOLE.match(word):
+        return int(word)
+    if _NUMBER.match(word):
+        return float(word)
+    return _WORDS.get(word.lower(), word)
+
+
+def _word(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def grid_size(ranges: Sequence[Range]) -> int:
+    """How many points the grid has."""
+    return math.prod(len(one.on_grid()) for one in ranges)
+
+
+def read_values(
+    ranges: Sequence[Range], given: Mapping[str, Any], *, whole: bool = False, field: str = "params"
+) -> dict[str, Value]:
+    """Values of some of the parameters, typed.
+
+    Args:
+        whole: all of them have to be given.
+
+    Raises:
+        BadRange: unknown, outside of its range, or missing.
+    """
+    known, found, values = {one.name: one for one in ranges}, Refusals(), {}
+    for name, value in given.items():
+        with found:
+            if name not in known:
+                facts = {"name": str(name)[:60], "names": ", ".join(known)}
+                raise BadRange(_("%(name)s is not searched. There are: %(names)s.") % facts, field=field)
+            values[name] = known[name].read(value, field=field)
+    missing = [name for name in known if name not in given]
+    with found:
+        if whole and missing:
+            raise BadRange(_("Give %(names)s as well.") % {"names": ", ".join(missing)}, field=field)
+    found.end()
+    return values
+
+
+def of_rows(rows: Iterable[Row]) -> list[Range]:
+    """The ranges that a row of a study keeps."""
+    return [
+        Range(
+            row["name"], row["type"], row.get("low", 0), row.get("high", 0), row.get("step", 0), row.get("log", False),
+            tuple(row.get("choices", ())), row.get("points", 0),
+        )
+        for row in rows
+    ]  # fmt: skip
