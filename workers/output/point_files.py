@@ -23,18 +23,18 @@ POINT = np.dtype([("step", "<i8"), ("value", "<f8"), ("at", "<f8")])
 Points = np.ndarray[Any, np.dtype[Any]]
 
 
-def folder(job_id: int, number: int) -> Path:
-    """Return where the curves of an attempt lie."""
+def folder(job_id: int | str, number: int) -> Path:
+    """Return where the curves of an attempt lie, or of what is no job: "run-12" as attempt 1."""
     return Path(settings.DATA_ROOT) / "curves" / str(job_id) / str(number)
 
 
-def path(job_id: int, number: int, key: str) -> Path:
+def path(job_id: int | str, number: int, key: str) -> Path:
     """Return the file of one curve."""
     return folder(job_id, number) / f"{quote(key, safe=' @()+-')}.points"
 
 
 @contextmanager
-def alone(job_id: int, number: int) -> Iterator[None]:
+def alone(job_id: int | str, number: int) -> Iterator[None]:
     """Be the only one who adds points to an attempt; others wait."""
     made = folder(job_id, number)
     made.mkdir(parents=True, exist_ok=True)
