@@ -9,7 +9,7 @@ class TrackingConfig(AppConfig):
     def ready(self) -> None:
         from accounts import ownership
         from aiplatform import bodies
-        from training.tracking import tokens, variables
+        from training.tracking import receivers, tokens, variables  # noqa: F401 - receivers listen once they are there
         from training.tracking.models import Experiment, LoggedModel, TrackedModel
         from workers.execution import launching
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F, Sum
 from django.utils.translation import gettext as _
 
@@ -276,8 +275,3 @@ def opened(owner: Owner, parts: Parts) -> int:
         with contextlib.suppress(OSError, files.OutsideRoot), trees.opened(root, parts[:-1]) as folder:
             return trees.open_file(folder, parts[-1])
     raise refusals.Missing(_("There are no files at %(path)s.") % {"path": file_names.shown_path(parts)[:200]})
-
-
-def forget(uid: str) -> None:
-    """Remove the files of a run or a model that belongs to no job, once its row is gone for good."""
-    transaction.on_commit(lambda: files.remove_tree(own_folder(uid)))

@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from accounts.permissions import Action
 from aiplatform.lib import denials, disk
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, NotAllowed
 from training.tracking import body, callers, calls, refusals
 from training.tracking.calls import experiments, files, logged_models, registry, runs, server  # noqa: F401 - their tables
 
@@ -45,9 +45,12 @@ def _answered(request: HttpRequest, call: str) -> HttpResponseBase:
         raise refusals.Unknown(_("The platform does not answer the call %(call)s.") % {"call": call[:200]})
     known, steps = found
     caller = callers.of(request, reads=known.reads)
-    request.user = caller.user  # for the trail of what was asked for and is not there
     fields = body.Body({}) if known.raw else body.read(request)
-    given = known.act(calls.Asked(caller, request, fields, steps))
+    try:
+        given = known.act(calls.Asked(caller, request, fields, steps))
+    except (refusals.NoSuchId, NotAllowed):
+        request.user = caller.user  # for the trail; names that a script asks for before it makes them are not of it
+        raise
     return given if isinstance(given, HttpResponseBase) else _json(given, 200)
 
 
@@ -61,6 +64,8 @@ def _refused(request: HttpRequest, refusal: DomainError) -> JsonResponse:
     if refusal.status == 403:
         denials.tell(request, refusal.code)
     answered = _json({"error_code": refusals.code_of(refusal), "message": refusal.sentences}, refusal.status)
+    if refusal.status == 501:  # no fault of the platform: it is noted above by its name
+        answered._has_been_logged = True  # type: ignore[attr-defined]  # Django's own mark, without a public name
     if refusal.status == 401:
         answered["WWW-Authenticate"] = "Bearer"
     return answered

@@ -50,6 +50,10 @@ class Missing(DomainError):
     status: ClassVar[int] = 404
 
 
+class NoSuchId(Missing):
+    """Nothing of an id that is given out to those who may see it: to try others is told in the trail."""
+
+
 def code_of(refusal: DomainError) -> str:
     """MLflow's code of a refusal."""
     if isinstance(refusal, There):
@@ -57,9 +61,9 @@ def code_of(refusal: DomainError) -> str:
     return BY_STATUS.get(refusal.status, "BAD_REQUEST")
 
 
-def no_run(uid: str) -> Missing:
+def no_run(uid: str) -> NoSuchId:
     """No such run."""
-    return Missing(_("There is no run with id %(uid)s.") % {"uid": uid[:64]})
+    return NoSuchId(_("There is no run with id %(uid)s.") % {"uid": uid[:64]})
 
 
 def no_experiment(name: str) -> Missing:
