@@ -305,6 +305,9 @@ MAX_IMAGE_PIXELS = _read(
 MIN_FREE_BYTES = _read("AIP_MIN_FREE_BYTES", 2 * 1024**3, int, "Uploads are refused when less disk would stay free.")
 STORAGE_QUOTA_BYTES = _read("AIP_STORAGE_QUOTA_BYTES", 0, int, "Dataset bytes one person may keep; 0: no limit.")
 HOME_QUOTA_BYTES = _read("AIP_HOME_QUOTA_BYTES", 0, int, "Bytes one person may keep in the home folder; 0: no limit.")
+TRACKING_QUOTA_BYTES = _read(
+    "AIP_TRACKING_QUOTA_BYTES", 0, int, "Bytes that files of one person's runs without a job may take; 0: no limit."
+)
 UPLOAD_HOURS = _read("AIP_UPLOAD_HOURS", 24, int, "An upload nobody continues is removed after this many hours.")
 SERVER_PATHS: list[str] = _read(
     "AIP_SERVER_PATHS", [], _list, "Folders whose data may be registered as datasets in place."

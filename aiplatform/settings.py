@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "training.environments",
     "training.experiments",
     "training.studies",
+    "training.tracking",
     "inference",
 ]
 MIDDLEWARE = [

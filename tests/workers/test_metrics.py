@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import curves, work
 from workers.models import Curve
-from workers.output import metrics, point_files
+from workers.output import curve_rows, metrics, point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -129,7 +129,7 @@ def test_h04_metrics_ingest_takes_an_endless_report_in_portions(running, monkeyp
 def test_metrics_of_a_killed_process_are_written_over_and_count_once(running, monkeypatch):
     """It died between the file and the row; what it wrote may be cut anywhere."""
     report(running, {"step": 1, "loss": 3.0}, {"step": 2, "loss": 2.0})
-    monkeypatch.setattr(metrics, "_keep", lambda _changed: 1 / 0)
+    monkeypatch.setattr(curve_rows, "keep", lambda _owner, _changed: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         metrics.ingest(attempt(running))
     monkeypatch.undo()
@@ -197,7 +197,7 @@ def test_points_of_names_that_look_alike_lie_apart(running):
 
 
 def test_metrics_of_a_curve_without_end_are_kept_up_to_a_number_of_points(running, monkeypatch):
-    monkeypatch.setattr(metrics, "MOST_KEPT", 3)
+    monkeypatch.setattr(curve_rows, "MOST_KEPT", 3)
     report(running, *({"step": step, "a": step, "b": -step} for step in range(2)))
     metrics.ingest(attempt(running))
     report(running, *({"step": step, "a": step} for step in range(2, 9)))

@@ -33,6 +33,8 @@ PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neith
 WAIT_FOR_CHILD_S = 1.0
 #: What has to be on a machine before a rank begins there; each raises `kinds.NotYet` until it is.
 ARRIVALS: Registry[Callable[[Attempt, Launch, Path], None]] = Registry("arrival", name=dotted_name)
+#: Add to what a kind wants started, as variables for its programs; asked once for all ranks of an attempt.
+ADDITIONS: Registry[Callable[[Launch, Attempt], Launch]] = Registry("addition to launches", name=dotted_name)
 WAITS = ".waits"  # why, written where the kind says that the job cannot begin yet
 
 
@@ -172,6 +174,8 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
         resuming.hold(attempt, run)
         launch = kinds.get(attempt.job.kind).prepare(attempt.job, attempt, run)
         launch = replace(launch, env={**earlier_outputs.linked(attempt, run), **launch.env})
+        for add in ADDITIONS:
+            launch = add(launch, attempt)
         records.write(run.spec, attempt.job.spec)
         if attempt.job.nodes > 1:
             launch.keep(run.path / COMMAND)

@@ -23,7 +23,8 @@ from aiplatform.lib.numbers import finite
 from workers import live
 from workers.clock import now
 from workers.models import Attempt, Curve, Job
-from workers.output import point_files
+from workers.output import curve_rows, point_files
+from workers.output.curve_rows import Point
 from workers.output.point_files import Points
 from workers.runs import RunDir
 from workers.states import JobPhase
@@ -35,12 +36,9 @@ MOST_BYTES = 256 * CHUNK
 """What a program reports beyond is not taken in: curves are no place for data."""
 LONGEST_LINE = 64 * 1024
 MOST_KEYS = 200
-MOST_KEPT = 4 * CHUNK
-"""Points of a curve in its file. Of more only the newest, lowest and highest count: who looks reads all there are."""
 MOST_POINTS = 2000
 MAX_STEP = 2**62
 _KEY = re.compile(r"[A-Za-z0-9_][\w./ @%()+-]{0,59}\Z", re.ASCII)
-Point = tuple[str, int, float, datetime]  # key, step, value, when it was reported
 _ABOUT = {"step", "time", "progress", "eta_s", "phase"}  # say where the line stands, are no curves
 
 
@@ -69,6 +67,11 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
     return taken
 
 
+def is_key(name: str) -> bool:
+    """Whether a curve may have this name."""
+    return bool(_KEY.match(name))
+
+
 def has_figures(job: Job) -> bool:
     """Whether the program of its newest attempt reported any figure; what it uses does not count."""
     return _of(job, job.attempt_number).exclude(key__startswith="system/").exists()
@@ -90,12 +93,13 @@ def record_system(
     live.nudge(attempt.job_id)
 
 
-def add(attempt: Attempt, points: Iterable[Point]) -> None:
-    """Add points that are not in metrics.jsonl."""
-    with point_files.alone(attempt.job_id, attempt.number):
-        changed = _append(attempt, points)
-        with transaction.atomic():
-            _keep(changed)
+def add(attempt: Attempt, points: Iterable[Point], *, once: bool = False) -> None:
+    """Add points that are not in metrics.jsonl.
+
+    Args:
+        once: leave out those that are among its newest already: whoever reports them may do so again.
+    """
+    curve_rows.add(curve_rows.of_attempt(attempt), points, once=once)
 
 
 def _read(attempt: Attempt, cursor: int) -> bytes:
@@ -112,6 +116,7 @@ def _read(attempt: Attempt, cursor: int) -> bytes:
 
 
 def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
+    owner = curve_rows.of_attempt(attempt)
     with point_files.alone(attempt.job_id, attempt.number):
         mine = Attempt.objects.filter(pk=attempt.pk, metrics_cursor=cursor)
         step = mine.values_list("metrics_step", flat=True).first()
@@ -121,44 +126,15 @@ def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
         parsed = _Lines(set(known.values_list("key", flat=True)), step)
         for line in data.split(b"\n"):
             parsed.add(line)
-        changed = _append(attempt, parsed.points)
+        changed = curve_rows.append(owner, parsed.points)
         with transaction.atomic():
             if not mine.update(metrics_cursor=cursor + len(data), metrics_step=parsed.step):
                 return None
-            _keep(changed)
+            curve_rows.keep(owner, changed)
             if parsed.about:
                 Job.objects.filter(pk=attempt.job_id, attempt_number=attempt.number).update(**parsed.about)
     attempt.metrics_cursor = cursor + len(data)
     return len(parsed.points)
-
-
-def _append(attempt: Attempt, points: Iterable[Point]) -> list[Curve]:
-    """Write points behind those that count; return the rows with which they do, for `_keep`."""
-    by_key: dict[str, list[tuple[int, float, datetime]]] = {}
-    for key, step, value, at in points:
-        by_key.setdefault(key, []).append((step, value, at))
-    known = {curve.key: curve for curve in Curve.objects.filter(attempt=attempt, key__in=by_key)}
-    changed = []
-    for key, own in by_key.items():
-        curve = known.get(key) or Curve(attempt=attempt, key=key, count=0, lowest=math.inf, highest=-math.inf)
-        file, kept = point_files.path(attempt.job_id, attempt.number, key), own[: max(0, MOST_KEPT - curve.count)]
-        point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in kept))
-        for step, value, _at in own:
-            if value < curve.lowest:
-                curve.lowest, curve.lowest_step = value, step
-            if value > curve.highest:
-                curve.highest, curve.highest_step = value, step
-        curve.count += len(kept)
-        curve.step, curve.value, curve.at = own[-1]
-        changed.append(curve)
-    return changed
-
-
-def _keep(changed: Sequence[Curve]) -> None:
-    figures = ["count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
-    Curve.objects.bulk_create(
-        changed, update_conflicts=True, unique_fields=["attempt", "key"], update_fields=figures, batch_size=100
-    )
 
 
 class _Lines:

@@ -1,0 +1,1 @@
+"""Tracking: MLflow's API as a door by which any script reports into the platform."""

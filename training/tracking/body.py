@@ -1,0 +1,167 @@
+"""Bodies of calls, read with the care that untrusted JSON needs: each field by its type, refused by its name."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from aiplatform.lib import parsers
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.queries import UNSTORABLE
+
+LARGEST_BYTES = 8 << 20  # MLflow's own clients send at most one
+MOST_ROWS = 2000
+_LATEST_MS = 253_402_300_799_000  # the year 9999 ends
+_ODD = {"nan": math.nan, "infinity": math.inf, "inf": math.inf, "-infinity": -math.inf, "-inf": -math.inf}
+_TOO_LARGE = 2**62
+
+
+@dataclass(frozen=True)
+class Body:
+    """The fields of a call, whether they came as JSON or in the address."""
+
+    fields: Mapping[str, Any]
+
+    def text(self, name: str, *, most: int = 5000, needed: bool = False) -> str:
+        """A text; "" where it is not given.
+
+        Raises:
+            Invalid: something else, too long, or not given and needed.
+        """
+        value = self.fields.get(name)
+        if isinstance(value, bool) or not (value is None or isinstance(value, str | int)):
+            raise Invalid(_("%(name)s is a text.") % {"name": name}, field=name)
+        found = "" if value is None else str(value)
+        if needed and not found:
+            raise Invalid(_("%(name)s is missing.") % {"name": name}, field=name)
+        if len(found) > most:
+            raise Invalid(_("%(name)s has at most %(most)s characters.") % {"name": name, "most": most}, field=name)
+        return found
+
+    def whole(self, name: str, otherwise: int = 0) -> int:
+        """A whole number, also where it came as text.
+
+        Raises:
+            Invalid: something else, or beyond 62 bits.
+        """
+        value = self.fields.get(name)
+        if value is None or value == "":
+            return otherwise
+        if isinstance(value, str) and len(value) < 20 and value.lstrip("-").isdecimal() and value.isascii():
+            value = int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < _TOO_LARGE:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _TOO_LARGE:
+            raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
+        return value
+
+    def number(self, name: str) -> float:
+        """A number; not a number and infinite ones come as text.
+
+        Raises:
+            Invalid: something else, or not given.
+        """
+        value = self.fields.get(name)
+        if isinstance(value, str):
+            if value.strip().lower() in _ODD:
+                return _ODD[value.strip().lower()]
+            try:
+                value = float(value) if len(value) < 400 else None
+            except ValueError:
+                value = None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Invalid(_("%(name)s is a number.") % {"name": name}, field=name)
+        return float(value)
+
+    def moment(self, name: str) -> datetime | None:
+        """A moment, given in milliseconds since 1970; None where it is not, or is 0."""
+        value = self.whole(name)
+        if not 0 <= value <= _LATEST_MS:
+            raise Invalid(_("%(name)s is a time in milliseconds since 1970.") % {"name": name}, field=name)
+        return datetime.fromtimestamp(value / 1000, UTC) if value else None
+
+    def rows(self, name: str, *, most: int = MOST_ROWS) -> list[Body]:
+        """A list of objects; none where it is not given.
+
+        Raises:
+            Invalid: something else, or too many.
+        """
+        value = self.fields.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
+            raise Invalid(_("%(name)s is a list of objects.") % {"name": name}, field=name)
+        if len(value) > most:
+            raise Invalid(_("%(name)s has at most %(most)s entries.") % {"name": name, "most": most}, field=name)
+        return [Body(row) for row in value]
+
+    def texts(self, name: str, *, most: int = MOST_ROWS) -> list[str]:
+        """A list of texts; none where it is not given.
+
+        Raises:
+            Invalid: something else, or too many.
+        """
+        value = self.fields.get(name)
+        if value is None:
+            return []
+        found = value if isinstance(value, list) else [value]
+        if len(found) > most or not all(isinstance(one, str | int) and not isinstance(one, bool) for one in found):
+            raise Invalid(_("%(name)s is a list of texts.") % {"name": name}, field=name)
+        return [str(one) for one in found]
+
+    def pairs(self, name: str, *, most: int = 100, longest: int = 5000) -> dict[str, str]:
+        """A list of {"key", "value"} as a dictionary; the last of a key counts."""
+        rows = self.rows(name, most=most)
+        return {row.text("key", most=250, needed=True): row.text("value", most=longest) for row in rows}
+
+
+def read(request: HttpRequest) -> Body:
+    """The fields of a request: of its JSON where it has some, else of its address.
+
+    Raises:
+        Invalid: it is no JSON object, too large, or holds what no database stores.
+    """
+    if request.method in ("GET", "HEAD") or not request.body:
+        lists = dict(request.GET.lists())
+        given: Any = {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
+    else:
+        given = _parsed(request.body)
+    if not isinstance(given, Mapping):
+        raise Invalid(_("The body of a call is a JSON object."))
+    _check(given)
+    return Body(given)
+
+
+def _parsed(raw: bytes) -> Any:
+    if len(raw) > LARGEST_BYTES:
+        raise Invalid(_("A call has at most %(most)s bytes. Send what it reports in parts.") % {"most": LARGEST_BYTES})
+    try:
+        return json.loads(raw.decode(), parse_int=_whole, parse_constant=str)
+    except (ValueError, RecursionError):
+        raise Invalid(_("The body of a call is a JSON object.")) from None
+
+
+def _whole(digits: str) -> int | str:
+    return int(digits) if len(digits) < 20 else "too large"
+
+
+def _check(value: Any, depth: int = 0) -> None:
+    if depth > parsers.MAX_DEPTH:
+        raise Invalid(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": parsers.MAX_DEPTH})
+    if isinstance(value, str):
+        if UNSTORABLE.search(value):
+            raise Invalid(_("Text may not contain NUL or half of a surrogate pair."))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            _check(key, depth + 1)
+            _check(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check(item, depth + 1)

@@ -1,0 +1,216 @@
+"""MLflow's language for searches: comparisons of metrics, params, tags and attributes joined by `and`, and orders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+
+LONGEST, MOST = 4000, 40
+ATTRIBUTE, METRIC, PARAM, TAG = "attribute", "metric", "param", "tag"
+_KINDS = {
+    "attribute": ATTRIBUTE, "attributes": ATTRIBUTE, "attr": ATTRIBUTE, "run": ATTRIBUTE,
+    "metric": METRIC, "metrics": METRIC,
+    "param": PARAM, "params": PARAM, "parameter": PARAM, "parameters": PARAM,
+    "tag": TAG, "tags": TAG,
+}  # fmt: skip
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<name>[A-Za-z_]\w*(?:\.(?:`[^`]*`|"[^"]*"|[\w./-]+))?)
+    |(?P<text>'[^']*'|"[^"]*")
+    |(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    |(?P<sign><=|>=|!=|=|<|>)
+    |(?P<mark>[(),])
+    )""",
+    re.VERBOSE,
+)
+_WORDS = ("LIKE", "ILIKE", "IN", "NOT", "IS")
+Token = tuple[str, str]  # kind, text
+ValueOf = Callable[[str, str], Any]  # of a kind and a key; None where there is none
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`kind`.`key` `sign` `value`. Signs: = != < <= > >= LIKE ILIKE IN NOT IN IS NULL, IS NOT NULL."""
+
+    kind: str
+    key: str
+    sign: str
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Order:
+    kind: str
+    key: str
+    descending: bool
+
+
+def parse(text: str) -> list[Comparison]:
+    """The comparisons of a filter, all of which must hold.
+
+    Raises:
+        Invalid: it says something else, or too much.
+    """
+    if len(text) > LONGEST:
+        raise Invalid(_("A filter has at most %(most)s characters.") % {"most": LONGEST}, field="filter")
+    reader = _Reader(_tokens(text), text)
+    found: list[Comparison] = []
+    while not reader.ended:
+        if found:
+            reader.word("AND")
+        found.append(reader.comparison())
+        if len(found) > MOST:
+            raise Invalid(_("A filter has at most %(most)s comparisons.") % {"most": MOST}, field="filter")
+    return found
+
+
+def parse_orders(texts: Sequence[str]) -> list[Order]:
+    """Orders as in "metrics.loss DESC".
+
+    Raises:
+        Invalid: one says something else.
+    """
+    found = []
+    for text in texts[:MOST]:
+        reader = _Reader(_tokens(text[:LONGEST]), text)
+        kind, key = reader.name()
+        direction = "ASC" if reader.ended else reader.word("ASC", "DESC")
+        if not reader.ended:
+            raise reader.refusal()
+        found.append(Order(kind, key, direction == "DESC"))
+    return found
+
+
+def matches(comparisons: Sequence[Comparison], value_of: ValueOf) -> bool:
+    """Whether all comparisons hold for something that is not searched for in the database.
+
+    Args:
+        value_of: the value of a kind and a key, None where there is none.
+    """
+    return all(_holds(one, value_of(one.kind, one.key)) for one in comparisons)
+
+
+def _holds(one: Comparison, value: Any) -> bool:
+    if one.sign in {"IS NULL", "IS NOT NULL"}:
+        return (value is None) == (one.sign == "IS NULL")
+    if value is None:
+        return False
+    if one.sign in {"IN", "NOT IN"}:
+        return (str(value) in one.value) == (one.sign == "IN")
+    if one.sign in {"LIKE", "ILIKE"}:
+        found, pattern = (str(value), one.value) if one.sign == "LIKE" else (str(value).lower(), one.value.lower())
+        return _is_like(found, pattern)
+    wanted = one.value if isinstance(one.value, float) == isinstance(value, int | float) else str(one.value)
+    left = value if type(wanted) is not str else str(value)
+    return bool(
+        {"=": left == wanted, "!=": left != wanted}.get(one.sign)
+        if one.sign in {"=", "!="}
+        else {"<": left < wanted, "<=": left <= wanted, ">": left > wanted, ">=": left >= wanted}[one.sign]
+    )
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    """SQL's LIKE in time that grows with text and pattern alone."""
+    at, next_at, star, mark = 0, 0, -1, 0
+    while at < len(text):
+        if next_at < len(pattern) and pattern[next_at] == "%":
+            star, mark, next_at = next_at, at, next_at + 1
+        elif next_at < len(pattern) and pattern[next_at] in {text[at], "_"}:
+            at, next_at = at + 1, next_at + 1
+        elif star >= 0:
+            mark += 1
+            at, next_at = mark, star + 1
+        else:
+            return False
+    return all(sign == "%" for sign in pattern[next_at:])
+
+
+def _tokens(text: str) -> list[Token]:
+    found, at, end = [], 0, len(text.rstrip().rstrip(";"))
+    while at < end:
+        match = _TOKEN.match(text, at, end)
+        if match is None or match.lastgroup is None:
+            raise _refusal(text)
+        found.append((match.lastgroup, match[match.lastgroup]))
+        at = match.end()
+    return found
+
+
+def _refusal(text: str) -> Invalid:
+    said = _("This filter or order is not understood: %(text)s. An example: %(example)s")
+    example = "metrics.acc > 0.9 and params.lr = '0.1' and tags.kind = 'a' and attributes.status = 'FINISHED'"
+    return Invalid(said % {"text": text[:200], "example": example}, field="filter")
+
+
+class _Reader:
+    def __init__(self, tokens: list[Token], text: str) -> None:
+        self._tokens, self._text, self._at = tokens, text, 0
+
+    @property
+    def ended(self) -> bool:
+        return self._at >= len(self._tokens)
+
+    def refusal(self) -> Invalid:
+        return _refusal(self._text)
+
+    def _take(self, *kinds: str) -> Token:
+        if self.ended or self._tokens[self._at][0] not in kinds:
+            raise self.refusal()
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def word(self, *words: str) -> str:
+        _kind, text = self._take("name")
+        if text.upper() not in words:
+            raise self.refusal()
+        return text.upper()
+
+    def name(self) -> tuple[str, str]:
+        """Kind and key: `metrics.a`, "metrics.`a b`", or the bare name of an attribute."""
+        _kind, text = self._take("name")
+        kind, dot, key = text.partition(".")
+        if not dot:
+            return ATTRIBUTE, text
+        if kind.lower() not in _KINDS:
+            raise self.refusal()
+        return _KINDS[kind.lower()], key[1:-1] if key[:1] in {"`", '"'} else key
+
+    def comparison(self) -> Comparison:
+        kind, key = self.name()
+        sign = self._sign()
+        if sign in {"IS NULL", "IS NOT NULL"}:
+            return Comparison(kind, key, sign)
+        if sign in {"IN", "NOT IN"}:
+            return Comparison(kind, key, sign, self._list())
+        form, text = self._take("text", "number")
+        if form == "number":
+            return Comparison(kind, key, sign, float(text))
+        return Comparison(kind, key, sign, text[1:-1])
+
+    def _sign(self) -> str:
+        form, text = self._take("sign", "name")
+        if form == "sign":
+            return text
+        word = text.upper()
+        if word == "IS":
+            return "IS NULL" if self.word("NOT", "NULL") == "NULL" else f"IS NOT {self.word('NULL')}"
+        if word == "NOT":
+            return f"NOT {self.word('IN')}"
+        if word not in _WORDS:
+            raise self.refusal()
+        return word
+
+    def _list(self) -> list[str]:
+        found = []
+        if self._take("mark")[1] != "(":
+            raise self.refusal()
+        while True:
+            found.append(self._take("text")[1][1:-1])
+            if self._take("mark")[1] == ")":
+                return found

@@ -1,0 +1,76 @@
+"""Refusals in the words that MLflow's clients know: an error code, a status, a sentence."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+
+#: Refusals of other rooms by their status.
+BY_STATUS = {
+    400: "INVALID_PARAMETER_VALUE",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "RESOURCE_DOES_NOT_EXIST",
+    409: "RESOURCE_CONFLICT",
+    413: "INVALID_PARAMETER_VALUE",
+    429: "REQUEST_LIMIT_EXCEEDED",
+    501: "NOT_IMPLEMENTED",
+    507: "RESOURCE_EXHAUSTED",
+}
+
+
+class Unknown(DomainError):
+    """A call that the platform does not answer."""
+
+    code: ClassVar[str] = "not_implemented"
+    status: ClassVar[int] = 501
+
+
+class Stranger(DomainError):
+    """Nobody the platform knows."""
+
+    code: ClassVar[str] = "not_signed_in"
+    status: ClassVar[int] = 401
+
+
+class There(DomainError):
+    """Something of this name is there already: MLflow answers 400, and its clients look for the code."""
+
+    code: ClassVar[str] = "already_exists"
+    status: ClassVar[int] = 400
+
+
+class Missing(DomainError):
+    """Nothing of this id, or nothing for who asks: the sentence is the same."""
+
+    code: ClassVar[str] = "not_found"
+    status: ClassVar[int] = 404
+
+
+class NoSuchId(Missing):
+    """Nothing of an id that is given out to those who may see it: to try others is told in the trail."""
+
+
+def code_of(refusal: DomainError) -> str:
+    """MLflow's code of a refusal."""
+    if isinstance(refusal, There):
+        return "RESOURCE_ALREADY_EXISTS"
+    return BY_STATUS.get(refusal.status, "BAD_REQUEST")
+
+
+def no_run(uid: str) -> NoSuchId:
+    """No such run."""
+    return NoSuchId(_("There is no run with id %(uid)s.") % {"uid": uid[:64]})
+
+
+def no_experiment(name: str) -> Missing:
+    """No such experiment, by id or name."""
+    return Missing(_("There is no experiment %(name)s.") % {"name": name[:100]})
+
+
+def no_model(name: str) -> Missing:
+    """No such model, by id or name, or no such version of it."""
+    return Missing(_("There is no model %(name)s.") % {"name": name[:250]})
