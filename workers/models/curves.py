@@ -20,6 +20,9 @@ class Curve(models.Model):
     lowest_step = models.BigIntegerField()
     highest = models.FloatField()
     highest_step = models.BigIntegerField()
+    source = models.CharField(
+        max_length=250, blank=True
+    )  # "": the program's own report; else whose file, see naming.py
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "key"], name="curve_once")]

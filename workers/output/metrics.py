@@ -25,6 +25,8 @@ from workers.clock import now
 from workers.models import Attempt, Curve, Job
 from workers.output import point_files
 from workers.output.point_files import Points
+from workers.output.reporting import naming
+from workers.output.reporting.harvest import Source
 from workers.runs import RunDir
 from workers.states import JobPhase
 
@@ -95,7 +97,7 @@ def add(attempt: Attempt, points: Iterable[Point]) -> None:
     with point_files.alone(attempt.job_id, attempt.number):
         changed = _append(attempt, points)
         with transaction.atomic():
-            _keep(changed)
+            keep(changed)
 
 
 def _read(attempt: Attempt, cursor: int) -> bytes:
@@ -125,22 +127,51 @@ def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
         with transaction.atomic():
             if not mine.update(metrics_cursor=cursor + len(data), metrics_step=parsed.step):
                 return None
-            _keep(changed)
+            keep(changed)
             if parsed.about:
                 Job.objects.filter(pk=attempt.job_id, attempt_number=attempt.number).update(**parsed.about)
     attempt.metrics_cursor = cursor + len(data)
     return len(parsed.points)
 
 
-def _append(attempt: Attempt, points: Iterable[Point]) -> list[Curve]:
-    """Write points behind those that count; return the rows with which they do, for `_keep`."""
+def append_from(attempt: Attempt, found: Mapping[Source, Iterable[tuple[str, int, float, float]]]) -> list[Curve]:
+    """Write points of files (name, step, value, unix time) behind those that count; return the rows, for `keep`.
+
+    Each key has one source (`naming.py`): what another has already is left out.
+    """
+    known = Curve.objects.filter(attempt=attempt).values_list("key", "source")
+    owners = {key: "" if key.startswith("system/") else source for key, source in known}
+    most, points = MOST_KEYS + sum(key.startswith("system/") for key in owners), []
+    for source, own in found.items():
+        keys: dict[str, str | None] = {}
+        for name, step, value, at in own:
+            if name not in keys:
+                key = keys[name] = naming.key(source, name, owners)
+                if key is not None and key not in owners:
+                    if len(owners) >= most:
+                        keys[name] = None
+                    else:
+                        owners[key] = str(source)
+            if (key := keys[name]) is not None:
+                points.append((key, step, value, _moment(at)))
+    return _append(attempt, points, owners)
+
+
+def _append(attempt: Attempt, points: Iterable[Point], sources: Mapping[str, str] | None = None) -> list[Curve]:
+    """Write points behind those that count; return the rows with which they do, for `keep`.
+
+    Args:
+        sources: of the keys; None is what the program reports itself, which takes a key from any file.
+    """
     by_key: dict[str, list[tuple[int, float, datetime]]] = {}
     for key, step, value, at in points:
         by_key.setdefault(key, []).append((step, value, at))
     known = {curve.key: curve for curve in Curve.objects.filter(attempt=attempt, key__in=by_key)}
     changed = []
     for key, own in by_key.items():
-        curve = known.get(key) or Curve(attempt=attempt, key=key, count=0, lowest=math.inf, highest=-math.inf)
+        source, curve = (sources or {}).get(key, ""), known.get(key)
+        if curve is None or curve.source != source:
+            curve = Curve(attempt=attempt, key=key, source=source, count=0, lowest=math.inf, highest=-math.inf)
         file, kept = point_files.path(attempt.job_id, attempt.number, key), own[: max(0, MOST_KEPT - curve.count)]
         point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in kept))
         for step, value, _at in own:
@@ -154,8 +185,9 @@ def _append(attempt: Attempt, points: Iterable[Point]) -> list[Curve]:
     return changed
 
 
-def _keep(changed: Sequence[Curve]) -> None:
-    figures = ["count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
+def keep(changed: Sequence[Curve]) -> None:
+    """Let points count that were written; called within the transaction that says they were taken in."""
+    figures = ["source", "count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
     Curve.objects.bulk_create(
         changed, update_conflicts=True, unique_fields=["attempt", "key"], update_fields=figures, batch_size=100
     )
