@@ -30,7 +30,9 @@ def run(job, script, **env):
     """Run a script with the SDK beside it, as a job does, and take in what it left."""
     place = work.run_dir(job)
     told = {"AIP_METRICS_FILE": str(place.metrics), "AIP_OUTPUT_DIR": str(place.outputs), "PATH": os.environ["PATH"]}
-    done = subprocess.run([sys.executable, "-c", script], cwd=place.code, env=told | env, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=place.code, env=told | env, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     reporting.ingest(job.attempts.get())
     return done.stdout
@@ -58,7 +60,9 @@ Image.new("RGB", (9, 4), "red").save("red.png")
 image("file", "red.png", 5)
 """)  # fmt: skip
 
-    sizes = {each.series.name: (each.step, each.facts["width"], each.facts["height"]) for each in media.items_of(running)}
+    sizes = {
+        each.series.name: (each.step, each.facts["width"], each.facts["height"]) for each in media.items_of(running)
+    }
     assert sizes == {
         "floats": (1, 6, 8), "colours first": (2, 10, 20), "grey": (3, 2, 2), "large": (4, 667, 1000), "file": (5, 9, 4),
     }  # fmt: skip

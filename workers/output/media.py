@@ -184,6 +184,11 @@ def items_of(job: Job, *, attempt: int | None = None) -> QuerySet[MediaItem]:
     return rows.select_related("series")
 
 
+def item_of(job: Job, number: int) -> MediaItem | None:
+    """One item of any attempt, None where the job has no such."""
+    return MediaItem.objects.filter(series__attempt__job=job, pk=number).select_related("series__attempt").first()
+
+
 def kinds_of(jobs: Iterable[Job]) -> dict[str, int]:
     """How many series of each kind the newest attempts of some jobs have."""
     found: dict[str, int] = {}

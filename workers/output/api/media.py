@@ -125,7 +125,7 @@ class JobMediaViewSet(NumberedViewSet):
     def content(self, request: Request, pk: str, item: str) -> Any:
         """The file of one: an image is a PNG or JPEG that the platform wrote, all else JSON."""
         job = self.get_object()
-        row = MediaItem.objects.filter(series__attempt__job=job, pk=item).select_related("series__attempt").first()
+        row = media.item_of(job, int(item))
         try:
             descriptor = media.open_file(row) if row else None
         except OSError:
