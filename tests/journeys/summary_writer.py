@@ -1,4 +1,4 @@
-"""A training as people write it, with PyTorch's SummaryWriter and its usual folder; it has never heard of a platform."""
+"""A training as people write it, with PyTorch's SummaryWriter and its usual folder; no word of a platform."""
 
 import time
 

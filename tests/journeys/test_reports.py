@@ -1,4 +1,4 @@
-"""A script with SummaryWriter runs as it is, the agent is killed on the way, and its curves stand in the API, each once."""
+"""A script with SummaryWriter runs as it is, the agent is killed on the way, and the API has each point once."""
 
 from __future__ import annotations
 

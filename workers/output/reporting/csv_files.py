@@ -98,6 +98,8 @@ def _row(line: bytes, watched: Watched, harvest: Harvest, source: Source, column
 def _print_of(rest: bytes, columns: list[str], of: list[str]) -> str | None:
     """Tells the first row from that of another run, by some of its columns; None while it is not whole."""
     line, whole, _ = rest.partition(b"\n")
+    if not whole and len(rest) < LONGEST_HEAD // 2:
+        return None
     cells = dict(zip(columns, (cell.strip() for cell in _cells(line)), strict=False))
     return (
         hashlib.sha256("\0".join(cells.get(column, "") for column in of).encode()).hexdigest()[:16] if whole else None

@@ -92,13 +92,13 @@ class Harvest:
 
 
 def key_of(name: str) -> str:
-    """A name as a key of curves, "" where nothing is left of it. Long ones keep their beginning and stay apart."""
+    """A name as a key of curves, "" of an empty one. A mark tells long ones, and those in other scripts, apart."""
     key = _NO_START.sub("", _NO_KEY.sub("_", name.strip()))
     if key.startswith("system/"):
         key = f"_{key}"
-    if len(key) <= LONGEST_KEY:
+    if not key or (len(key) <= LONGEST_KEY and name.isascii()):
         return key
-    return f"{key[: LONGEST_KEY - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{key[: LONGEST_KEY - 9]}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def name_of(name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from workers.output.reporting.harvest import Source, key_of
 
 _SPLIT = re.compile(r"(train|val|eval|test)(?:ing|id|idation|uation)?\Z", re.IGNORECASE)
-"""Folders whose name says which images their figures are of; always part of the key, as in `train/loss`."""
+"""Folders whose name says what their figures are of: part of the key where that has no group, as in `train/loss`."""
 _PLAIN = re.compile(r"(?:metrics|results|history|progress|logs?|scalars|train(?:ing|_log)?)\Z", re.IGNORECASE)
 """File names that say nothing of what is in them."""
 
@@ -27,11 +27,9 @@ def key(source: Source, name: str, owners: Mapping[str, str]) -> str | None:
     label = _label(source)
     found = _SPLIT.match(label.rpartition("/")[2])
     split = found[1].lower() if found else ""
-    names = [f"{split}/{name}"] if split and not name.startswith(f"{split}/") else [name]
-    if not split and label:
+    names = [f"{split}/{name}" if split and "/" not in name else name]
+    if label:
         names += [_below(label.rpartition("/")[2], name), f"{label}/{name}"]
-    elif split:
-        names.append(f"{label}/{name}")
     for candidate in map(key_of, names):
         if not candidate:
             return None
