@@ -101,9 +101,7 @@ def _print_of(rest: bytes, columns: list[str], of: list[str]) -> str | None:
     if not whole and len(rest) < LONGEST_HEAD // 2:
         return None
     cells = dict(zip(columns, (cell.strip() for cell in _cells(line)), strict=False))
-    return (
-        hashlib.sha256("\0".join(cells.get(column, "") for column in of).encode()).hexdigest()[:16] if whole else None
-    )
+    return hashlib.sha256("\0".join(cells.get(column, "") for column in of).encode()).hexdigest()[:16]
 
 
 def _cells(line: bytes) -> list[str]:
