@@ -39,6 +39,7 @@ urlpatterns = [
     path("api/v1/", include("annotation.api.urls")),
     path("api/v1/", include("training.api.urls")),
     path("api/v1/", include("training.experiments.api_urls")),
+    path("api/v1/", include("training.visualisation.api_urls")),
     path("api/v1/", include("training.commands.api_urls")),
     path("api/v1/", include("training.files.api_urls")),
     path("api/v1/", include("workers.images.api_urls")),

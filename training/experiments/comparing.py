@@ -19,9 +19,9 @@ from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from workers.models import Curve
-from workers.output import point_files
+from workers.output import media, point_files
 
-MOST_RUNS, MOST_KEYS = 20, 12
+MOST_RUNS, MOST_KEYS, MOST_PARAMS = 20, 12, 1000
 WIDTH, WIDEST = 1000, 4000
 AXES = ("step", "time")
 
@@ -74,7 +74,12 @@ def chosen(user: User, numbers: Iterable[int]) -> list[TrainingJob]:
 
 def figures(trainings: Sequence[TrainingJob]) -> list[dict[str, Figure]]:
     """What each key of each training amounts to; a restored run's attempts count together."""
-    by_job: dict[int, dict[str, Figure]] = {training.job_id: {} for training in trainings}
+    return figures_of_jobs([training.job_id for training in trainings])
+
+
+def figures_of_jobs(jobs: Sequence[int]) -> list[dict[str, Figure]]:
+    """The same of jobs of any kind, by their numbers."""
+    by_job: dict[int, dict[str, Figure]] = {job: {} for job in jobs}
     rows = Curve.objects.filter(attempt__job__in=by_job).select_related("attempt").order_by("attempt__number")
     for row in rows:
         own = by_job[row.attempt.job_id]
@@ -85,7 +90,7 @@ def figures(trainings: Sequence[TrainingJob]) -> list[dict[str, Figure]]:
             high = max(high, (before.highest, before.highest_step), key=lambda one: one[0])
         count = row.count + (before.count if before else 0)
         own[row.key] = Figure(count, row.step, row.value, *low, *high)
-    return [by_job[training.job_id] for training in trainings]
+    return [by_job[job] for job in jobs]
 
 
 def keys(found: Iterable[Mapping[str, Figure]]) -> list[str]:
@@ -105,7 +110,7 @@ def rows(trainings: Sequence[TrainingJob]) -> list[Row]:
         Row("cards", str(_("Cards")), tuple(training.job.total_gpus for training in trainings)),
     ]
     given = [_params(training) for training in trainings]
-    names = list(dict.fromkeys(name for each in given for name in each))
+    names = list(dict.fromkeys(name for each in given for name in each))[:MOST_PARAMS]
     facts += [Row(name, str(param_words.label(name)), tuple(each.get(name) for each in given)) for name in names]
     return sorted(facts, key=lambda row: not row.differs)
 
@@ -113,7 +118,7 @@ def rows(trainings: Sequence[TrainingJob]) -> list[Row]:
 def _params(training: TrainingJob) -> dict[str, Any]:
     preset = PRESETS.get(training.preset)
     if preset is None:
-        return dict(hidden(training.params))
+        return dict(hidden(media.reported_params(training.job) | training.params))
     return {param.name: param.default for param in preset.parameters} | training.params
 
 
@@ -135,17 +140,23 @@ def curves(
     Raises:
         Invalid: an axis, a width or a span that is none.
     """
+    return curves_of_jobs([training.job_id for training in trainings], key, axis=axis, width=width, span=span)
+
+
+def curves_of_jobs(
+    jobs: Sequence[int], key: str, *, axis: str = "step", width: int = WIDTH, span: tuple[float, float] | None = None
+) -> Grid:
+    """The same of jobs of any kind, by their numbers."""
     if axis not in AXES:
         raise Invalid(_("%(name)s is one of %(words)s.") % {"name": "axis", "words": ", ".join(AXES)}, field="axis")
     if not 2 <= width <= WIDEST:
         raise Invalid(_("width is a whole number from 2 to %(limit)s.") % {"limit": WIDEST}, field="width")
     if span and not (all(map(math.isfinite, span)) and span[0] <= span[1]):
         raise Invalid(_("from and to are numbers, from the lower one."), field="from")
-    return on_one_grid(_of_runs(trainings, key, axis), width=width, span=span)
+    return on_one_grid(_of_runs(jobs, key, axis), width=width, span=span)
 
 
-def _of_runs(trainings: Sequence[TrainingJob], key: str, axis: str) -> list[Read]:
-    jobs = [training.job_id for training in trainings]
+def _of_runs(jobs: Sequence[int], key: str, axis: str) -> list[Read]:
     found: dict[int, list[Curve]] = {job: [] for job in jobs}
     known = Curve.objects.filter(attempt__job__in=jobs, key=key).select_related("attempt")
     for curve in known.order_by("attempt__number"):

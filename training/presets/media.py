@@ -59,7 +59,7 @@ def _harmless(show: Callable[..., None]) -> Callable[..., None]:
 
 @_harmless
 def image(name: str, picture: Any, step: int = 0) -> None:
-    """Show an image: uint8, or floats from 0 to 1; height × width, with colours first or last; or a PNG or JPEG file."""
+    """Show an image: uint8, or floats from 0 to 1, colours first or last; or the path of a PNG or JPEG."""
     if isinstance(picture, str | os.PathLike):
         data = Path(picture).read_bytes()
         if not data.startswith((b"\x89PNG", b"\xff\xd8\xff")):
@@ -161,7 +161,7 @@ def _pixels(picture: Any) -> tuple[bytes, int, int, int]:
     pixels = pixels[::every, ::every]
     if pixels.dtype.kind == "f":
         pixels = (pixels.clip(0, 1) * 255).round()
-        pixels[pixels != pixels] = 0  # noqa: PLR0124  what is no number differs from itself
+        pixels[pixels != pixels] = 0  # what is no number differs from itself
     elif pixels.dtype.kind == "b":
         pixels = pixels.astype("uint8") * 255
     pixels = pixels.clip(0, 255).astype("uint8")

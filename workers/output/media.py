@@ -170,7 +170,7 @@ def _moment(at: float) -> datetime:
 # Reading it again. -------------------------------------------------------------------------------------------------
 
 
-def series_of(job: Job, *, attempt: int | None = None, kind: str = "") -> QuerySet[MediaSeries]:
+def series_of(job: Job, *, attempt: int | None = None, kind: str = "") -> QuerySet[Any]:
     """The series of an attempt, the newest by default, with `steps`, `first_step` and `last_step` of what is kept."""
     rows = MediaSeries.objects.filter(attempt__job=job, attempt__number=attempt or job.attempt_number)
     rows = rows.filter(kind=kind) if kind else rows
