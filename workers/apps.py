@@ -75,7 +75,7 @@ class WorkersConfig(AppConfig):
         ownership.register_work(account_deletion.stop_all)
         causes.register()
         notes.register()
-        for panel in (*panels.PANELS, causes.PANEL, device_errors.PANEL):
+        for panel in (*panels.PANELS, causes.PANEL, causes.SLOW_PANEL, device_errors.PANEL):
             job_page.PANELS.register(panel)
         sweeps.register("workers.hand_over_sweep")
         search.register_many(searching.kinds_of_jobs)
