@@ -64,8 +64,8 @@ WORDS = {
     ),
     "cards_wait_for_cores": Wording(
         _("Its cards computed only %(percent)s %% of the time in the last ten minutes, while %(busy)s %% of its"
-          " processor cores were at work: data are prepared too slowly. Ask for more cores, or prepare the images once instead of"
-          " in each epoch."),
+          " processor cores were at work: data are prepared too slowly. Ask for more cores, or prepare the images once"
+          " instead of in each epoch."),
         percent=number("percent"), busy=number("busy"),
     ),
     "cards_wait_for_loader": Wording(

@@ -234,7 +234,8 @@ def test_message_of_endless_fields_is_refused():
 
 
 def test_graph_of_many_nodes_is_cut_and_says_how_many_there_are():
-    node = lambda number: field(1, 2, field(1, 2, f"n{number}".encode()) + field(2, 2, b"Add") + field(3, 2, b"n0:1"))  # noqa: E731
+    def node(number):
+        return field(1, 2, field(1, 2, f"n{number}".encode()) + field(2, 2, b"Add") + field(3, 2, b"n0:1"))
 
     facts, data = graphs.parsed(memoryview(b"".join(node(number) for number in range(5000))))
 

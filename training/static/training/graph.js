@@ -83,7 +83,9 @@ function picture(boxes, go, what, said) {
   const at = new Map();
   lines.forEach((row, y) => {
     const left = (width - row.length * (BOX.width + BOX.gapX) + BOX.gapX) / 2;
-    row.forEach((box, x) => at.set(box.name, { x: left + x * (BOX.width + BOX.gapX), y: BOX.gapY + y * (BOX.height + BOX.gapY) }));
+    row.forEach((box, x) => {
+      at.set(box.name, { x: left + x * (BOX.width + BOX.gapX), y: BOX.gapY + y * (BOX.height + BOX.gapY) });
+    });
   });
   for (const box of boxes) {
     const to = at.get(box.name);

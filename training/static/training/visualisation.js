@@ -95,7 +95,7 @@ const drawers = {
     }));
   },
   tables(body, found, { name }) {
-    const place = make("div", "table-wrap");
+    const place = make("div", "visual-body");
     place.tabIndex = 0;
     place.setAttribute("role", "group");
     place.setAttribute("aria-label", name);
