@@ -42,6 +42,7 @@ urlpatterns = [
     path("api/v1/", include("training.api.urls")),
     path("api/v1/", include("training.experiments.api_urls")),
     path("", include("training.tracking.api_urls")),
+    path("api/v1/", include("training.visualisation.api_urls")),
     path("api/v1/", include("training.commands.api_urls")),
     path("api/v1/", include("training.files.api_urls")),
     path("api/v1/", include("workers.images.api_urls")),

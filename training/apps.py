@@ -10,6 +10,7 @@ class TrainingConfig(AppConfig):
     def ready(self) -> None:
         from accounts import ownership, sharing
         from accounts.permissions import Action
+        from aiplatform import navigation as side_bar
         from aiplatform.lib import messages, sweeps
         from datasets import usage as dataset_usage
         from datasets import ways
@@ -22,6 +23,8 @@ class TrainingConfig(AppConfig):
         from training.request_schema import SCHEMA
         from training.services import output_datasets
         from training.task_kinds import preset_for
+        from training.visualisation import panel as visualisation_panel
+        from training.visualisation.navigation import entries as visualisation_entries
         from workers import kinds
         from workers.jobs import job_page
 
@@ -29,6 +32,8 @@ class TrainingConfig(AppConfig):
         sources.SOURCES.register(output_datasets.SOURCE)
         job_page.PANELS.register(output_panel.PANEL)
         job_page.PANELS.register(folds_panel.PANEL)
+        job_page.PANELS.register(visualisation_panel.PANEL)
+        side_bar.register(side_bar.Source("work", visualisation_entries))
         sweeps.register("training.begin_planned")
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)

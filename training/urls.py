@@ -2,6 +2,7 @@ from django.urls import URLPattern, path, re_path
 
 from training.experiments import views as experiments
 from training.views import catalog, jobs, outputs, pictures, planned, submit
+from training.visualisation import views as visualisation
 
 app_name = "training"
 urlpatterns: list[URLPattern] = [
@@ -10,6 +11,7 @@ urlpatterns: list[URLPattern] = [
     path("fit/", submit.job_fit, name="job-fit"),
     path("preview/", pictures.preview_new, name="preview-new"),
     path("compare/", experiments.compare, name="compare"),
+    path("visualisation/", visualisation.show, name="visualisation"),
     path("presets/", catalog.presets, name="presets"),
     path("outputs/<int:job>/dataset/", outputs.dataset, name="output-dataset"),
     path("params/", catalog.params, name="params"),

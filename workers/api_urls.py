@@ -15,12 +15,14 @@ from workers.monitoring.api.history import HistoryView
 from workers.monitoring.api.usage import UsageView
 from workers.output.api.files import JobFilesViewSet
 from workers.output.api.jobs import JobOutputViewSet
+from workers.output.api.media import JobMediaViewSet
 from workers.scheduling.api.decision import DecisionView
 
 router = SimpleRouter()
 router.register("jobs", SteeredJobViewSet, basename="api-jobs")
 router.register("jobs", JobOutputViewSet, basename="api-job-output")
 router.register("jobs", JobFilesViewSet, basename="api-job-files")
+router.register("jobs", JobMediaViewSet, basename="api-job-media")
 router.register("clusters", ClusterViewSet, basename="api-clusters")
 router.register("clusters", ClusterPriorityViewSet, basename="api-cluster-priorities")
 router.register("nodes/tokens", TokenViewSet, basename="api-node-tokens")

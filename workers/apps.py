@@ -55,6 +55,7 @@ class WorkersConfig(AppConfig):
         from workers.jobs import account_deletion, job_page, navigation, panels, searching
         from workers.models import Job, JobArray, Node, ResourceGroup, Severity, VirtualCluster
         from workers.output import causes, device_errors
+        from workers.output.reporting import notes
 
         audit.register_verbs(VERBS)
         acts.register(
@@ -73,7 +74,8 @@ class WorkersConfig(AppConfig):
         )
         ownership.register_work(account_deletion.stop_all)
         causes.register()
-        for panel in (*panels.PANELS, causes.PANEL, device_errors.PANEL):
+        notes.register()
+        for panel in (*panels.PANELS, causes.PANEL, causes.SLOW_PANEL, device_errors.PANEL):
             job_page.PANELS.register(panel)
         sweeps.register("workers.hand_over_sweep")
         search.register_many(searching.kinds_of_jobs)

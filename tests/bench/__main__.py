@@ -76,6 +76,14 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("20 runs compared on one grid, CPU", r"one grid +(\d+ ms)", "≤ 300 ms", "3.0 s as rows"),
         ],
     ),
+    "reporting": (
+        [[]],
+        [
+            ("1,000 points/s by the SDK, a point a line", r"a point a line +([\d.]+ % of a core)", "≤ 1 %", ""),
+            ("reported → in the API, p95", r"SDK, reported .*p95 ([\d.]+ s)", "≤ 2 s", ""),
+            ("SummaryWriter → in the API, p95", r"SummaryWriter, flushed .*p95 ([\d.]+ s)", "≤ 2 s", ""),
+        ],
+    ),
     "datasets": (
         [["--upload", "256"]],
         [

@@ -78,7 +78,7 @@ def _compared(jobs: list[Any]) -> str:
     from training.experiments.models import Run
 
     rows = [Run(pk=job.pk, job=job) for job in jobs]
-    return json.dumps(api._grid("train/loss", rows, comparing.curves(rows, "train/loss")))
+    return json.dumps(api.grid_out("train/loss", [row.pk for row in rows], comparing.curves(rows, "train/loss")))
 
 
 def _cpu_ms(act: Callable[[], object]) -> float:

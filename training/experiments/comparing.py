@@ -15,14 +15,15 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
+from aiplatform.lib.secret_names import hidden
 from training import param_words
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.experiments.models import Run, RunCurve
 from training.presets.catalog import PRESETS
 from workers.models import Curve, Figures, Job
-from workers.output import point_files
+from workers.output import media, point_files
 
-MOST_RUNS, MOST_KEYS = 20, 12
+MOST_RUNS, MOST_KEYS, MOST_PARAMS = 20, 12, 1000
 WIDTH, WIDEST = 1000, 4000
 AXES = ("step", "time")
 
@@ -92,6 +93,11 @@ def figures(runs: Sequence[Run]) -> list[dict[str, Figure]]:
     return [by_run[run.pk] for run in runs]
 
 
+def figures_of_jobs(jobs: Sequence[int]) -> list[dict[str, Figure]]:
+    """The same of jobs of any kind, by their numbers."""
+    return figures([Run(pk=job, job_id=job) for job in jobs])
+
+
 def _curves(runs: Sequence[Run], **only: Any) -> Iterator[tuple[int, Figures]]:
     """Numbers of runs with their curves, of one run in the order of its attempts."""
     of_job = {run.job_id: run.pk for run in runs if run.job_id is not None}
@@ -124,7 +130,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
         *_machines(runs),
     ]
     given = [_params(run) for run in runs]
-    names = list(dict.fromkeys(name for each in given for name in each))
+    names = list(dict.fromkeys(name for each in given for name in each))[:MOST_PARAMS]
     facts += [Row(name, str(param_words.label(name)), tuple(each.get(name) for each in given)) for name in names]
     return sorted(facts, key=lambda row: not row.differs)
 
@@ -155,6 +161,8 @@ def _code(run: Run) -> str | None:
 def _params(run: Run) -> dict[str, Any]:
     preset = PRESETS.get(run.training.preset) if run.training is not None else None
     defaults = {param.name: param.default for param in preset.parameters} if preset else {}
+    if preset is None and run.job is not None:
+        defaults = dict(hidden(media.reported_params(run.job)))
     return defaults | {row.key: row.value for row in run.params.all()}
 
 
@@ -183,6 +191,11 @@ def curves(
     if span and not (all(map(math.isfinite, span)) and span[0] <= span[1]):
         raise Invalid(_("from and to are numbers, from the lower one."), field="from")
     return on_one_grid(_of_runs(runs, key, axis), width=width, span=span)
+
+
+def curves_of_jobs(jobs: Sequence[int], key: str, **how: Any) -> Grid:
+    """The same of jobs of any kind, by their numbers; see `curves`."""
+    return curves([Run(pk=job, job_id=job) for job in jobs], key, **how)
 
 
 def _of_runs(runs: Sequence[Run], key: str, axis: str) -> list[Read]:

@@ -29,6 +29,14 @@ RUNS = [
     OpenApiParameter("training", int, many=True, description="Numbers of trainings."),
 ]
 
+GRID = [
+    OpenApiParameter("key", str, many=True, required=True, description="Names of curves, at most 12."),
+    OpenApiParameter("axis", str, enum=comparing.AXES, description="Seconds since a run's first point by time."),
+    OpenApiParameter("width", int, description="Stretches of the axis, 2 to 4,000; 1,000 unless given."),
+    OpenApiParameter("from", float),
+    OpenApiParameter("to", float),
+]
+
 
 class FigureOut(serializers.Serializer):
     count = serializers.IntegerField()
@@ -100,45 +108,41 @@ class ComparisonViewSet(PlatformViewSet):
         rows = [{"name": row.name, "differs": row.differs, "values": row.values} for row in comparing.rows(runs)]
         return Response({"keys": comparing.keys(figures), "runs": compared, "rows": rows})
 
-    @extend_schema(
-        parameters=[
-            *RUNS,
-            OpenApiParameter("key", str, many=True, required=True, description="Names of curves, at most 12."),
-            OpenApiParameter(
-                "axis", str, enum=comparing.AXES, description="Seconds since a run's first point by time."
-            ),
-            OpenApiParameter("width", int, description="Stretches of the axis, 2 to 4,000; 1,000 unless given."),
-            OpenApiParameter("from", float),
-            OpenApiParameter("to", float),
-        ],
-        responses=GridOut(many=True),
-    )
+    @extend_schema(parameters=[*RUNS, *GRID], responses=GridOut(many=True))
     @action(detail=False)
     def curves(self, request: ApiRequest) -> Response:
         """Curves of all on one grid: lowest, mean and highest value of each stretch, null where a run has no point."""
-        runs, wanted = _runs(request), request.query_params.getlist("key")
-        if not 0 < len(wanted) <= comparing.MOST_KEYS:
-            said = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparing.MOST_KEYS}
-            raise Invalid(said, field="key")
-        given = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
-        how: dict[str, Any] = {
-            "axis": queries.one_of(given, "axis", *comparing.AXES) or "step",
-            "width": queries.whole(given, "width", comparing.WIDTH),
-            "span": _span(given),
-        }
-        return Response([_grid(key, runs, comparing.curves(runs, key, **how)) for key in wanted])
+        runs = _runs(request)
+        wanted, how = curves_wanted(request)
+        numbers = [run.pk for run in runs]
+        return Response([grid_out(key, numbers, comparing.curves(runs, key, **how)) for key in wanted])
 
 
 def _runs(request: Request) -> Sequence[Run]:
     user: Any = request.user
-    return comparing.chosen(user, _numbers_of(request, "run"), trainings=_numbers_of(request, "training"))
+    return comparing.chosen(user, numbers_of(request, "run"), trainings=numbers_of(request, "training"))
 
 
-def _numbers_of(request: Request, name: str) -> list[int]:
+def numbers_of(request: Request, name: str) -> list[int]:
+    """The numbers that a parameter names, which may be given many times."""
     numbers = [ids.number(text) for text in request.query_params.getlist(name)]
     if None in numbers:
         raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
     return [number for number in numbers if number is not None]
+
+
+def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:
+    """The names that `key` gives, and how their curves are to be put on one grid."""
+    wanted = request.query_params.getlist("key")
+    if not 0 < len(wanted) <= comparing.MOST_KEYS:
+        said = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparing.MOST_KEYS}
+        raise Invalid(said, field="key")
+    given = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
+    return wanted, {
+        "axis": queries.one_of(given, "axis", *comparing.AXES) or "step",
+        "width": queries.whole(given, "width", comparing.WIDTH),
+        "span": _span(given),
+    }
 
 
 def _span(given: dict[str, str]) -> tuple[float, float] | None:
@@ -150,9 +154,10 @@ def _span(given: dict[str, str]) -> tuple[float, float] | None:
         raise Invalid(_("from and to are numbers, from the lower one."), field="from") from None
 
 
-def _grid(key: str, runs: Sequence[Run], grid: Grid) -> dict[str, Any]:
+def grid_out(key: str, runs: Sequence[int], grid: Grid) -> dict[str, Any]:
+    """What `GridOut` says of the curves of runs of these numbers."""
     lines = [
-        {"id": run.pk, "points": line.points, "low": _numbers(line.low), "mean": _numbers(line.mean),
+        {"id": run, "points": line.points, "low": _numbers(line.low), "mean": _numbers(line.mean),
          "high": _numbers(line.high)}
         for run, line in zip(runs, grid.lines, strict=True)
     ]  # fmt: skip

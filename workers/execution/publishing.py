@@ -10,6 +10,7 @@ from workers import kinds
 from workers.jobs import announcing
 from workers.models import Attempt, Job
 from workers.output import metrics
+from workers.output.reporting import ingest as reporting
 
 log = logging.getLogger(__name__)
 
@@ -30,11 +31,20 @@ def publish(job_id: int) -> None:
         return
     for attempt in waiting(job):
         metrics.ingest(attempt, at_most=metrics.MOST_BYTES)
+        _take_in_files(attempt)
         try:
             kind.ended(job, attempt)
         finally:
             announcing.ended(job, attempt)
         Job.objects.filter(pk=job_id, published_attempt__lt=attempt.number).update(published_attempt=attempt.number)
+
+
+def _take_in_files(attempt: Attempt) -> None:
+    """Read the rest of the files that it reported in. Whatever stands in them, the attempt is handed over."""
+    try:
+        reporting.ingest(attempt, ended=True)
+    except (OSError, ValueError):
+        log.exception("job=%s attempt=%s its report files were not read", attempt.job_id, attempt.number)
 
 
 def waiting(job: Job) -> list[Attempt]:

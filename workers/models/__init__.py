@@ -4,6 +4,7 @@ from .curves import Curve, Figures
 from .following import Dependency, JobArray
 from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent
+from .media import MediaItem, MediaSeries, ReportFile
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
 from .requests import Approval, TimeRequest
 from .resource_groups import ResourceGroup, ResourceWindow
@@ -29,10 +30,13 @@ __all__ = [
     "JobLimit",
     "JoinToken",
     "Lease",
+    "MediaItem",
+    "MediaSeries",
     "Membership",
     "Node",
     "NodeEvent",
     "NodeSample",
+    "ReportFile",
     "ResourceGroup",
     "ResourceWindow",
     "Severity",

@@ -19,6 +19,9 @@ class Figures(models.Model):
     lowest_step = models.BigIntegerField()
     highest = models.FloatField()
     highest_step = models.BigIntegerField()
+    source = models.CharField(
+        max_length=250, blank=True
+    )  # "": the program's own report; else whose file, see naming.py
 
     class Meta:
         abstract = True

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
-from statistics import mean
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -17,17 +15,14 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message, Wording, message, number
-from workers import kinds
-from workers.clock import now
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
-from workers.models import Curve, Job
-from workers.output import logs, metrics
+from workers.models import Job
+from workers.output import logs, waiting_cards
 from workers.states import JobState, Reason
 
 SEEN_BYTES = logs.PIECE  # from the end of the log
 MOST_SHOWN = 3
-IDLE_PERCENT, IDLE_SPAN, IDLE_LOOKS = 25.0, timedelta(minutes=10), 20
 
 WORDS = {
     "card_memory": Wording(
@@ -66,6 +61,18 @@ WORDS = {
         _("Its cards computed only %(percent)s %% of the time in the last ten minutes. Mostly the data come too slowly."
           " More data workers or smaller images help."),
         percent=number("percent"),
+    ),
+    "cards_wait_for_cores": Wording(
+        _("Its cards computed only %(percent)s %% of the time in the last ten minutes, while %(busy)s %% of its"
+          " processor cores were at work: data are prepared too slowly. Ask for more cores, or prepare the images once"
+          " instead of in each epoch."),
+        percent=number("percent"), busy=number("busy"),
+    ),
+    "cards_wait_for_loader": Wording(
+        _("Its cards computed only %(percent)s %% of the time in the last ten minutes, and it waited for data during"
+          " %(share)s %% of each step. Take more data workers, copy the data to a local disk, or make the images"
+          " smaller."),
+        percent=number("percent"), share=number("share"),
     ),
 }  # fmt: skip
 
@@ -136,7 +143,8 @@ def in_texts(texts: Iterable[str]) -> list[Cause]:
 def of(job: Job) -> list[Cause]:
     """The likely causes of a failed job; of one that runs, why it may be slow."""
     if job.state == JobState.RUNNING:
-        return _slow(job)
+        slow = waiting_cards.of(job)
+        return [Cause(slow)] if slow else []
     ended = job.state == JobState.FAILED or job.reason in (Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME)
     if not ended or not job.attempt_number:
         return []
@@ -146,26 +154,16 @@ def of(job: Job) -> list[Cause]:
     return causes
 
 
-def _slow(job: Job) -> list[Cause]:
-    """That the cards of a running job mostly wait: of one whose cards are to compute, once it ran long enough."""
-    since = now() - IDLE_SPAN
-    attempts = job.attempts.filter(number=job.attempt_number, started_at__lte=since)
-    if not kinds.idle_guarded(job.kind):
-        return []
-    for attempt in attempts:
-        used = Curve.objects.filter(attempt=attempt, key__startswith="system/", key__endswith="_util")
-        points = metrics.recent(attempt, used.values_list("key", flat=True), since).values()
-        looks = {moment for each in points for moment in each["at"].tolist()}
-        values = [value for each in points for value in each["value"].tolist()]
-        if len(looks) >= IDLE_LOOKS and (percent := mean(values)) < IDLE_PERCENT:
-            return [Cause(message("cause.cards_idle", percent=round(percent)))]
-    return []
-
-
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """What `_causes_panel.html` shows; None where nothing is certain."""
     causes = of(job)
     return {"causes": causes, "is_slow": job.state == JobState.RUNNING} if causes else None
 
 
+def slow_context(job: Job, user: User) -> dict[str, Any] | None:
+    """The same beside the curves, where only what is slow belongs."""
+    return context(job, user) if job.state == JobState.RUNNING else None
+
+
 PANEL = Panel("causes", "workers/_causes_panel.html", context, 1, also=job_tabs.CONSOLE)
+SLOW_PANEL = Panel("slow", "workers/_causes_panel.html", slow_context, 1, job_tabs.METRICS)

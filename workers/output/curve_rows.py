@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -58,15 +58,27 @@ def add(owner: Owner, points: Iterable[Point], *, once: bool = False) -> None:
             keep(owner, changed)
 
 
-def append(owner: Owner, points: Iterable[Point], *, once: bool = False) -> list[Figures]:
-    """Write points behind those that count; return the rows with which they do, for `keep`."""
+def append(
+    owner: Owner, points: Iterable[Point], *, once: bool = False, sources: Mapping[str, str] | None = None
+) -> list[Figures]:
+    """Write points behind those that count; return the rows with which they do, for `keep`.
+
+    Args:
+        once: leave out those that are among the newest of their curve already.
+        sources: of the keys, for curves of attempts; None is what the program reports itself, which takes a key from
+            any file.
+    """
     by_key: dict[str, Own] = {}
     for key, step, value, at in points:
         by_key.setdefault(key, []).append((step, value, at))
     known = owner.rows(by_key)
     changed = []
     for key, reported in by_key.items():
-        curve = known.get(key) or owner.new(key)
+        source, curve = (sources or {}).get(key, ""), known.get(key)
+        if curve is None or getattr(curve, "source", "") != source:
+            curve = owner.new(key)
+            if isinstance(curve, Curve):
+                curve.source = source
         file = point_files.path(*owner.folder, key)
         own = _new_ones(reported, file, curve.count) if once else reported
         if not own:
@@ -87,6 +99,8 @@ def append(owner: Owner, points: Iterable[Point], *, once: bool = False) -> list
 def keep(owner: Owner, changed: Sequence[Figures]) -> None:
     """Save the rows that `append` returned, inside of a transaction."""
     figures = ["count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
+    if owner.model is Curve:
+        figures.append("source")
     owner.model._default_manager.bulk_create(
         changed, update_conflicts=True, unique_fields=[owner.column, "key"], update_fields=figures, batch_size=100
     )

@@ -22,10 +22,12 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from workers import live
 from workers.clock import now
-from workers.models import Attempt, Curve, Job
+from workers.models import Attempt, Curve, Figures, Job
 from workers.output import curve_rows, point_files
 from workers.output.curve_rows import Point
 from workers.output.point_files import Points
+from workers.output.reporting import naming
+from workers.output.reporting.harvest import Source
 from workers.runs import RunDir
 from workers.states import JobPhase
 
@@ -135,6 +137,34 @@ def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
                 Job.objects.filter(pk=attempt.job_id, attempt_number=attempt.number).update(**parsed.about)
     attempt.metrics_cursor = cursor + len(data)
     return len(parsed.points)
+
+
+def append_from(attempt: Attempt, found: Mapping[Source, Iterable[tuple[str, int, float, float]]]) -> list[Figures]:
+    """Write points of files (name, step, value, unix time) behind those that count; return the rows, for `keep`.
+
+    Each key has one source (`naming.py`): what another has already is left out.
+    """
+    known = Curve.objects.filter(attempt=attempt).values_list("key", "source")
+    owners = {key: "" if key.startswith("system/") else source for key, source in known}
+    most, points = MOST_KEYS + sum(key.startswith("system/") for key in owners), []
+    for source, own in found.items():
+        keys: dict[str, str | None] = {}
+        for name, step, value, at in own:
+            if name not in keys:
+                key = keys[name] = naming.key(source, name, owners)
+                if key is not None and key not in owners:
+                    if len(owners) >= most:
+                        keys[name] = None
+                    else:
+                        owners[key] = str(source)
+            if (key := keys[name]) is not None:
+                points.append((key, step, value, _moment(at)))
+    return curve_rows.append(curve_rows.of_attempt(attempt), points, sources=owners)
+
+
+def keep(attempt: Attempt, changed: Sequence[Figures]) -> None:
+    """Let points count that were written; called within the transaction that says they were taken in."""
+    curve_rows.keep(curve_rows.of_attempt(attempt), changed)
 
 
 class _Lines:

@@ -28,6 +28,7 @@ from workers.machines import lifecycle, unkillable
 from workers.machines.telemetry import sampler
 from workers.models import Attempt, Device, Node
 from workers.output import metrics
+from workers.output.reporting import ingest as reporting
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)
@@ -131,6 +132,7 @@ class Agent:
             if self.clock() - begun > INGEST_LONGEST_S:
                 return
             self._each(attempt, _take_in)
+            self._each(attempt, reporting.ingest)
             self._ingested_last = attempt.pk
 
     def _look(self, attempt: Attempt) -> None:

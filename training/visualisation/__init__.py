@@ -1,0 +1,1 @@
+"""Training visualisation: curves, images, histograms, texts, graphs and vectors of any runs."""

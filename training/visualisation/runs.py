@@ -1,0 +1,104 @@
+"""Which runs a person looks at, and what they have to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid, NotFound
+from aiplatform.lib.secret_names import hidden
+from training.experiments import comparing
+from workers.models import Curve, Job, MediaSeries
+from workers.output import media
+
+MOST_RUNS = 12
+MOST_OFFERED = 50
+Kind = MediaSeries.Kind
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to look at runs: its word in the address, what people read, and the kind of media it shows."""
+
+    name: str
+    label: Any
+    kind: str = ""
+
+
+SCALARS = "scalars"
+VIEWS = (
+    View(SCALARS, gettext_lazy("Scalars")),
+    View("images", gettext_lazy("Images"), Kind.IMAGE),
+    View("histograms", gettext_lazy("Histograms"), Kind.HISTOGRAM),
+    View("distributions", gettext_lazy("Distributions"), Kind.HISTOGRAM),
+    View("texts", gettext_lazy("Texts"), Kind.TEXT),
+    View("tables", gettext_lazy("Tables"), Kind.TABLE),
+    View("graph", gettext_lazy("Graph"), Kind.GRAPH),
+    View("embeddings", gettext_lazy("Embeddings"), Kind.VECTORS),
+    View("parameters", gettext_lazy("Parameters"), Kind.PARAMS),
+)
+
+
+def view_of(name: str) -> View:
+    """The view of this name; the first one where there is none."""
+    return next((view for view in VIEWS if view.name == name), VIEWS[0])
+
+
+def chosen(user: User, numbers: Iterable[int]) -> list[Job]:
+    """Return the jobs of these numbers in their order, each once.
+
+    Raises:
+        Invalid: none, or more than twelve.
+        NotFound: this person sees none of such a number.
+    """
+    wanted = list(dict.fromkeys(numbers))
+    if not wanted:
+        raise Invalid(_("Choose the runs to look at."), field="run")
+    if len(wanted) > MOST_RUNS:
+        raise Invalid(_("Look at no more than %(limit)s runs at once.") % {"limit": MOST_RUNS}, field="run")
+    found = Job.objects.visible_to(user).select_related("owner", "cluster").in_bulk(wanted)
+    if missing := [number for number in wanted if number not in found]:
+        raise NotFound(_("There is no run %(numbers)s.") % {"numbers": ", ".join(map(str, missing))})
+    return [found[number] for number in wanted]
+
+
+def offered(user: User, words: str = "") -> QuerySet[Job]:
+    """Jobs with anything to show, the newest first."""
+    curves = Curve.objects.filter(attempt__job=OuterRef("pk")).exclude(key__startswith="system/")
+    rows = Job.objects.visible_to(user).select_related("owner")
+    rows = rows.filter(name__icontains=words) if words else rows
+    shows = Exists(curves) | Exists(MediaSeries.objects.filter(attempt__job=OuterRef("pk")))
+    return rows.filter(shows).order_by("-pk")
+
+
+def counts(runs: Sequence[Job], keys: Sequence[str]) -> dict[str, int]:
+    """How many series each view has of these runs, by the view's name."""
+    kinds = media.kinds_of(runs)
+    return {view.name: kinds.get(view.kind, 0) if view.kind else len(keys) for view in VIEWS}
+
+
+def curve_keys(runs: Sequence[Job]) -> list[str]:
+    """All keys of the runs, those of what they use last."""
+    return comparing.keys(comparing.figures_of_jobs([run.pk for run in runs]))
+
+
+def series(runs: Sequence[Job], kind: str) -> list[dict[str, Any]]:
+    """What a page draws: each series of a kind, with the run it belongs to, equal names beside each other."""
+    found: list[dict[str, Any]] = []
+    for run in runs:
+        rows = media.series_of(run, kind=kind).values("name", "steps", "seen", "stride", "refused")
+        found += [{"run": run.pk, "of": run.name, **row} for row in rows]
+    return sorted(found, key=lambda row: str(row["name"]))
+
+
+def parameters(runs: Sequence[Job]) -> list[tuple[str, list[Any]]]:
+    """Hyper-parameters that programs themselves named, with the value of each run; secrets are hidden."""
+    given = [dict(hidden(media.reported_params(run))) for run in runs]
+    names = list(dict.fromkeys(name for each in given for name in each))
+    return [(name, [each.get(name) for each in given]) for name in names]

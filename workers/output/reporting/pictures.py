@@ -1,0 +1,60 @@
+"""Images of programs, read with care and written anew: what is shown is a PNG or JPEG of ours, whatever came. Pure."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+
+from PIL import Image
+
+LARGEST = 16 * 1024 * 1024  # bytes as they come
+MOST_PIXELS = 24_000_000
+LONGEST_SIDE = 1024  # of what is kept
+_FORMATS = ("PNG", "JPEG", "GIF")
+_QUALITY = 88
+
+
+@dataclass(frozen=True)
+class Picture:
+    data: bytes
+    suffix: str
+    width: int  # of what is kept
+    height: int
+    original: tuple[int, int]
+
+
+def read(data: bytes) -> Picture | None:
+    """An image as it is kept, at most 1,024 pixels a side; None of what is none, or too large."""
+    if len(data) > LARGEST:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
+                original = opened.size
+                if not 0 < original[0] * original[1] <= MOST_PIXELS:
+                    return None
+                jpeg = opened.format == "JPEG"
+                if jpeg:
+                    opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+                image = _plain(opened)
+            image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+            kept = io.BytesIO()
+            if jpeg:
+                image.convert("RGB").save(kept, "JPEG", quality=_QUALITY)
+            else:
+                image.save(kept, "PNG", compress_level=4)
+    except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError, MemoryError, EOFError):
+        return None
+    return Picture(kept.getvalue(), "jpg" if jpeg else "png", *image.size, original)
+
+
+def _plain(image: Image.Image) -> Image.Image:
+    """Grey, colour, or colour with transparency, at 8 bits."""
+    if image.mode in ("L", "RGB", "RGBA"):
+        image.load()
+        return image.copy()
+    if image.mode.startswith("I"):  # 16 bits
+        return image.convert("I").point(lambda value: value / 256).convert("L")
+    return image.convert("RGBA" if "A" in image.mode or "transparency" in image.info else "RGB")
