@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workers', '0031_points_gone'),
+        ('workers', '0032_reason_pruned'),
     ]
 
     operations = [
