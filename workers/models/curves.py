@@ -19,9 +19,6 @@ class Figures(models.Model):
     lowest_step = models.BigIntegerField()
     highest = models.FloatField()
     highest_step = models.BigIntegerField()
-    source = models.CharField(
-        max_length=250, blank=True
-    )  # "": the program's own report; else whose file, see naming.py
 
     class Meta:
         abstract = True
@@ -34,6 +31,9 @@ class Curve(Figures):
     """One key of one attempt of a job."""
 
     attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="curves")
+    source = models.CharField(
+        max_length=250, blank=True
+    )  # "": the program's own report; else whose file, see naming.py
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "key"], name="curve_once")]
