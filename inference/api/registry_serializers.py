@@ -1,0 +1,75 @@
+"""Serializers of stages, aliases and history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from accounts.models import AuditEntry
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import StrictMixin, VisibleField
+from aiplatform.lib.errors import DomainError
+from inference.models import ModelAlias, ModelVersion, Stage
+from inference.services import references, stages
+
+
+@extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
+class VersionField(VisibleField):
+    """A version of the registry: its id, or words such as cells@champion, cells:2, alice/cells@champion."""
+
+    def __init__(self, *, to_use: bool = False, **kwargs: Any) -> None:
+        kwargs.setdefault("help_text", "The id of a version, or NAME@ALIAS, NAME:2, OWNER/NAME:2.")
+        super().__init__(ModelVersion, to_use=to_use, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str) or data.isdecimal():
+            return super().to_internal_value(data)
+        try:
+            return references.find(self.context["request"].user, data, to_use=self.to_use)
+        except DomainError as exc:
+            raise serializers.ValidationError(exc.message) from None
+
+
+class StageIn(StrictMixin, serializers.Serializer):
+    """Where a version goes, and why."""
+
+    stage = serializers.ChoiceField(Stage.choices)
+    reason = serializers.CharField(max_length=stages.LONGEST_REASON)
+
+
+class AliasIn(StrictMixin, serializers.Serializer):
+    """An alias, and the version of the model that it stands for."""
+
+    name = serializers.CharField(max_length=50)
+    version = VersionField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        model = self.context["model"]
+        if attrs["version"].model_id != model.pk:
+            raise serializers.ValidationError({"version": [_not_of(model)]})
+        return attrs
+
+
+class AliasOut(OutMixin, serializers.ModelSerializer):
+    """An alias and its version."""
+
+    number = serializers.IntegerField(source="version.number", read_only=True)
+
+    class Meta:
+        model = ModelAlias
+        fields = ["name", "version", "number", "moved_at"]
+
+
+class ActOut(OutMixin, serializers.ModelSerializer):
+    """One act on a model: who did what, and the facts of it."""
+
+    class Meta:
+        model = AuditEntry
+        fields = ["at", "actor", "verb", "facts"]
+
+
+def _not_of(model: Any) -> str:
+    return _("This is no version of %(model)s.") % {"model": model}

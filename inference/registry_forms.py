@@ -1,0 +1,65 @@
+"""Forms of the registry: card, stage, alias, filters of its list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from inference.models import Model, ModelVersion, Stage
+from inference.services import cards, stages
+
+LONG = forms.Textarea(attrs={"rows": 5})
+
+
+class CardForm(forms.Form):
+    """The parts of a card."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in cards.FIELDS:
+            self.fields[field.name] = forms.CharField(
+                label=field.label,
+                help_text=field.help,
+                max_length=field.longest,
+                required=False,
+                widget=LONG if field.markdown else forms.TextInput(),
+            )
+
+
+class StageForm(forms.Form):
+    """Where a version goes, and why."""
+
+    stage = forms.ChoiceField(label=_("Stage"))
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=stages.LONGEST_REASON,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Others read it in the history of the model."),
+    )
+
+    def __init__(self, *args: Any, version: ModelVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        words = dict(Stage.choices)
+        ways = [(stage.value, words[stage]) for stage in stages.MOVES[version.stage]]
+        self.fields["stage"].choices = ways  # type: ignore[attr-defined]  # a choice, declared above
+
+
+class AliasForm(forms.Form):
+    """An alias, and the version it stands for."""
+
+    name = forms.CharField(
+        label=_("Alias"),
+        max_length=50,
+        initial="champion",
+        help_text=_("Small letters, digits and . _ - such as champion. One that is there already moves."),
+    )
+    version = forms.ModelChoiceField(label=_("Version"), queryset=ModelVersion.objects.none(), empty_label=None)
+
+    called = {"alias": "name"}
+
+    def __init__(self, *args: Any, model: Model, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = model.versions.in_use().select_related("model").order_by("-number")
+        self.fields["version"].queryset = rows  # type: ignore[attr-defined]  # a choice among rows, declared above
