@@ -13,6 +13,7 @@ urlpatterns = [
     path("models/<int:pk>/versions/", models.version_upload, name="version-upload"),
     path("models/<int:pk>/delete/", models.model_delete, name="model-delete"),
     path("models/<int:pk>/all/", registry.model_versions, name="model-versions"),
+    path("models/<int:pk>/lineage/", registry.model_lineage, name="model-lineage"),
     path("models/<int:pk>/history/", registry.model_history, name="model-history"),
     path("models/<int:pk>/card/", registry.model_card, name="model-card"),
     path("models/<int:pk>/alias/", registry.model_alias, name="model-alias"),

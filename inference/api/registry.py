@@ -12,10 +12,11 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.idempotency import once
-from inference.api.registry_serializers import ActOut, AliasIn, AliasOut, StageIn
+from inference.api.registry_serializers import ActOut, AliasIn, AliasOut, LineageOut, StageIn
 from inference.api.serializers import ModelVersionOut
 from inference.models import Model, ModelVersion
 from inference.services import aliases, stages, trail
+from inference.services import lineage as lineages
 
 if TYPE_CHECKING:
     from aiplatform.lib.api import NumberedViewSet as Base
@@ -26,7 +27,7 @@ else:
 class ModelActs(Base):
     """Acts on a model: its aliases and its history."""
 
-    acts: ClassVar[dict[str, str]] = {
+    acts: ClassVar[dict[str, Action]] = {
         "set_alias": Action.MODELS_MANAGE,
         "remove_alias": Action.MODELS_MANAGE,
         "history": Action.MODELS_VIEW,
@@ -45,7 +46,8 @@ class ModelActs(Base):
     def set_alias(self, request: ApiRequest, pk: str) -> Response:
         """Let an alias stand for a version of the model; one that is there moves, in one step."""
         model = self.own_model(pk)
-        serializer = AliasIn(data=request.data, context=self.get_serializer_context() | {"model": model})
+        context = {**self.get_serializer_context(), "model": model}
+        serializer = AliasIn(data=request.data, context=context)
         serializer.is_valid(raise_exception=True)
         alias = aliases.put(by=request.user, **serializer.validated_data)
         return Response(AliasOut(alias).data)
@@ -68,7 +70,7 @@ class ModelActs(Base):
 class VersionActs(Base):
     """Acts on one version: its stage."""
 
-    acts: ClassVar[dict[str, str]] = {"move_stage": Action.MODELS_MANAGE}
+    acts: ClassVar[dict[str, Action]] = {"move_stage": Action.MODELS_MANAGE, "lineage": Action.MODELS_VIEW}
 
     def own_version(self) -> ModelVersion:
         """Return a version the caller may change: 404 when they may not see it, 403 when they may only see it."""
@@ -88,3 +90,10 @@ class VersionActs(Base):
         given = serializer.validated_data
         version = stages.move(version=self.own_version(), to=given["stage"], by=request.user, reason=given["reason"])
         return Response(ModelVersionOut(version).data)
+
+    @extend_schema(responses=LineageOut)
+    @action(detail=True, methods=["get"])
+    def lineage(self, request: ApiRequest, pk: str) -> Response:
+        """Where the version came from and what came of it, as far as you may see."""
+        version: Any = self.get_object()
+        return Response(lineages.as_json(lineages.of(version, request.user)))

@@ -71,5 +71,13 @@ class ActOut(OutMixin, serializers.ModelSerializer):
         fields = ["at", "actor", "verb", "facts"]
 
 
+class LineageOut(serializers.Serializer):
+    """A graph: nodes with a key each, and edges between keys with how one led to the other."""
+
+    nodes = serializers.ListField(child=serializers.DictField())
+    edges = serializers.ListField(child=serializers.DictField())
+    cut = serializers.BooleanField(help_text="There is more than is given.")
+
+
 def _not_of(model: Any) -> str:
     return _("This is no version of %(model)s.") % {"model": model}

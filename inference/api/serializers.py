@@ -79,7 +79,7 @@ class ModelVersionOut(OutMixin, serializers.ModelSerializer):
     """A version with its lineage and files."""
 
     model_name = serializers.CharField(source="model.name", read_only=True)
-    aliases = serializers.SlugRelatedField("name", many=True, read_only=True)
+    aliases: Any = serializers.SlugRelatedField("name", many=True, read_only=True)
 
     class Meta:
         model = ModelVersion

@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +95,18 @@ def register_training(
     dataset_label: str,
     code_label: str,
     description: str = "",
+    begun: Mapping[str, Any] | None = None,
 ) -> ModelVersion | None:
     """Keep the model a job left in `folder` (its run's outputs/model); the same attempt is kept once.
 
     A model of the job's name gets a further version. Gives None where the job left no model, or one
     that is refused (the log says why).
+
+    Args:
+        begun: what it began with and learned after, see `lineage.of_training`.
     """
-    known = ModelVersion.objects.filter(job=job, attempt=attempt).first()
+    own = ModelVersion.objects.filter(job=job, attempt=attempt, source=ModelVersion.Source.TRAINING)
+    known: ModelVersion | None = own.first()
     if known is not None or not folder.is_dir():
         return known
     if Path(os.path.realpath(folder)) != Path(os.path.realpath(folder.parent.parent)) / "outputs" / "model":
@@ -128,12 +133,13 @@ def register_training(
                 dataset_version=dataset_version,
                 dataset_label=dataset_label[:80],
                 code_label=code_label[:300],
+                **(begun or {}),
             )
     except RefusedModel as exc:
         log.warning("job=%s attempt=%s its model is not registered: %s", job.pk, attempt, exc)
         return None
     except IntegrityError:  # another worker published the same attempt meanwhile
-        return ModelVersion.objects.filter(job=job, attempt=attempt).first()
+        return own.first()
     finally:
         files.remove_tree(work)
 

@@ -14,6 +14,7 @@ from inference.services import starting_weights, withdrawing
 TABS = (
     ("model-detail", _("Overview")),
     ("model-versions", _("Versions")),
+    ("model-lineage", _("Lineage")),
     ("model-history", _("History")),
 )
 

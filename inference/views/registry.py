@@ -14,14 +14,32 @@ from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
 from inference.models import Model, ModelVersion
 from inference.registry_forms import AliasForm, CardForm, StageForm
-from inference.services import aliases, cards, stages, trail
-from inference.views import model_page
+from inference.services import aliases, cards, holding, lineage, stages, trail
+from inference.views import drawing, model_page
 
 
 @needs(Action.MODELS_VIEW)
 def model_versions(request: SignedInRequest, pk: int) -> HttpResponse:
     """All versions of a model beside each other, with their stages and aliases."""
     return render(request, "inference/model_versions.html", model_page.context(request, pk, "model-versions"))
+
+
+@needs(Action.MODELS_VIEW)
+def model_lineage(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Where the chosen version came from and what came of it, as a drawing and as lists."""
+    context = model_page.context(request, pk, "model-lineage")
+    version = context["chosen"]
+    if version is not None:
+        graph = lineage.of(version, request.user)
+        drawn = drawing.of(graph)
+        context |= {
+            "graph": graph,
+            "drawing": drawn,
+            "before": [box for box in drawn.boxes if box.node.column < 0],
+            "after": [box for box in drawn.boxes if box.node.column > 0],
+            "users": holding.users_of(version) if context["may_edit"] else [],
+        }
+    return render(request, "inference/model_lineage.html", context)
 
 
 @needs(Action.MODELS_VIEW)
