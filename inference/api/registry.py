@@ -11,11 +11,12 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
+from aiplatform.lib.api import sent
 from aiplatform.lib.idempotency import once
-from inference.api.registry_serializers import ActOut, AliasIn, AliasOut, LineageOut, StageIn
+from inference.api.registry_serializers import ActOut, AliasIn, AliasOut, LineageOut, RuleIn, RuleOut, StageIn
 from inference.api.serializers import ModelVersionOut
-from inference.models import Model, ModelVersion
-from inference.services import aliases, stages, trail
+from inference.models import Model, ModelVersion, PromotionRule
+from inference.services import aliases, promotion, stages, trail
 from inference.services import lineage as lineages
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ class ModelActs(Base):
         "set_alias": Action.MODELS_MANAGE,
         "remove_alias": Action.MODELS_MANAGE,
         "history": Action.MODELS_VIEW,
+        "rules": Action.MODELS_VIEW,
+        "add_rule": Action.MODELS_MANAGE,
+        "remove_rule": Action.MODELS_MANAGE,
     }
 
     def own_model(self, pk: str) -> Model:
@@ -65,6 +69,31 @@ class ModelActs(Base):
         """Who did what to the model, newest first; the newest 200."""
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
         return Response(ActOut(trail.of(model), many=True).data)
+
+    @extend_schema(responses=RuleOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def rules(self, request: ApiRequest, pk: str) -> Response:
+        """The promotion rules of the model, each with what it said lately."""
+        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
+        rows = PromotionRule.objects.visible_to(request.user).filter(model=model)
+        return Response(RuleOut(rows, many=True).data)
+
+    @extend_schema(request=RuleIn, responses={201: RuleOut})
+    @rules.mapping.post
+    @once
+    def add_rule(self, request: ApiRequest, pk: str) -> Response:
+        """Make a promotion rule; it judges evaluations that end from now on."""
+        model = self.own_model(pk)
+        serializer = RuleIn(data=request.data, context=self.get_serializer_context())
+        rule = promotion.add(model=model, by=request.user, **sent(serializer, promotion.check, model=model))
+        return Response(RuleOut(rule).data, status=201)
+
+    @extend_schema(responses={204: None})
+    @action(detail=True, methods=["delete"], url_path=r"rules/(?P<rule>[0-9]{1,18})")
+    def remove_rule(self, request: ApiRequest, pk: str, rule: str) -> Response:
+        """Remove a promotion rule; what it gave stays."""
+        promotion.remove(model=self.own_model(pk), number=int(rule), by=request.user)
+        return Response(status=204)
 
 
 class VersionActs(Base):

@@ -15,6 +15,7 @@ TABS = (
     ("model-detail", _("Overview")),
     ("model-versions", _("Versions")),
     ("model-lineage", _("Lineage")),
+    ("model-rules", _("Promotion")),
     ("model-history", _("History")),
 )
 
