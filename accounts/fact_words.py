@@ -106,6 +106,11 @@ def register_values(fact: str, words: Mapping[str, Any]) -> None:
     VALUES[fact] = words
 
 
+def register_names(words: Mapping[str, Any]) -> None:
+    """Say what facts of other apps' acts are called; called from AppConfig.ready()."""
+    WORDS.update(words)
+
+
 def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Facts of an entry as words for people: [("roles", "User, viewer")]; moments in the reader's zone, named."""
     return [(_name(name), _words(value, VALUES.get(name, {}))) for name, value in facts.items()]

@@ -8,14 +8,15 @@ class InferenceConfig(AppConfig):
     verbose_name = _("Inference")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
+        from accounts import fact_words, ownership, sharing
         from accounts.permissions import Action
+        from accounts.services import audit
         from aiplatform.lib import messages, search
         from datasets import usage, ways
         from inference import kind, searching
         from inference.messages import register as register_messages
         from inference.models import Model, Service
-        from inference.services import evaluations, publishing, starting_weights
+        from inference.services import evaluations, publishing, starting_weights, trail
         from inference.views import figures
         from training import publishers
         from training import starting_weights as weights_of_trainings
@@ -24,6 +25,8 @@ class InferenceConfig(AppConfig):
         kinds.register(kind.EvaluationKind())
         kinds.register(kind.ServiceKind())
         register_messages()
+        audit.register_verbs(trail.VERBS)
+        fact_words.register_names(trail.FACTS)
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         weights_of_trainings.MODELS.register(starting_weights.MODELS)

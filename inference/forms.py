@@ -155,7 +155,7 @@ class ServiceForm(ResourceForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         del self.fields["max_runtime_min"]  # a service runs until it is stopped
-        own = ModelVersion.objects.usable_by(user).exclude(task=WEIGHTS).select_related("model")
+        own = ModelVersion.objects.usable_by(user).in_use().exclude(task=WEIGHTS).select_related("model")
         self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def submission(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelVersion, Service
-from inference.services import evaluations, learning, serving, withdrawing
+from inference.services import evaluations, learning, promotion, serving, withdrawing
 from training.presets import tiling
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, JobKind, Launch
@@ -99,6 +99,9 @@ class EvaluationKind(JobKind):
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         evaluations.publish(job, attempt)
+        evaluation = Evaluation.objects.filter(job=job).select_related("job__owner", "model_version").first()
+        if evaluation is not None:
+            promotion.judge(evaluation)
 
     def check_restore(self, job: Job) -> None:
         evaluation = Evaluation.objects.get(job=job)

@@ -12,11 +12,21 @@ from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from accounts.models import UserGroup
+from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference import model_tasks
 from inference.formats.folder import WEIGHTS
-from inference.querysets import EvaluationQuerySet, ModelQuerySet, ModelVersionQuerySet, ServiceQuerySet
+from inference.querysets import (
+    EvaluationQuerySet,
+    ModelAliasQuerySet,
+    ModelQuerySet,
+    ModelTaskQuerySet,
+    ModelVersionQuerySet,
+    PromotionRuleQuerySet,
+    ServiceQuerySet,
+)
 from inference.task_kinds import TASKS
 from workers.models import Job
 from workers.states import JobState
@@ -37,6 +47,14 @@ class Visibility(models.TextChoices):
     PUBLIC = "public", _("Public")
 
 
+class Stage(models.TextChoices):
+    """How far a version has come; services/stages.py is its only writer."""
+
+    CANDIDATE = "candidate", _("Candidate")
+    APPROVED = "approved", _("Approved")
+    ARCHIVED = "archived", _("Archived")
+
+
 class Model(models.Model):
     """A named model that grows by versions."""
 
@@ -44,6 +62,7 @@ class Model(models.Model):
     description = models.CharField(_("description"), max_length=500, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="models")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    card = models.JSONField(default=dict)  # {"purpose": Markdown, …}, see services/cards.py
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -67,6 +86,9 @@ class ModelVersion(models.Model):
     class Source(models.TextChoices):
         TRAINING = "training", _("Training")
         UPLOAD = "upload", _("Upload")
+        IMPORT = "import", _("Import")  # with a task and classes that somebody declared
+        JOB = "job", _("Outputs of a job")  # chosen by hand
+        FILES = "files", _("Own files")
 
     model = models.ForeignKey(Model, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -87,6 +109,15 @@ class ModelVersion(models.Model):
     dataset_version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="models")
     dataset_label = models.CharField(max_length=80, blank=True)  # "cells v2", also after the version is gone
     code_label = models.CharField(max_length=300, blank=True)  # preset, or origin of the person's own code
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")  # fine-tuned
+    parent_label = models.CharField(max_length=220, blank=True)  # OWNER/NAME v2, also after it is gone
+    teacher = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="students")  # distilled
+    teacher_label = models.CharField(max_length=220, blank=True)
+    # how far it has come
+    stage = models.CharField(max_length=9, choices=Stage, default=Stage.CANDIDATE, editable=False)
+    stage_reason = models.CharField(max_length=500, blank=True, editable=False)
+    stage_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    stage_at = models.DateTimeField(null=True, editable=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=now)
 
@@ -97,7 +128,7 @@ class ModelVersion(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["model", "number"], name="model_version_number_once"),
             models.UniqueConstraint(
-                fields=["job", "attempt"], condition=Q(job__isnull=False), name="model_once_per_attempt"
+                fields=["job", "attempt"], condition=Q(source="training"), name="model_once_per_attempt"
             ),
         ]
 
@@ -109,6 +140,11 @@ class ModelVersion(models.Model):
         return self.model.folder / f"v{self.number}"
 
     @property
+    def storage_path(self) -> str:
+        """Where its files lie, below the data folder of the platform."""
+        return str(self.path.relative_to(settings.DATA_ROOT))
+
+    @property
     def can_serve(self) -> bool:
         """Whether there is an ONNX file a service can run."""
         return self.task != WEIGHTS
@@ -117,6 +153,10 @@ class ModelVersion(models.Model):
     def can_be_evaluated(self) -> bool:
         """Whether its answers can be understood: somebody described it."""
         return self.task in TASKS
+
+    @property
+    def is_archived(self) -> bool:
+        return self.stage == Stage.ARCHIVED
 
 
 class Evaluation(models.Model):
@@ -214,3 +254,101 @@ class Service(models.Model):
         if self.job is None or self.job.started_at is None:
             return None
         return (self.job.ended_at if self.job.is_final and self.job.ended_at else now()) - self.job.started_at
+
+
+class ModelAlias(models.Model):
+    """A name that stands for one version of a model and can be moved to another: champion."""
+
+    model = models.ForeignKey(Model, models.CASCADE, related_name="aliases")
+    version = models.ForeignKey(ModelVersion, models.CASCADE, related_name="aliases")
+    name = models.CharField(max_length=50)
+    moved_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    moved_at = models.DateTimeField(default=now)
+
+    objects = ModelAliasQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["model", "name"], name="model_alias_once")]
+
+    def __str__(self) -> str:
+        return f"{self.model}@{self.name}"
+
+
+class GroupApproval(models.Model):
+    """A group whose models are approved by another person than the one who made the version."""
+
+    group = models.OneToOneField(UserGroup, models.CASCADE, related_name="model_approval")
+    set_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return str(self.group)
+
+
+class PromotionRule(models.Model):
+    """What an evaluation must show for its version to get an alias or a stage. Rules never change."""
+
+    model = models.ForeignKey(Model, models.CASCADE, related_name="rules")
+    metric = models.CharField(max_length=50)
+    at_least = models.BooleanField(default=True)  # False: at most, as for losses
+    bound = models.FloatField()
+    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="promotion_rules")
+    version_label = models.CharField(max_length=80)
+    split = models.CharField(max_length=10, blank=True)  # of the evaluation, exactly
+    better_than = models.CharField(max_length=50, blank=True)  # an alias; "": none
+    gives_alias = models.CharField(max_length=50, blank=True)
+    gives_stage = models.CharField(max_length=9, choices=Stage, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=now)
+
+    objects = PromotionRuleQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=~Q(gives_alias="") | ~Q(gives_stage=""), name="promotion_gives_something")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric} {'≥' if self.at_least else '≤'} {self.bound:g}"
+
+
+class PromotionVerdict(models.Model):
+    """What a rule said about one evaluation; there once, so that a rule acts once."""
+
+    rule = models.ForeignKey(PromotionRule, models.CASCADE, related_name="verdicts")
+    evaluation = models.ForeignKey(Evaluation, models.CASCADE, related_name="verdicts")
+    attempt = models.PositiveIntegerField()
+    promoted = models.BooleanField()
+    message = MessageField()
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["rule", "evaluation", "attempt"], name="promotion_verdict_once")]
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
+class ModelTask(models.Model):
+    """A job about a model: measure how fast a version answers, or read a torch archive. How it runs is `job`."""
+
+    class Act(models.TextChoices):
+        MEASURE = "measure", _("Measure the speed")
+        CONVERT = "convert", _("Read a torch archive")
+
+    job = models.OneToOneField(Job, models.CASCADE, related_name="model_task")
+    act = models.CharField(max_length=8, choices=Act)
+    version = models.ForeignKey(ModelVersion, models.CASCADE, null=True, related_name="measurements")
+    figures = models.JSONField(default=dict)  # what was measured, with its conditions
+    made = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="+")  # of a torch archive
+    message = MessageField()  # why nothing was made of it
+
+    objects = ModelTaskQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.job.name

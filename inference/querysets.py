@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
@@ -18,23 +18,58 @@ class ModelQuerySet(OwnedQuerySet):
     def for_list(self) -> Self:
         """With owner and figures of the newest version: newest_number, newest_task, newest_metrics, newest_bytes."""
         newest = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk")).order_by("-number")
-        return self.select_related("owner").annotate(
-            newest_id=Subquery(newest.values("pk")[:1]),
-            newest_number=Subquery(newest.values("number")[:1]),
-            newest_task=Subquery(newest.values("task")[:1]),
-            newest_metrics=Subquery(newest.values("metrics")[:1]),
-            newest_bytes=Subquery(newest.values("size_bytes")[:1]),
+        return (
+            self.select_related("owner")
+            .annotate(
+                newest_id=Subquery(newest.values("pk")[:1]),
+                newest_number=Subquery(newest.values("number")[:1]),
+                newest_task=Subquery(newest.values("task")[:1]),
+                newest_metrics=Subquery(newest.values("metrics")[:1]),
+                newest_bytes=Subquery(newest.values("size_bytes")[:1]),
+                newest_stage=Subquery(newest.values("stage")[:1]),
+            )
+            .prefetch_related("aliases__version")
         )
 
     def named_like(self, text: str) -> Self:
         """Name or description contains each of the words."""
         return search.having(self, text, "name", "description")
 
+    def narrowed(self, *, task: str = "", stage: str = "", alias: str = "", group: int | None = None) -> Self:
+        """Models with a version of a task, in a stage, or under an alias; and those of people in a group."""
+        rows = self
+        versions = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk"))
+        if task:
+            rows = rows.filter(Exists(versions.filter(task=task)))
+        if stage:
+            rows = rows.filter(Exists(versions.filter(stage=stage)))
+        if alias:
+            rows = rows.filter(Exists(versions.filter(aliases__name=alias)))
+        if group is not None:
+            rows = rows.filter(owner__user_groups=group)
+        return rows
+
 
 class ModelVersionQuerySet(OwnedQuerySet):
     owner_path = "model__owner"
     visibility_path = "model__visibility"
     shared = ("inference.model", "model")
+
+    def in_use(self) -> Self:
+        """Versions that something new may begin with: those that are not archived."""
+        return self.exclude(stage="archived")
+
+
+class ModelAliasQuerySet(ModelVersionQuerySet):
+    """Aliases of the models that somebody may see."""
+
+
+class PromotionRuleQuerySet(ModelVersionQuerySet):
+    """Rules of the models that somebody may see."""
+
+
+class ModelTaskQuerySet(OwnedQuerySet):
+    owner_path = "job__owner"
 
 
 class EvaluationQuerySet(OwnedQuerySet):

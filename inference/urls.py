@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from inference.views import evaluations, models, services
+from inference.views import evaluations, models, registry, services
 
 app_name = "inference"
 urlpatterns = [
@@ -12,6 +12,16 @@ urlpatterns = [
     path("models/<int:pk>/edit/", models.model_edit, name="model-edit"),
     path("models/<int:pk>/versions/", models.version_upload, name="version-upload"),
     path("models/<int:pk>/delete/", models.model_delete, name="model-delete"),
+    path("models/<int:pk>/all/", registry.model_versions, name="model-versions"),
+    path("models/<int:pk>/lineage/", registry.model_lineage, name="model-lineage"),
+    path("models/<int:pk>/rules/", registry.model_rules, name="model-rules"),
+    path("models/<int:pk>/rules/new/", registry.model_rule_new, name="model-rule-new"),
+    path("models/<int:pk>/rules/remove/", registry.model_rule_remove, name="model-rule-remove"),
+    path("models/<int:pk>/history/", registry.model_history, name="model-history"),
+    path("models/<int:pk>/card/", registry.model_card, name="model-card"),
+    path("models/<int:pk>/alias/", registry.model_alias, name="model-alias"),
+    path("models/<int:pk>/alias/remove/", registry.model_alias_remove, name="model-alias-remove"),
+    path("models/versions/<int:pk>/stage/", registry.version_stage, name="version-stage"),
     path("models/versions/<int:pk>/download/", models.version_download, name="version-download"),
     path("models/versions/<int:pk>/delete/", models.version_delete, name="version-delete"),
     path("evaluations/", evaluations.evaluation_list, name="evaluation-list"),

@@ -34,7 +34,7 @@ FILE, MODEL = "weights", "teacher"  # parameters: a model or a file; a model onl
 NAMES = (FILE, MODEL)
 SUFFIXES = (".safetensors", ".pth", ".pt", ".ckpt")
 LARGEST = 4 << 30
-NAMED = re.compile(r"(?:(?P<owner>[^/]+)/)?(?P<name>[^/]+) v(?P<number>\d{1,9})")
+NAMED = re.compile(r"(?:(?P<owner>[^/]+)/)?(?P<name>[^/@]+)(?: v(?P<number>\d{1,9})|@(?P<alias>[^/@ ]{1,50}))")
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,14 @@ class RegisteredModel:
     weights: str  # file in the folder; "" where it has none
     params: Mapping[str, Any]  # what it was trained with, as its files say
     architecture: str  # as its files say, and as the program that builds it anew believes
+    archived: bool = False  # nothing new begins with it
 
 
 @dataclass(frozen=True)
 class Models:
     """How the registry is asked: for what somebody may see of a name and number, and for the newest versions."""
 
-    named: Callable[[User, str, str, int], Sequence[RegisteredModel]]  # owner "" is anybody
+    named: Callable[[User, str, str, int | str], Sequence[RegisteredModel]]  # owner "" is anybody; a text: an alias
     newest: Callable[[User], Sequence[str]]
 
 
@@ -76,7 +77,7 @@ def settled(owner: User, preset: Preset, params: Mapping[str, Any]) -> dict[str,
                 _check_file(owner, words)
                 values[name] = words
             else:
-                values[name] = _model(owner, words, name, preset).words
+                values[name] = _in_use(_model(owner, words, name, preset), name).words
     found.end()
     return values
 
@@ -109,7 +110,7 @@ def begun_from(user: User, words: str) -> tuple[str, dict[str, Any]]:
     Raises:
         BadParameter: no such model for this person, or one that has nothing to start from.
     """
-    model = _model(user, words, FILE, None)
+    model = _in_use(_model(user, words, FILE, None), FILE)
     preset = PRESETS.get(model.preset)
     if preset is None or FILE not in {param.name for param in preset.parameters}:
         raise _refused(_("%(words)s was trained by no preset that goes on.") % {"words": model.words}, FILE)
@@ -154,11 +155,12 @@ def _is_file(words: str) -> bool:
 def _model(user: User, words: str, name: str, preset: Preset | None) -> RegisteredModel:
     parts, models = NAMED.fullmatch(words), MODELS.get()
     if parts is None:
-        said = _("Name a model as OWNER/NAME v2.") if name == MODEL else _(
-            "Name a model as OWNER/NAME v2, or a .safetensors or .pth file in your home."
+        said = _("Name a model as OWNER/NAME v2 or OWNER/NAME@ALIAS.") if name == MODEL else _(
+            "Name a model as OWNER/NAME v2 or OWNER/NAME@ALIAS, or a .safetensors or .pth file in your home."
         )  # fmt: skip
         raise _refused(said, name)
-    found = models.named(user, parts["owner"] or "", parts["name"], int(parts["number"])) if models else ()
+    which = int(parts["number"]) if parts["number"] else parts["alias"]
+    found = models.named(user, parts["owner"] or "", parts["name"], which) if models else ()
     if not found:
         raise _refused(_("There is no model %(words)s for you.") % {"words": words}, name)
     if len(found) > 1:
@@ -175,6 +177,14 @@ def _model(user: User, words: str, name: str, preset: Preset | None) -> Register
         said = _("%(words)s was not trained by %(preset)s. A teacher answers the same question in the same way.")
         raise _refused(said % {"words": one.words, "preset": preset.name}, name)
     return one
+
+
+def _in_use(model: RegisteredModel, name: str) -> RegisteredModel:
+    """The model, unless it is archived: trainings that began with it go on, new ones do not."""
+    if model.archived:
+        said = _("%(words)s is archived. Choose another version, or bring it back on the page of the model.")
+        raise _refused(said % {"words": model.words}, name)
+    return model
 
 
 def _check_file(owner: User, words: str) -> None:

@@ -74,6 +74,10 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "disabled": ("end", "ended", gettext_lazy("Disabled")),
     "awaiting": ("wait", "wait", gettext_lazy("Waits for approval")),
     "no_rights": ("wait", "wait", gettext_lazy("Waits for rights")),
+    # versions of models
+    "candidate": ("wait", "dot", gettext_lazy("Candidate")),
+    "approved": ("run", "ok", gettext_lazy("Approved")),
+    "archived": ("end", "archive", gettext_lazy("Archived")),
     # services
     "waiting": ("wait", "wait", gettext_lazy("Waiting")),
     "healthy": ("run", "ok", gettext_lazy("Healthy")),

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -18,21 +19,28 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import keep, once_in_parts
 from aiplatform.lib.zips import send_zip
-from inference.api.serializers import ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
-from inference.models import Model, ModelVersion
+from inference import model_tasks
+from inference.api.registry import ModelActs, VersionActs
+from inference.api.serializers import ModelDetailOut, ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
+from inference.models import Model, ModelVersion, Stage
 from inference.orders import MODELS
+from inference.services import cards
 from inference.services import models as registry
 from inference.services.bytes import on_disk
 
 
-class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """The registry. `?search=` finds by name and description."""
+class ModelViewSet(ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """The registry. `?search=` finds by name and description.
 
-    needs = {
+    `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of people in a group.
+    """
+
+    needs = ModelActs.acts | {
         "list": Action.MODELS_VIEW,
         "retrieve": Action.MODELS_VIEW,
         "versions": Action.MODELS_VIEW,
@@ -41,21 +49,26 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "partial_update": Action.MODELS_MANAGE,
         "destroy": Action.MODELS_MANAGE,
     }
-    asks = {"list": ("search",), "versions": ("limit", "cursor")}
+    asks = {"list": ("search", "task", "stage", "alias", "group"), "versions": ("limit", "cursor")}
     serializer_class = ModelOut
     queryset = Model.objects.none()
     orders = MODELS
 
     def get_queryset(self) -> Any:
         rows = Model.objects.visible_to(self.request.user).for_list()
-        return rows.named_like(self.request.query_params.get("search", ""))
+        if self.action != "list":
+            return rows
+        given = queries.given(self.request)
+        narrowed = rows.narrowed(
+            task=queries.one_of(given, "task", *(name for name, _word in model_tasks.choices())),
+            stage=queries.one_of(given, "stage", *Stage.values),
+            alias=given.get("alias", ""),
+            group=queries.whole(given, "group"),
+        )
+        return narrowed.named_like(given.get("search", ""))
 
-    def _own(self, pk: str) -> Model:
-        """Return the caller's own model: 404 when they may not see it, 403 when they may only see it."""
-        model: Model = get_object_or_404(Model.objects.visible_to(self.request.user), pk=pk)
-        if not Model.objects.editable_by(self.request.user).filter(pk=model.pk).exists():
-            self.permission_denied(self.request)
-        return model
+    def get_serializer_class(self) -> Any:
+        return ModelDetailOut if self.action in ("retrieve", "partial_update") else ModelOut
 
     @extend_schema(request=ModelIn, responses={201: ModelVersionOut})
     @once_in_parts
@@ -68,16 +81,20 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             )
         return _answer(version)
 
-    @extend_schema(request=ModelEditIn, responses=ModelOut)
+    @extend_schema(request=ModelEditIn, responses=ModelDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        model = self._own(pk)
+        model = self.own_model(pk)
         fields = _checked(ModelEditIn, self, request)
+        card = fields.pop("card", None)
         known = {"description": model.description, "visibility": model.visibility}
-        registry.edit(model=model, **{**known, **fields})
-        return Response(ModelOut(self.get_queryset().get(pk=pk)).data)
+        with transaction.atomic():
+            if card is not None:
+                cards.write(model=model, by=request.user, card=card)
+            registry.edit(model=model, by=request.user, **{**known, **fields})
+        return Response(ModelDetailOut(self.get_queryset().get(pk=pk)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
-        registry.delete(model=self._own(pk))
+        registry.delete(model=self.own_model(pk), by=request.user)
         return Response(status=204)
 
     @extend_schema(responses=ModelVersionOut(many=True))
@@ -85,7 +102,10 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def versions(self, request: ApiRequest, pk: str) -> Response:
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
         page = self.paginate_queryset(
-            ModelVersion.objects.visible_to(request.user).filter(model=model).select_related("model")
+            ModelVersion.objects.visible_to(request.user)
+            .filter(model=model)
+            .select_related("model")
+            .prefetch_related("aliases")
         )
         return self.get_paginated_response(ModelVersionOut(page, many=True).data)
 
@@ -93,7 +113,7 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @versions.mapping.post
     @once_in_parts
     def add_version(self, request: ApiRequest, pk: str) -> Response:
-        model = self._own(pk)
+        model = self.own_model(pk)
         fields = _checked(VersionIn, self, request)
         with _bytes(fields) as (archive, filename):
             version = registry.register_upload(
@@ -102,21 +122,23 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return _answer(version)
 
 
-class ModelVersionViewSet(RetrieveModelMixin, NumberedViewSet):
-    """One version: read, download, delete."""
+class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
+    """One version: read, download, move to another stage, delete."""
 
-    needs = {"retrieve": Action.MODELS_VIEW, "download": Action.MODELS_VIEW, "destroy": Action.MODELS_MANAGE}
+    needs = VersionActs.acts | {
+        "retrieve": Action.MODELS_VIEW,
+        "download": Action.MODELS_VIEW,
+        "destroy": Action.MODELS_MANAGE,
+    }
     serializer_class = ModelVersionOut
     queryset = ModelVersion.objects.none()
 
     def get_queryset(self) -> Any:
-        return ModelVersion.objects.visible_to(self.request.user).select_related("model")
+        rows = ModelVersion.objects.visible_to(self.request.user)
+        return rows.select_related("model__owner").prefetch_related("aliases")
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
-        version = self.get_object()
-        if not ModelVersion.objects.editable_by(request.user).filter(pk=version.pk).exists():
-            self.permission_denied(request)
-        registry.delete_version(version=version)
+        registry.delete_version(version=self.own_version(), by=request.user)
         return Response(status=204)
 
     @extend_schema(responses={(200, "application/zip"): bytes})

@@ -10,8 +10,9 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
+from inference.api.registry_serializers import AliasOut, VersionField
 from inference.models import Evaluation, Model, ModelVersion, Service, Visibility
-from inference.services import serving
+from inference.services import cards, serving
 from workers.jobs.api.resource_request import ResourcesIn
 
 
@@ -24,13 +25,27 @@ class ModelOut(OutMixin, serializers.ModelSerializer):
     latest_version_id = serializers.IntegerField(source="newest_id", read_only=True)
     metrics = serializers.JSONField(source="newest_metrics", read_only=True)
     size_bytes = serializers.IntegerField(source="newest_bytes", read_only=True)
+    stage = serializers.CharField(source="newest_stage", read_only=True)
+    aliases = AliasOut(many=True, read_only=True)
 
     class Meta:
         model = Model
         fields = [
             "id", "name", "description", "visibility", "owner", "task", "latest_version", "latest_version_id",
-            "metrics", "size_bytes", "created_at", "updated_at",
+            "metrics", "size_bytes", "stage", "aliases", "created_at", "updated_at",
         ]  # fmt: skip
+
+
+class ModelDetailOut(ModelOut):
+    """A model with its card."""
+
+    card = serializers.SerializerMethodField()
+
+    class Meta(ModelOut.Meta):
+        fields = [*ModelOut.Meta.fields, "card"]
+
+    def get_card(self, model: Model) -> dict[str, str]:
+        return cards.of(model)
 
 
 class ModelIn(serializers.Serializer):
@@ -53,19 +68,26 @@ class VersionIn(serializers.Serializer):
 class ModelEditIn(serializers.Serializer):
     description = serializers.CharField(max_length=500, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
+    card = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False),
+        required=False,
+        help_text="Parts of the card: purpose, data, limits (Markdown), licence, contact. Others stay.",
+    )
 
 
 class ModelVersionOut(OutMixin, serializers.ModelSerializer):
     """A version with its lineage and files."""
 
     model_name = serializers.CharField(source="model.name", read_only=True)
+    aliases: Any = serializers.SlugRelatedField("name", many=True, read_only=True)
 
     class Meta:
         model = ModelVersion
         fields = [
             "id", "model", "model_name", "number", "task", "source", "architecture", "preset", "classes", "metrics",
             "params", "facts", "files", "size_bytes", "sha256", "job", "attempt", "dataset_version", "dataset_label",
-            "code_label", "created_at",
+            "code_label", "stage", "stage_reason", "stage_at", "aliases", "parent", "parent_label", "teacher",
+            "teacher_label", "storage_path", "created_at",
         ]  # fmt: skip
 
 
@@ -108,7 +130,7 @@ class EvaluationIn(ResourcesIn):
     first there is of test, val, unseen.
     """
 
-    model_version = VisibleField(ModelVersion, to_use=True)
+    model_version = VersionField(to_use=True)
     version = VisibleField(DatasetVersion, to_use=True)
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
@@ -150,7 +172,7 @@ class ServiceIn(ResourcesIn):
     name = serializers.CharField(
         max_length=50, default="", allow_blank=True, validators=[TITLE], help_text="Empty: the model's."
     )
-    model_version = VisibleField(ModelVersion, to_use=True)
+    model_version = VersionField(to_use=True)
     description = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)

@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import archives, files
-from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.formats.folder import Found, survey
 from inference.formats.onnx import RefusedModel
 from inference.models import Model, ModelVersion, Service, Visibility
-from inference.services import withdrawing
+from inference.services import holding, trail, withdrawing
 from workers.models import Job
 
 log = logging.getLogger(__name__)
@@ -95,13 +95,18 @@ def register_training(
     dataset_label: str,
     code_label: str,
     description: str = "",
+    begun: Mapping[str, Any] | None = None,
 ) -> ModelVersion | None:
     """Keep the model a job left in `folder` (its run's outputs/model); the same attempt is kept once.
 
     A model of the job's name gets a further version. Gives None where the job left no model, or one
     that is refused (the log says why).
+
+    Args:
+        begun: what it began with and learned after, see `lineage.of_training`.
     """
-    known = ModelVersion.objects.filter(job=job, attempt=attempt).first()
+    own = ModelVersion.objects.filter(job=job, attempt=attempt, source=ModelVersion.Source.TRAINING)
+    known: ModelVersion | None = own.first()
     if known is not None or not folder.is_dir():
         return known
     if Path(os.path.realpath(folder)) != Path(os.path.realpath(folder.parent.parent)) / "outputs" / "model":
@@ -128,12 +133,13 @@ def register_training(
                 dataset_version=dataset_version,
                 dataset_label=dataset_label[:80],
                 code_label=code_label[:300],
+                **(begun or {}),
             )
     except RefusedModel as exc:
         log.warning("job=%s attempt=%s its model is not registered: %s", job.pk, attempt, exc)
         return None
     except IntegrityError:  # another worker published the same attempt meanwhile
-        return ModelVersion.objects.filter(job=job, attempt=attempt).first()
+        return own.first()
     finally:
         files.remove_tree(work)
 
@@ -187,6 +193,7 @@ def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]
         **lineage,
     )
     model.save(update_fields=["updated_at"])
+    trail.add(model, version.created_by, "model_version_made", version, source=version.source)
     files.remove_tree(version.path)  # left by a transaction that was rolled back
     version.path.parent.mkdir(parents=True, exist_ok=True)
     staged.rename(version.path)
@@ -194,58 +201,59 @@ def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]
     return version
 
 
-def edit(*, model: Model, description: str, visibility: str) -> Model:
+def edit(*, model: Model, description: str, visibility: str, by: User | None = None) -> Model:
     """Change a model; made private, it stops the services of others that use it."""
     if visibility not in Visibility.values:
         raise Invalid(_("A model is private or public."), field="visibility")
-    model.description, model.visibility = description, visibility
-    model.save(update_fields=["description", "visibility", "updated_at"])
+    given = {"description": description, "visibility": visibility}
+    with transaction.atomic():
+        known = Model.objects.select_for_update().get(pk=model.pk)
+        changed = [name for name, value in given.items() if getattr(known, name) != value]
+        model.description, model.visibility = description, visibility
+        model.save(update_fields=["description", "visibility", "updated_at"])
+        if changed:
+            trail.add(model, by, "model_changed", fields=changed)
     withdrawing.stop_unshared(Service.objects.of_others(model).for_list())
     return model
 
 
-def delete(*, model: Model) -> None:
+def delete(*, model: Model, by: User | None = None) -> None:
     """Delete a model with all its versions and files; services of others that use it are disabled.
 
     Raises:
-        StillInUse: a service of its owner or a running evaluation uses one of them; names them.
+        StillInUse: something that `holding.users_of` finds uses one of them; names all.
     """
-    for version in model.versions.all():
-        _check_unused(version)
+    found = Refusals()
+    for version in model.versions.select_related("model__owner"):
+        with found:
+            holding.check_unused(version)
+    found.end()
     withdrawing.disable(Service.objects.of_others(model).for_list())
     folder = model.folder
-    model.delete()
+    with transaction.atomic():
+        trail.add(model, by, "model_deleted")
+        model.delete()
     files.remove_tree(folder)
 
 
-def delete_version(*, version: ModelVersion) -> None:
+def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
     """Remove one version; the last one takes the model with it. Services of others that answer with it are disabled.
 
     Raises:
-        StillInUse: a service of its owner or a running evaluation uses it.
+        StillInUse: something that `holding.users_of` finds uses it, or an alias stands for it.
     """
-    _check_unused(version)
+    holding.check_unused(version)
+    last = not version.model.versions.exclude(pk=version.pk).exists()
+    if not last:
+        holding.check_no_alias(version)
     withdrawing.disable(Service.objects.of_others(version.model).for_list().filter(model_version=version))
     model, path = version.model, version.path
-    version.delete()
+    with transaction.atomic():
+        trail.add(model, by, "model_version_deleted", version)
+        version.delete()
     files.remove_tree(path)
-    if not model.versions.exists():
-        delete(model=model)
-
-
-def _check_unused(version: ModelVersion) -> None:
-    owner = version.model.owner
-    users = [
-        _("service %(name)s of %(owner)s") % {"name": service.name, "owner": owner}
-        for service in version.services.filter(owner=owner)
-    ]
-    running = version.evaluations.unfinished().select_related("job__owner")
-    users += [
-        _("evaluation %(name)s of %(owner)s") % {"name": evaluation, "owner": evaluation.job.owner}
-        for evaluation in running
-    ]
-    if users:
-        raise StillInUse(_("%(version)s is still used by %(users)s.") % {"version": version, "users": ", ".join(users)})
+    if last:
+        delete(model=model, by=by)
 
 
 def check_name(*, user: User, name: str | None = None) -> None:

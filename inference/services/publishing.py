@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 
 from inference.models import ModelVersion
+from inference.services import lineage
 from inference.services import models as registry
 from training.models import TrainingJob
 from workers.runs import RunDir
@@ -21,6 +22,7 @@ def keep_model(training: TrainingJob) -> ModelVersion | None:
         dataset_label=training.version_label,
         code_label=training.preset or (training.code.origin if training.code else ""),
         description=training.description,
+        begun=lineage.of_training(training.params),
     )
 
 

@@ -17,7 +17,7 @@ from aiplatform.lib import titles
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from inference.models import ModelVersion, Service, Visibility
-from inference.services import withdrawing
+from inference.services import stages, withdrawing
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.models import Job, VirtualCluster
@@ -80,6 +80,7 @@ def create(
 
     Raises:
         CannotServe: the version has no ONNX file.
+        Archived: the version is.
         NameTaken: the person has a service of this name.
         Invalid, NotAMember: a value is wrong.
     """
@@ -138,6 +139,8 @@ def check(
     with found:
         if model_version is not None and not model_version.can_serve:
             raise CannotServe(_("%(model)s has no ONNX file, so it cannot answer.") % {"model": model_version})
+        if model_version is not None:
+            stages.check_in_use(model_version)
     found.end()
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import QuerySet
-
 from accounts.models import User
 from inference.models import ModelVersion
+from inference.querysets import ModelVersionQuerySet
 from training.presets.catalog import PRESETS
 from training.starting_weights import FILE, Models, RegisteredModel
 
@@ -15,8 +14,8 @@ WEIGHTS = "model.safetensors"
 OFFERED = 50
 
 
-def _visible_to(user: User) -> QuerySet[ModelVersion]:
-    rows: QuerySet[ModelVersion] = ModelVersion.objects.visible_to(user).select_related("model__owner")
+def _visible_to(user: User) -> ModelVersionQuerySet:
+    rows: ModelVersionQuerySet = ModelVersion.objects.visible_to(user).select_related("model__owner")
     return rows
 
 
@@ -33,19 +32,27 @@ def has_weights(version: ModelVersion) -> bool:
 def goes_on(version: ModelVersion) -> bool:
     """Whether a preset can begin a training with it."""
     preset = PRESETS.get(version.preset)
-    return has_weights(version) and preset is not None and FILE in {param.name for param in preset.parameters}
+    fit = has_weights(version) and not version.is_archived
+    return fit and preset is not None and FILE in {param.name for param in preset.parameters}
 
 
-def named(user: User, owner: str, name: str, number: int) -> Sequence[RegisteredModel]:
-    """What this person may see of a name and number; their own alone where they have one and no owner is named."""
-    rows = _visible_to(user).filter(model__name=name, number=number)
+def named(user: User, owner: str, name: str, which: int | str) -> Sequence[RegisteredModel]:
+    """What this person may see of a name and a number or an alias; their own alone where no owner is named."""
+    rows = _visible_to(user).filter(model__name=name)
+    rows = rows.filter(number=which) if isinstance(which, int) else rows.filter(aliases__name=which)
     if owner:
         rows = rows.filter(model__owner__username=owner)
     elif rows.filter(model__owner=user).exists():
         rows = rows.filter(model__owner=user)
     return [
         RegisteredModel(
-            full_name(row), row.path, row.preset, WEIGHTS if has_weights(row) else "", row.params, row.architecture
+            full_name(row),
+            row.path,
+            row.preset,
+            WEIGHTS if has_weights(row) else "",
+            row.params,
+            row.architecture,
+            row.is_archived,
         )
         for row in rows[:3]
     ]
@@ -53,7 +60,7 @@ def named(user: User, owner: str, name: str, number: int) -> Sequence[Registered
 
 def newest(user: User) -> Sequence[str]:
     """Full names of the newest versions with weights that this person may see."""
-    return [full_name(row) for row in _visible_to(user).order_by("-pk")[:OFFERED] if has_weights(row)]
+    return [full_name(row) for row in _visible_to(user).in_use().order_by("-pk")[:OFFERED] if has_weights(row)]
 
 
 MODELS = Models(named, newest)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib import markdown
 from inference import model_tasks
 from inference.views import figures, notes
 from training import param_words
@@ -22,6 +24,12 @@ FITTINGS = {"stretch": _("other shapes are stretched"), "letterbox": _("other sh
 def task_word(task: str | None) -> Any:
     """The name of a task → its word."""
     return dict(model_tasks.choices()).get(task or "", figures.NONE)
+
+
+@register.filter(name="markdown")
+def markdown_of(text: str) -> SafeString:
+    """Markdown as HTML: all text escaped, no tags but ours."""
+    return markdown.render(text)
 
 
 @register.filter

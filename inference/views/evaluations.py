@@ -22,7 +22,7 @@ from datasets.models import DatasetVersion
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.orders import EVALUATIONS
-from inference.services import evaluations, learning, results
+from inference.services import evaluations, learning, promotion, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
 from inference.views.figures import GROUP_WORDS, tiles
@@ -105,6 +105,7 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "tiles": tiles(evaluation.task, content["summary"]) if content else [],
         "pages": pages_of(evaluation),
         "shown": _for_script(content) if content else None,
+        "verdicts": promotion.verdicts_on(evaluation),
         "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
     }
     return render(request, "inference/evaluation_detail.html", context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -10,25 +12,42 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
+from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from aiplatform.lib.zips import send_zip
+from inference import model_tasks
 from inference.forms import ModelEditForm, UploadForm, VersionForm
-from inference.models import Model, ModelVersion
+from inference.models import Model, ModelAlias, ModelVersion, Stage
 from inference.orders import MODELS
+from inference.services import cards, serving
 from inference.services import models as registry
-from inference.services import serving, starting_weights, withdrawing
 from inference.services.bytes import on_disk
+from inference.views import model_page
 from workers import kinds
 
 
 @needs(Action.MODELS_VIEW)
 def model_list(request: SignedInRequest) -> HttpResponse:
-    """Models this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    rows = Model.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
-    if request.GET.get("mine") == "1":
+    """Models this person may see; `?q=`, `?mine=1`, `?task=`, `?stage=`, `?alias=`, `?group=`, `?ordering=`.
+
+    htmx gets the table alone.
+    """
+    query, seen = request.GET, Model.objects.visible_to(request.user)
+    narrow = {name: query.get(name, "") for name in ("task", "stage", "alias")}
+    rows = seen.for_list().named_like(query.get("q", "")).narrowed(**narrow, group=ids.number(query.get("group", "")))
+    if query.get("mine") == "1":
         rows = rows.filter(owner=request.user)
-    template = "inference/_model_table.html" if request.htmx else "inference/model_list.html"
-    return render(request, template, {"page": MODELS.page(request, rows)})
+    context: dict[str, Any] = {"page": MODELS.page(request, rows)}
+    if request.htmx:
+        return render(request, "inference/_model_table.html", context)
+    names = ModelAlias.objects.visible_to(request.user).order_by("name").values_list("name", flat=True).distinct()[:50]
+    context |= {
+        "tasks": model_tasks.choices(),
+        "stages": Stage.choices,
+        "aliases": [(name, name) for name in names],
+        "groups": [(group.pk, group.name) for group in request.user.user_groups.order_by("name")],
+    }
+    return render(request, "inference/model_list.html", context)
 
 
 @needs(Action.MODELS_MANAGE)
@@ -48,28 +67,26 @@ def model_upload(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.MODELS_VIEW)
 def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One model: its newest version (or `?version=2`) in full, the others as a list."""
-    model = get_object_or_404(Model.objects.visible_to(request.user).select_related("owner"), pk=pk)
-    versions = list(model.versions.select_related("job", "dataset_version__dataset", "created_by").order_by("-number"))
-    number = request.GET.get("version", "")
-    chosen = next((v for v in versions if str(v.number) == number), versions[0] if versions else None)
+    """One model: its newest version in use (or `?version=2`) in full, the others as a list."""
+    shared = model_page.context(request, pk, "model-detail")
+    model, chosen = shared["model"], shared["chosen"]
     visible_data = None
     if chosen and chosen.dataset_version_id:
         from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)
         visible_data = from_data.filter(pk=chosen.dataset_version_id).first()
-    context = {
-        "model": model,
-        "versions": versions,
-        "chosen": chosen,
+    written = cards.of(model)
+    context = shared | {
         "data": visible_data,
         "job_url": _job_url(request, chosen),
         "evaluations": chosen.evaluations.visible_to(request.user).for_list()[:8] if chosen else [],
         "services": [serving.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]
         if chosen
         else [],
-        "may_edit": Model.objects.editable_by(request.user).filter(pk=pk).exists(),
-        "fine_tune": starting_weights.full_name(chosen) if chosen and starting_weights.goes_on(chosen) else "",
-        "others": withdrawing.others_count(model),
+        "card_parts": [
+            {"label": part.label, "markdown": part.markdown, "text": written[part.name]}
+            for part in cards.FIELDS
+            if written[part.name]
+        ],
         "form": VersionForm(),
     }
     return render(request, "inference/model_detail.html", context)
@@ -102,7 +119,7 @@ def model_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
     form = ModelEditForm(request.POST or None, instance=model)
     if form.is_valid():
-        registry.edit(model=model, **form.cleaned_data)
+        registry.edit(model=model, by=request.user, **form.cleaned_data)
         return redirect("inference:model-detail", pk)
     context = {"form": form, "model": model}
     return render(request, "inference/model_edit.html", context, status=422 if form.errors else 200)
@@ -115,7 +132,7 @@ def model_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
     if not name_typed(request, model.name):
         return redirect("inference:model-detail", pk)
-    registry.delete(model=model)
+    registry.delete(model=model, by=request.user)
     return redirect("inference:model-list")
 
 
@@ -125,7 +142,7 @@ def version_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove one version; the last one takes the model with it."""
     version = get_object_or_404(ModelVersion.objects.editable_by(request.user).select_related("model"), pk=pk)
     model = version.model_id
-    registry.delete_version(version=version)
+    registry.delete_version(version=version, by=request.user)
     left = Model.objects.visible_to(request.user).filter(pk=model).exists()
     return HttpResponseRedirect(
         reverse("inference:model-detail", args=[model]) if left else reverse("inference:model-list")

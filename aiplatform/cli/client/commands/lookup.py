@@ -40,7 +40,14 @@ def any_version(client: Client, given: str) -> int:
 
 
 def model_version(client: Client, given: str) -> int:
-    """Id of a model version: `17`, `name` (the newest) or `name:2`."""
+    """Id of a model version: `17`, `name` (the newest), `name:2` or `name@alias`."""
+    name, at, alias = given.partition("@")
+    if at and not given.isdigit():
+        held = {row["name"]: int(row["version"]) for row in _named(client, "models/", name, "model")["aliases"]}
+        if alias not in held:
+            there = ", ".join(held) or "none"
+            raise ClientError(f"Model {name} has no alias {alias}. It has: {there}.", NOT_FOUND)
+        return held[alias]
     return _version(client, given, "models/", "model", fit=lambda row: True, fitting="")
 
 

@@ -1,4 +1,4 @@
-"""`aip models`, `aip evaluate`: models and their evaluations."""
+"""`aip model` (also `aip models`), `aip evaluate`: models and their evaluations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import lookup, resources, versioned
+from aiplatform.cli.client.commands import lookup, registry, resources, versioned
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -34,6 +34,8 @@ COLUMNS: list[Column] = [
     ("name", "name"),
     ("task", "task"),
     ("version", "latest_version"),
+    ("stage", "stage"),
+    ("aliases", lambda row: ", ".join(f"{one['name']}=v{one['number']}" for one in row.get("aliases") or [])),
     ("metrics", _figures),
     ("made", lambda row: output.ago(row.get("created_at"))),
 ]
@@ -68,20 +70,24 @@ EVALUATIONS: list[Column] = [
 
 
 def add(nouns: Nouns, parent: Parent) -> None:
-    models = Noun(nouns, parent, "models", "The model registry.")
+    models = Noun(nouns, parent, "models", "The model registry.", also=("model",))
     verb = models.verb("list", model_list, "List models you can see.")
     verb.add_argument("--search", help="only names that contain this")
+    verb.add_argument("--task", help="only models with a version for this task, such as detection")
+    verb.add_argument("--stage", choices=registry.STAGES, help="only models with a version in this stage")
+    verb.add_argument("--alias", help="only models with this alias, such as champion")
     paging(verb)
     models.verb("show", show, "Show one model.").add_argument("model", help="id or name")
     verb = models.verb("download", fetch, "Download a model version as a zip.")
-    verb.add_argument("model", help="version id, NAME, or NAME:VERSION")
+    verb.add_argument("model", help=registry.VERSION)
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
     verb = models.verb("delete", delete, "Remove a model that nothing uses.")
     verb.add_argument("model", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
+    registry.add(models)
     evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.")
     verb = evaluate.verb("start", start, "Evaluate a model version on a dataset version.")
-    verb.add_argument("model", help="version id, NAME, or NAME:VERSION")
+    verb.add_argument("model", help=registry.VERSION)
     verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
     verb.add_argument(
         "--split", help="train, val, test, unseen (what it did not learn from), or auto; all images when left out"
@@ -94,7 +100,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
 
 
 def model_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("models/", limit=args.limit, search=args.search)
+    filters = {"search": args.search, "task": args.task, "stage": args.stage, "alias": args.alias}
+    rows = args.client.pages("models/", limit=args.limit, **filters)
     show_list(args, rows, COLUMNS, empty="No models yet. A finished training makes one.")
 
 

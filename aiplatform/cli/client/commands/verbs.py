@@ -18,12 +18,12 @@ Nouns = Any  # argparse keeps the type of its subparsers private
 
 
 class Noun:
-    """The verbs of `aip NAME …`."""
+    """The verbs of `aip NAME …`; `also` are other names of it."""
 
-    def __init__(self, nouns: Nouns, parent: Parent, name: str, help_text: str) -> None:
+    def __init__(self, nouns: Nouns, parent: Parent, name: str, help_text: str, also: Sequence[str] = ()) -> None:
         self.parent = parent
         self.name = name
-        group = nouns.add_parser(name, help=help_text, description=help_text)
+        group = nouns.add_parser(name, help=help_text, description=help_text, aliases=also)
         self.verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
 
     def verb(self, name: str, run: Run, help_text: str) -> argparse.ArgumentParser:

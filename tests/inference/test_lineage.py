@@ -1,0 +1,122 @@
+"""Lineage of versions, and what keeps one from being deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from aiplatform.lib.errors import StillInUse
+from inference.models import ModelVersion
+from inference.services import lineage, serving
+from inference.services import models as registry
+from tests.factories import models as factory
+from tests.inference import judged, tiny
+from tests.inference.running import bring
+from training import publishers
+from training.models import TrainingJob
+from workers.runs import RunDir
+
+pytestmark = pytest.mark.django_db
+
+
+def trained(owner, data, *, name, **params):
+    """A version that a finished training left."""
+    job = bring(factory.training_job(owner, name=name), "succeeded")
+    training = TrainingJob.objects.create(
+        job=job, preset="detect", version=data, version_label=str(data), params=params
+    )
+    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+    publishers.publish(training)
+    return ModelVersion.objects.get(job=job)
+
+
+@pytest.fixture
+def family(alice, tmp_path):
+    """A version, one fine-tuned from it, one distilled from that, all on one dataset version."""
+    data = judged.dataset_version(alice, tmp_path / "data")
+    first = trained(alice, data, name="first")
+    tuned = trained(alice, data, name="tuned", weights="alice/first v1")
+    taught = trained(alice, data, name="taught", teacher="alice/tuned v1")
+    return data, first, tuned, taught
+
+
+def edges(graph):
+    words = {key: node.label for key, node in graph.nodes.items()}
+    return {(words[a], words[b], how) for a, b, how in graph.edges}
+
+
+def test_lineage_is_read_from_what_a_training_began_with(family):
+    _data, first, tuned, taught = family
+
+    assert (tuned.parent, tuned.parent_label) == (first, "alice/first v1")
+    assert (taught.teacher, taught.parent) == (tuned, None)
+
+
+def test_lineage_goes_both_ways(family, alice, tmp_path):
+    data, first, tuned, _taught = family
+    evaluation = judged.judged(alice, tuned, data)
+    serving.create(user=alice, name="demo", model_version=tuned)
+
+    seen = edges(lineage.of(tuned, alice))
+
+    assert seen >= {
+        (str(data), "tuned", "data"), ("first v1", "tuned", "fine_tuned"), ("tuned", "tuned v1", "made"),
+        ("first", "first v1", "made"), ("tuned v1", evaluation.job.name, "judged"), ("tuned v1", "demo", "served"),
+        ("tuned v1", "taught v1", "distilled"),
+    }  # fmt: skip
+    assert ("first v1", "tuned v1", "fine_tuned") in edges(lineage.of(first, alice))
+
+
+def test_lineage_names_nothing_that_the_reader_may_not_see(family, alice, bob, as_bob, as_alice):
+    _data, first, tuned, _taught = family
+    service = serving.create(user=alice, name="secret-service", model_version=first)
+    type(first.model).objects.filter(pk=first.model_id).update(visibility="public")
+
+    graph = lineage.of(first, bob)
+    page = as_bob.get(f"/models/{first.model_id}/lineage/").content.decode()
+
+    assert {node.kind for node in graph.nodes.values()} == {"dataset", "training", "version"}
+    assert [node.url for node in graph.nodes.values() if node.kind != "version"] == ["", ""]
+    assert graph.hidden == 2
+    for name in (service.name, "tuned v1"):
+        assert name not in page
+        assert name in as_alice.get(f"/models/{first.model_id}/lineage/").content.decode()
+    assert as_bob.get(f"/models/{tuned.model_id}/lineage/").status_code == 404
+    assert as_bob.get(f"/api/v1/model-versions/{tuned.pk}/lineage/").status_code == 404
+
+
+def test_lineage_api_gives_the_graph(family, as_alice):
+    _data, _first, tuned, _taught = family
+
+    answer = as_alice.get(f"/api/v1/model-versions/{tuned.pk}/lineage/").json()
+
+    assert {"from": "version-" + str(tuned.parent_id), "how": "fine_tuned", "to": f"job-{tuned.job_id}"} in answer[
+        "edges"
+    ]
+    assert answer["cut"] is False
+
+
+def test_lineage_ends_where_versions_learn_in_a_circle(family, alice):
+    _data, first, _tuned, taught = family
+    ModelVersion.objects.filter(pk=first.pk).update(parent=taught)  # nobody can make that; a restored backup might
+
+    assert len(lineage.of(ModelVersion.objects.get(pk=first.pk), alice).nodes) < 20
+
+
+def test_deletion_waits_for_what_uses_the_files_and_names_all_of_it(family, alice):
+    data, first, _tuned, _taught = family
+    serving.create(user=alice, name="demo", model_version=first)
+    job = bring(factory.training_job(alice, name="going"), "running")
+    TrainingJob.objects.create(job=job, preset="detect", version=data, params={"teacher": "alice/first v1"})
+
+    with pytest.raises(StillInUse, match=r"service demo of Alice, training going of Alice"):
+        registry.delete(model=first.model)
+
+
+def test_deletion_of_a_parent_leaves_its_name_in_the_lineage(family, alice):
+    _data, first, tuned, _taught = family
+
+    registry.delete(model=first.model)
+
+    tuned.refresh_from_db()
+    assert (tuned.parent, tuned.parent_label) == (None, "alice/first v1")
+    assert ("alice/first v1", "tuned", "fine_tuned") in edges(lineage.of(tuned, alice))
