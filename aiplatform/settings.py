@@ -357,6 +357,7 @@ SPECTACULAR_SETTINGS = {
         "JobStateEnum": "workers.states.JobState",
         "NoticeKindEnum": "accounts.services.notify.KINDS.names",
         "SeverityEnum": "workers.models.Severity",
+        "StageEnum": "inference.models.Stage",
         "StudyStateEnum": "training.studies.models.Study.State",
         "VisibilityEnum": "datasets.models.Dataset.Visibility",
     },

@@ -42,4 +42,4 @@ def tell(job: Job) -> None:
     """Have the study of a trial look at it now; a lost message only costs until the next sweep."""
     if number := of(job).get("id"):
         with transaction.atomic():
-            enqueue("studies.advance", number=number)
+            enqueue("studies.advance", study_id=number)

@@ -25,7 +25,7 @@ CLOSED = (
     "ssh_sshpassword",
 )  # fmt: skip
 #: Tables a node may add to but neither read nor change.
-ADD_ONLY = ("accounts_auditentry",)
+ADD_ONLY = ("accounts_auditentry", "tracking_jobtoken")
 #: Apps whose rows only the server writes; nodes read people to know whose job it is.
 SERVERS = ("accounts", "auth", "contenttypes", "guardian", "admin", "sessions", "axes")
 #: Rows of these that a node's work brings about all the same (a job's owner is told).

@@ -13,7 +13,7 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.api import sent
 from aiplatform.lib.idempotency import once
-from inference.api.registry_serializers import ActOut, AliasIn, AliasOut, LineageOut, RuleIn, RuleOut, StageIn
+from inference.api.registry_serializers import ActOut, AliasIn, AliasOut, LineageOut, PromotionRuleOut, RuleIn, StageIn
 from inference.api.serializers import ModelVersionOut
 from inference.models import Model, ModelVersion, PromotionRule
 from inference.services import aliases, promotion, stages, trail
@@ -70,15 +70,15 @@ class ModelActs(Base):
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
         return Response(ActOut(trail.of(model), many=True).data)
 
-    @extend_schema(responses=RuleOut(many=True))
+    @extend_schema(responses=PromotionRuleOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
     def rules(self, request: ApiRequest, pk: str) -> Response:
         """The promotion rules of the model, each with what it said lately."""
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
         rows = PromotionRule.objects.visible_to(request.user).filter(model=model)
-        return Response(RuleOut(rows, many=True).data)
+        return Response(PromotionRuleOut(rows, many=True).data)
 
-    @extend_schema(request=RuleIn, responses={201: RuleOut})
+    @extend_schema(request=RuleIn, responses={201: PromotionRuleOut})
     @rules.mapping.post
     @once
     def add_rule(self, request: ApiRequest, pk: str) -> Response:
@@ -86,7 +86,7 @@ class ModelActs(Base):
         model = self.own_model(pk)
         serializer = RuleIn(data=request.data, context=self.get_serializer_context())
         rule = promotion.add(model=model, by=request.user, **sent(serializer, promotion.check, model=model))
-        return Response(RuleOut(rule).data, status=201)
+        return Response(PromotionRuleOut(rule).data, status=201)
 
     @extend_schema(responses={204: None})
     @action(detail=True, methods=["delete"], url_path=r"rules/(?P<rule>[0-9]{1,18})")

@@ -91,7 +91,9 @@ class RuleIn(StrictMixin, serializers.Serializer):
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     better_than = serializers.CharField(max_length=50, required=False, default="", allow_blank=True)
     gives_alias = serializers.CharField(max_length=50, required=False, default="", allow_blank=True)
-    gives_stage = serializers.ChoiceField([Stage.APPROVED.value], required=False, default="", allow_blank=True)
+    gives_stage = serializers.CharField(
+        max_length=9, required=False, default="", allow_blank=True, help_text="approved, or empty for none."
+    )
 
 
 class VerdictOut(OutMixin, serializers.ModelSerializer):
@@ -105,7 +107,7 @@ class VerdictOut(OutMixin, serializers.ModelSerializer):
         fields = ["evaluation", "promoted", "message", "sentence", "at"]
 
 
-class RuleOut(OutMixin, serializers.ModelSerializer):
+class PromotionRuleOut(OutMixin, serializers.ModelSerializer):
     """A promotion rule with its ten newest verdicts."""
 
     verdicts = serializers.SerializerMethodField()

@@ -250,7 +250,7 @@ def test_trial_tells_its_study_of_points_and_of_its_end_and_no_person(
             kind.reported(Job.objects.get(pk=one.job_id))
 
     told = [facts for name, facts in sent if name == "studies.advance"]
-    assert told == [{"number": 7}, {"number": 7}]
+    assert told == [{"study_id": 7}, {"study_id": 7}]
     assert [kind.is_quiet(Job.objects.get(pk=one.job_id)) for one in (training, other)] == [True, False]
 
 

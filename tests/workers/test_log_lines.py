@@ -238,6 +238,6 @@ def test_log_opening_counts_secrets_and_stars_them_out(placed):
     assert [phase for phase, _code, _facts in lines] == [
         "environment", "environment", "environment", "network", "variables", "image", "command", "program",
     ]  # fmt: skip
-    assert lines[4][2]["secret"] == "1"
+    assert lines[4][2]["secret"] == "2"  # and the token by which it may report
     assert "mypass-word" not in log
     assert lines[-1][1:] == ("exited", {"code": "0", "seconds": lines[-1][2]["seconds"]})

@@ -31,7 +31,7 @@ class NotNow(DomainError):
 
 def nudge(study: Study) -> None:
     """Have a study looked at now; a lost message only costs until the next sweep."""
-    enqueue("studies.advance", number=study.pk)
+    enqueue("studies.advance", study_id=study.pk)
 
 
 @transaction.atomic

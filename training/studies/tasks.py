@@ -8,9 +8,9 @@ from training.studies import advancing
 
 
 @shared_task(name="studies.advance", ignore_result=True)
-def advance(number: int) -> None:
+def advance(study_id: int) -> None:
     """Bring one study on: something about it is new."""
-    advancing.advance(number)
+    advancing.advance(study_id)
 
 
 @shared_task(name="studies.advance_due", ignore_result=True)

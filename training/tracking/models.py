@@ -19,9 +19,12 @@ def _model_uid() -> str:
 
 
 class JobToken(models.Model):
-    """The secret by which the program of one attempt reports; only its digest is kept. It ends with the attempt."""
+    """A secret by which the program of one attempt reports; only its digest is kept. It ends with the attempt.
 
-    attempt = models.OneToOneField(Attempt, models.CASCADE, related_name="tracking_token")
+    Each time an attempt is prepared there is one more: machines add rows here, and neither read nor change them.
+    """
+
+    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="tracking_tokens")
     digest = models.CharField(max_length=64, unique=True)  # sha256; the secret has 256 random bits
     opened = models.BooleanField(default=False)  # whether its script has opened the job's run
 

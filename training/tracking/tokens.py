@@ -13,9 +13,9 @@ PREFIX = "aipjob_"  # unlike that of people's tokens, so that no other door take
 
 
 def issue(attempt: Attempt) -> str:
-    """Make the token of an attempt and return its secret, which is kept nowhere; the one before it ends."""
+    """Make the token of an attempt and return its secret, which is kept nowhere; it is good while the attempt lives."""
     secret = PREFIX + secrets.token_urlsafe(32)
-    JobToken.objects.update_or_create(attempt=attempt, defaults={"digest": digest(secret)})
+    JobToken.objects.create(attempt=attempt, digest=digest(secret))
     return secret
 
 

@@ -10,10 +10,10 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Message, Wording, message
 
 WORDS = {
-    "file_broken": Wording(_("%(count)s files are damaged. What stands before the damage is shown.")),
+    "file_broken": Wording(_("Damaged files: %(count)s. What stands before the damage is shown.")),
     "record_broken": Wording(_("%(count)s records are damaged and left out.")),
     "record_too_large": Wording(_("%(count)s records are larger than 32 MiB and left out.")),
-    "file_too_large": Wording(_("%(count)s files are too large to be read here. Download them from the outputs.")),
+    "file_too_large": Wording(_("Files too large to be read here: %(count)s. Download them from the outputs.")),
     "line_too_long": Wording(_("%(count)s lines are longer than 64 KiB and left out.")),
     "row_without_step": Wording(_("%(count)s rows say no step and are left out.")),
     "not_finite": Wording(_("%(count)s values are no finite numbers (NaN or infinite) and left out.")),
@@ -21,7 +21,7 @@ WORDS = {
         _("%(count)s records are of kinds that only TensorBoard itself shows, such as sound, meshes or PR curves.")
     ),
     "media_refused": Wording(
-        _("%(count)s images or other media were not kept: too large, damaged, or more than a run may have.")
+        _("Images and other media not kept, as too large, damaged, or more than a run may have: %(count)s.")
     ),
 }
 
