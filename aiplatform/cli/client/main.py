@@ -34,6 +34,7 @@ from aiplatform.cli.client.commands import (
     queue,
     resource_groups,
     running,
+    runs,
     services,
     ssh,
     studies,
@@ -43,7 +44,7 @@ from aiplatform.cli.client.commands import (
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, files, datasets, annotation, training, studies, params, running, templates, images, models, services,
+    account, files, datasets, annotation, training, runs, studies, params, running, templates, images, models, services,
     queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people,
     operations, alarms,
 )  # fmt: skip

@@ -23,7 +23,11 @@ def add(train: Noun) -> None:
 def compare(args: argparse.Namespace) -> None:
     """Print a column for each training; figures as "newest (lowest … highest)"."""
     numbers = [lookup.training(args.client, word) for word in args.ids]
-    found = args.client.get("training/comparison/", training=numbers)
+    beside(args, args.client.get("training/comparison/", training=numbers))
+
+
+def beside(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
+    """Print an answer of `training/comparison/`."""
     if args.json:
         output.as_json(found)
         return
@@ -31,7 +35,7 @@ def compare(args: argparse.Namespace) -> None:
     columns: list[Column] = [("", "name"), *((run["name"], _value_of(place)) for place, run in enumerate(runs))]
     given = [row for row in found["rows"] if row["differs"] or args.all]
     reached = [
-        {"name": key, "values": [_told(run["figures"].get(key)) for run in runs]}
+        {"name": key, "values": [told(run["figures"].get(key)) for run in runs]}
         for key in found["keys"]
         if args.all or not key.startswith("system/")
     ]
@@ -39,14 +43,15 @@ def compare(args: argparse.Namespace) -> None:
 
 
 def _value_of(place: int) -> Callable[[Any], Any]:
-    return lambda row: _short(row["values"][place])
+    return lambda row: short(row["values"][place])
 
 
-def _short(value: Any) -> Any:
+def short(value: Any) -> Any:
     """A value as a column takes it: a network of one's own is a program."""
     text = output.text(value)
     return value if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
-def _told(figure: Mapping[str, Any] | None) -> str:
+def told(figure: Mapping[str, Any] | None) -> str:
+    """A figure as "newest (lowest … highest)"; nothing for None."""
     return f"{figure['last']:.4g} ({figure['lowest']:.4g} … {figure['highest']:.4g})" if figure else ""
