@@ -76,6 +76,16 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("20 runs compared on one grid, CPU", r"one grid +(\d+ ms)", "≤ 300 ms", "3.0 s as rows"),
         ],
     ),
+    "experiments": (
+        [[]],
+        [
+            ("table of 1,000 runs, answered", r"all runs +answered in (\d+ ms)", "≤ 300 ms", ""),
+            ("filtered and sorted", r"and sorted +answered in (\d+ ms)", "≤ 300 ms", ""),
+            ("20 curves of 100,000 points, answered", r"one curve +answered in (\d+ ms)", "≤ 300 ms", ""),
+            ("table of 1,000 runs, drawn", r"table +drawn (\d+ ms)", "≤ 1000 ms", ""),
+            ("20 runs beside each other, drawn", r"comparison +drawn (\d+ ms)", "≤ 1000 ms", ""),
+        ],
+    ),
     "reporting": (
         [[]],
         [

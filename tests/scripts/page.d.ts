@@ -4,6 +4,7 @@
 declare class uPlot {
   constructor(options: object, data: unknown[], place: HTMLElement);
   static join(tables: unknown[][]): unknown[];
+  static readonly paths: { stepped(how: { align: number }): unknown };
   readonly root: HTMLElement;
   readonly over: HTMLElement;
   readonly width: number;

@@ -105,6 +105,7 @@ export function parallel(box, trials, space, goals, chosen, word) {
       const y = ((event.clientY - frame.top) / frame.height) * height;
       return Math.min(1, Math.max(0, (height - bottom - y) / (height - top - bottom)));
     };
+    /** @type {number | null} */
     let from = null;
     grip.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
       grip.setPointerCapture(event.pointerId);
