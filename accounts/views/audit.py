@@ -17,9 +17,9 @@ from accounts.http import SignedInRequest
 from accounts.models import AuditEntry
 from accounts.permissions import Action
 from accounts.services import audit
+from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.keyset import BACKWARD, FORWARD, page
 from aiplatform.lib.pages import needs
-from aiplatform.lib.tables import csv_answer
 
 MOST_EXPORTED = 50_000  # rows of one file; an older part is reached by the date filter
 

@@ -19,9 +19,9 @@ from accounts.models import PeopleImport, User
 from accounts.permissions import Action
 from accounts.services import batches, cluster_membership, passwords, people
 from accounts.wizard import Step, Wizard, part
+from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs, refusals_shown_on, show
-from aiplatform.lib.tables import csv_answer
 
 MOST_AT_ONCE = 10
 EXAMPLE = "username,nickname,email,roles\nrosa,Rosa,rosa@example.org,User\nli.wei,李伟,,User;Annotation person"

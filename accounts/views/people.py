@@ -34,8 +34,8 @@ from accounts.services import (
 )
 from aiplatform import env
 from aiplatform.lib import search
+from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.pages import needs, refusals_shown_on
-from aiplatform.lib.tables import csv_answer
 
 
 def counts(user: User) -> dict[str, int]:

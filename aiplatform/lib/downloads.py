@@ -6,10 +6,11 @@ included; `streamed` therefore answers an ASGI request with an asynchronous one.
 
 from __future__ import annotations
 
+import io
 import mimetypes
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO
 from urllib.parse import quote
@@ -18,6 +19,8 @@ from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+
+from aiplatform.lib import tables
 
 BLOCK = 1 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)\Z")
@@ -159,3 +162,15 @@ def _slice(file: IO[bytes], begin: int, end: int) -> Generator[bytes, None, None
         while left > 0 and (block := source.read(min(BLOCK, left))):
             left -= len(block)
             yield block
+
+
+def csv_answer(name: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> HttpResponse:
+    """A download called `name` (ASCII, ends in .csv) with one line per row."""
+    out = io.StringIO()
+    out.write(tables.BOM)
+    tables.write_csv(out, header, rows)
+    return HttpResponse(
+        out.getvalue(),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import IO
-
-from django.http import HttpResponse
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 BOM = "\ufeff"  # spreadsheets read UTF-8 only when told
 
 
 def cell(value: object) -> str:
-    """Text of one cell that no spreadsheet takes for a formula; None is empty."""
+    """Text of one cell that no spreadsheet takes for a formula; a number stays one, and None is empty."""
+    if isinstance(value, int | float):
+        return str(value)
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(FORMULA) else text
 
@@ -28,15 +27,3 @@ def write_csv(out: IO[str], header: Sequence[object], rows: Iterable[Sequence[ob
 def write_rows(out: IO[str], rows: Iterable[Iterable[object]]) -> None:
     """Write lines of a table whose header stands already."""
     csv.writer(out).writerows([cell(value) for value in row] for row in rows)
-
-
-def csv_answer(name: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> HttpResponse:
-    """A download called `name` (ASCII, ends in .csv) with one line per row."""
-    out = io.StringIO()
-    out.write(BOM)
-    write_csv(out, header, rows)
-    return HttpResponse(
-        out.getvalue(),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )

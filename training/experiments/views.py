@@ -19,6 +19,20 @@ from training.experiments.models import Run, View, Visibility
 from workers.models import Job
 from workers.states import LIVE, JobState
 
+#: How a script on another machine reports here; {address} is where tracking answers.
+_ELSEWHERE = """\
+pip install mlflow-skinny
+export MLFLOW_TRACKING_URI={address}
+export MLFLOW_TRACKING_TOKEN=…
+
+import mlflow
+
+with mlflow.start_run(run_name="on my laptop"):
+    mlflow.log_params({{"lr": 0.1}})
+    for step in range(100):
+        mlflow.log_metric("train/loss", 1 / (step + 1), step=step)
+"""
+
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
@@ -44,6 +58,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     }
     context = {
         "config": config,
+        "elsewhere": _ELSEWHERE.format(address=request.build_absolute_uri("/api/mlflow")),
         "views": views,
         "view": view,
         "view_editable": editable,

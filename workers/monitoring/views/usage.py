@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import tables
+from aiplatform.lib import downloads
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.pages import needs
 from workers.monitoring import usage
@@ -39,7 +39,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         found = usage.report(request.user, begin=begin, end=end)
     if request.GET.get("format") == "csv" and not refusal:
         name = f"usage-{by}-{begin:%Y-%m-%d}-{timezone.localtime(end) - timedelta(days=1):%Y-%m-%d}.csv"
-        return tables.csv_answer(name, usage.HEADER, usage.table(found))
+        return downloads.csv_answer(name, usage.HEADER, usage.table(found))
     query = request.GET.copy()
     query["format"] = "csv"
     cards = found.total.gpu_hours > 0  # a span of cores alone is told in cores

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from aiplatform.cli.client.commands import comparing
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, show_one
 from aiplatform.cli.client.errors import USAGE, ClientError
 from aiplatform.cli.client.output import Column
+from aiplatform.lib import tables
 
 VISIBLE = ["private", "group", "public"]
 FIELDS: list[Column] = [
@@ -134,17 +134,12 @@ def _tag(key: str, value: str) -> str:
 
 
 def _as_csv(heads: Sequence[Any], rows: Sequence[Any]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["id", "name", *(column["name"] for column in heads)])
-    writer.writerows([row["run"]["id"], *map(_plain, [row["run"]["name"], *row["values"]])] for row in rows)
+    lines = ([row["run"]["id"], row["run"]["name"], *map(_plain, row["values"])] for row in rows)
+    tables.write_csv(sys.stdout, ["id", "name", *(column["name"] for column in heads)], lines)
 
 
 def _plain(value: Any) -> Any:
-    """A value for a spreadsheet, none of which is taken for a formula."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    text = ", ".join(value) if isinstance(value, list) else str(value or "")
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    return ", ".join(value) if isinstance(value, list) else value
 
 
 def columns(args: argparse.Namespace) -> None:
