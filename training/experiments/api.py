@@ -196,7 +196,8 @@ class RunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """The table of runs as columns; without `column` those that tell most."""
         query = request.query_params
         made = table.table(request.user, **_asked(request), columns=query.getlist("column"), sort=query.get("sort", ""))
-        return Response(dataclasses.asdict(made))
+        columns, known = [vars(column) for column in made.columns], [vars(one) for one in made.known]
+        return Response({"total": made.total, "runs": made.runs, "columns": columns, "known": known})
 
 
 class QueryIn(StrictMixin, serializers.Serializer[Any]):

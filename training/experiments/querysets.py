@@ -6,6 +6,14 @@ from typing import Self
 
 from accounts.querysets import OwnedQuerySet
 
+#: What the table reads; a thousand rows of everything else cost as much as all of these.
+_OF_RUN = ("job", "parent", "owner", "visibility", "experiment", "archived", "created_at", "name", "state", "ended_at")
+_OF_JOB = tuple(
+    f"job__{name}"
+    for name in ("kind", "name", "state", "nodes", "gpus_per_node", "cluster", "started_at", "ended_at", "device_kind")
+)
+_OF_TRAINING = ("job__training__job", "job__training__preset", "job__training__version_label")
+
 
 class RunQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
@@ -21,8 +29,9 @@ class RunQuerySet(OwnedQuerySet):
 
     def for_table(self, *, notes: bool) -> Self:
         """With what the table says of them."""
-        whole = self.select_related("job__training", "job__cluster", "owner").defer("job__spec")
-        return whole if notes else whole.defer("notes")
+        words = [*_OF_RUN, "notes"] if notes else _OF_RUN
+        whole = self.select_related("job__training").only(*words, *_OF_JOB, *_OF_TRAINING)
+        return whole.prefetch_related("owner", "job__cluster")  # few of each, many runs
 
     def without_looks(self) -> Self:
         """Not the short jobs that only show a batch or layers."""
