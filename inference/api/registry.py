@@ -114,10 +114,11 @@ class VersionActs(Base):
     @once
     def move_stage(self, request: ApiRequest, pk: str) -> Response:
         """Move the version to another stage: candidate, approved or archived, with the reason."""
+        version = self.own_version()
         serializer = StageIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         given = serializer.validated_data
-        version = stages.move(version=self.own_version(), to=given["stage"], by=request.user, reason=given["reason"])
+        version = stages.move(version=version, to=given["stage"], by=request.user, reason=given["reason"])
         return Response(ModelVersionOut(version).data)
 
     @extend_schema(responses=LineageOut)

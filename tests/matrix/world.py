@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -162,7 +163,7 @@ def make(tmp_path: Path) -> World:
         (r"experiments/runs/|v1/\^runs/", {"pk": trained.job.run.pk}),
         (r"run-views/", {"pk": View.objects.create(owner=owner, name="mine").pk}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
-        (r"models/", {"pk": model.model_id}),
+        (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
         (r"services/", {"pk": service.pk}),
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
@@ -178,6 +179,7 @@ def make(tmp_path: Path) -> World:
         (r"jobs/.*ports", {"pk": command.pk, "name": "web"}),
         (r"templates/", {"pk": template.pk}),
         (r"environments/", {"pk": environment.pk}),
+        (r"jobs/.*media/", {"pk": trained.job_id, "item": _shown(trained.job)}),
         (r"jobs/", {"pk": trained.job_id, "verb": "stop", "name": "ports"}),
         (r"alarms/silences/", {"pk": silence.pk}),
         (r"alarms/rules/|alarm-rules/", {"pk": alarm.rule_id}),
@@ -188,6 +190,7 @@ def make(tmp_path: Path) -> World:
         (r"arrays/", {"pk": array}),
         (r"approvals/<|^api/v1/\^?approvals/", {"pk": asked.pk}),
         (r"clusters/", {"pk": cluster.pk, "person": cast["member"].pk, "job": trained.job_id, "group": group.pk}),
+        (r"mlflow/", {"call": "api/2.0/mlflow/runs/search"}),
         (r"notifications/", {"pk": _told(owner)}),
         (r"audit/", {"pk": _audited(owner)}),
     ]  # fmt: skip
@@ -212,6 +215,29 @@ def in_project(task: Any, member: User | None) -> list[tuple[str, dict[str, Any]
         }),
         (r"annotation/projects/", {"project_pk": own, "pk": task.set_id}),
     ]  # fmt: skip
+
+
+def _alias(version: Any, owner: User) -> str:
+    from inference.services import aliases
+
+    return aliases.put(version=version, name="best", by=owner).name
+
+
+def _rule(version: Any, owner: User) -> int:
+    from inference.services import promotion
+
+    data = training.version(owner, "judged", task="detection")
+    facts = {"metric": "ap50", "bound": 0.1, "split": "train", "gives_alias": "champion"}
+    return int(promotion.add(model=version.model, by=owner, version=data, **facts).pk)
+
+
+def _shown(job: Any) -> int:
+    from workers.models import MediaItem
+    from workers.output import media
+    from workers.output.reporting.harvest import Shown
+
+    media.save(media.prepare(job.attempts.get(), [Shown("image", "samples", 1, time.time(), {}, datasets.picture())]))
+    return int(MediaItem.objects.get(series__attempt__job=job).pk)
 
 
 def _import(dataset: Any, owner: User) -> Any:
