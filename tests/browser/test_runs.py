@@ -140,3 +140,27 @@ def test_run_page_holds_notes_tags_and_figures(open_as, alice, many, accessible,
     page.locator("[data-untag=golden]").click()
     expect(page.locator("[data-untag=golden]")).to_have_count(0)
     assert Star.objects.count() == 1
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)], ids=["wide", "narrow"])
+def test_charts_of_runs_show_what_mattered(open_as, alice, many, accessible, fits, shot, width, dark):
+    page = open_as(alice, width=width, height=1100, dark=dark)
+    page.goto("/experiments/")
+    charts = page.locator("[data-run-charts]")
+    charts.locator("summary").click()
+    expect(charts.locator("[data-scatter] circle")).to_have_count(9)
+    expect(charts.locator("[data-parallel] path")).to_have_count(9)
+    expect(charts.locator("[data-importance] li").first).to_contain_text("lr")
+    expect(charts.locator("[data-told]")).to_contain_text("9 runs")
+    charts.scroll_into_view_if_needed()
+    accessible(page)
+    fits(page)
+    shot(page, f"runs-charts-{width}", full=True)
+
+    charts.locator("[data-across]").select_option(label="seed")
+    expect(charts.locator("[data-scatter] svg")).to_have_attribute("aria-label", re.compile("seed"))
+    page.locator("#runs-filter").fill("params.lr > 0.02")
+    page.locator("#runs-filter").press("Enter")
+    expect(charts.locator("[data-scatter] circle")).to_have_count(6)
+    page.locator("tbody input[type=checkbox]").first.check()
+    expect(charts.locator("[data-scatter] circle")).to_have_count(1)

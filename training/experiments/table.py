@@ -104,6 +104,12 @@ def ordered(runs: RunQuerySet, sort: str) -> RunQuerySet:
     return runs.alias(**keys).order_by(*order, "-pk")
 
 
+def figure_of(name: str) -> tuple[str, str] | None:
+    """Which value of which key a column shows: `best(val/ap)` is ("best", "val/ap"); None of what is no figure."""
+    match = _FIGURE.fullmatch(name)
+    return (match[1], match[2]) if match else None
+
+
 def _expressions(name: str) -> list[Any]:
     if match := _FIGURE.fullmatch(name):
         return [figure_sql.figure(match[1], match[2])]

@@ -46,6 +46,7 @@ def index(request: SignedInRequest) -> HttpResponse:
         "url": reverse("run-table"),
         "bulk": reverse("run-bulk"),
         "views": reverse("run-view-list"),
+        "importance": reverse("run-importance-list"),
         "run": reverse("experiments:table") + "runs/",
         "compare": reverse("training:compare"),
         "may_submit": request.user.can(Action.TRAINING_SUBMIT),

@@ -245,6 +245,7 @@ function acts() {
   compare.disabled = !count || count > MOST;
   compare.title = count > MOST ? t("At most %(count)s runs stand beside each other.", { count: MOST }) : "";
   compare.querySelector("[data-count]").textContent = count ? String(count) : "";
+  document.dispatchEvent(new CustomEvent("runsfound", { detail: { filter: asked.filter, archived: asked.archived, known: found.known, chosen } }));
 }
 
 /** @param {number[]} ids @param {Record<string, any>} said */

@@ -17,8 +17,11 @@ const canvas = (label, width, height) => element("svg", { viewBox: `0 0 ${width}
 
 const SIZE = { width: 320, height: 220, left: 52, right: 12, top: 10, bottom: 34 };
 
+/** What a trial is called. @param {import("./figures.js").Trial} trial */
+const named = (trial) => trial.name ?? t("Trial %(number)s", { number: trial.number });
+
 /**
- * Dots of trials against two axes; a click on one leads to its training.
+ * Dots of trials, or of runs, against two axes; where one has an address a click leads there.
  * @param {{x: import("./figures.js").Axis, y: import("./figures.js").Axis, dots: {trial: import("./figures.js").Trial, x: unknown, y: unknown}[], line?: {x: unknown, y: unknown}[], label: string, word: (value: number) => string}} what
  */
 export function scatter({ x, y, dots, line = [], label, word }) {
@@ -43,28 +46,35 @@ export function scatter({ x, y, dots, line = [], label, word }) {
   for (const { trial, x: a, y: b } of dots) {
     const [h, v] = [placeOf(x, a), placeOf(y, b)];
     if (h === null || v === null) continue;
-    const dot = element("circle", { cx: across(h), cy: up(v), r: trial.best ? 5 : 3.5, class: `study-dot study-${trial.state}${trial.best ? " study-top" : ""}` });
-    dot.append(element("title", {}, `${t("Trial %(number)s", { number: trial.number })}: ${x.name} ${a}, ${y.name} ${b}`));
+    const hue = trial.shade === undefined ? `study-${trial.state}` : `study-shade-${trial.shade}`;
+    const dot = element("circle", { cx: across(h), cy: up(v), r: trial.best ? 5 : 3.5, class: `study-dot ${hue}${trial.best ? " study-top" : ""}` });
+    dot.append(element("title", {}, `${named(trial)}: ${x.name} ${a}, ${y.name} ${b}`));
+    const { href } = trial;
+    if (href) {
+      dot.classList.add("study-leads"); // for the mouse; by the keyboard the list leads there
+      dot.addEventListener("click", () => location.assign(href));
+    }
     svg.append(dot);
   }
   return svg;
 }
 
 /**
- * All parameters of each completed trial, from axis to axis to its value. Drag along an axis to choose a part of it.
+ * All parameters of each completed trial, or run, from axis to axis to its value. Drag along an axis to choose a part.
  * @param {HTMLElement} box
  * @param {import("./figures.js").Trial[]} trials
  * @param {import("./figures.js").Range[]} space
  * @param {import("./figures.js").Objective[]} goals
  * @param {Map<number, [number, number]>} chosen  kept over redraws
  * @param {(value: number) => string} word
+ * @param {string} [label]
  */
-export function parallel(box, trials, space, goals, chosen, word) {
+export function parallel(box, trials, space, goals, chosen, word, label = t("All parameters of each trial")) {
   const done = completed(trials);
   const axes = [...space.map(axisOf), ...goals.map((goal, place) => axisOfValues(goal, done, place))];
   const [gap, height, top, bottom] = [Math.max(120, Math.floor((box.clientWidth - 120) / Math.max(1, axes.length - 1))), 300, 34, 16];
   const width = gap * (axes.length - 1) + 140;
-  const svg = canvas(t("All parameters of each trial"), width, height);
+  const svg = canvas(label, width, height);
   svg.setAttribute("width", String(width));
   svg.setAttribute("height", String(height));
   /** @param {number} axis */
@@ -77,7 +87,7 @@ export function parallel(box, trials, space, goals, chosen, word) {
     const places = axes.map((axis, i) => placeOf(axis, given[i]));
     const d = places.map((place, i) => (place === null ? "" : `${i ? "L" : "M"}${across(i)} ${up(place)}`)).join("");
     const path = element("path", { d, class: `study-line study-shade-${shade.get(trial.number) ?? 0}` });
-    path.append(element("title", {}, t("Trial %(number)s", { number: trial.number })));
+    path.append(element("title", {}, named(trial)));
     return { path, places, order: shade.get(trial.number) ?? 0 };
   });
   for (const { path } of [...lines].sort((a, b) => a.order - b.order)) svg.append(path);

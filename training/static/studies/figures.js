@@ -3,7 +3,7 @@
 /**
  * @typedef {{key: string, direction: string, take: string}} Objective
  * @typedef {{name: string, type: string, low?: number, high?: number, log?: boolean, choices?: (string | number | boolean)[]}} Range
- * @typedef {{number: number, state: string, training: number | null, params: Record<string, string | number | boolean>, values: number[], best: boolean}} Trial
+ * @typedef {{number: number, state: string, training: number | null, params: Record<string, string | number | boolean>, values: number[], best: boolean, name?: string, href?: string, shade?: number}} Trial
  * @typedef {{name: string, choices: string[] | null, log: boolean, low: number, high: number}} Axis
  */
 

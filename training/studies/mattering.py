@@ -1,0 +1,92 @@
+"""What mattered among runs that nobody planned as a study: the parameters that tell good ones from the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+from training.experiments import figure_sql, table
+from training.studies import decider
+from training.studies.decider import COMPLETE, Past, Problem
+from training.studies.objectives import MAXIMIZE, MINIMIZE
+from training.studies.space import CHOICE, FLOAT, MOST_CHOICES, Range
+
+MOST_PARAMS = 20
+BY_MAGNITUDE = 100.0  # a parameter whose largest value is so many times its smallest is looked at by its logarithm
+
+
+@dataclass(frozen=True)
+class Mattering:
+    """How much each parameter mattered for a figure, the most first; together 1, {} where too few runs say so.
+
+    Attributes:
+        runs: how many runs have the figure and all of `params`.
+        params: those that were looked at: of more than half of the runs with the figure, with more than one value.
+    """
+
+    figure: str
+    direction: str
+    runs: int
+    params: list[str]
+    importance: dict[str, float] = field(default_factory=dict)
+
+
+def of_runs(user: User, *, figure: str, text: str = "", archived: bool = False) -> Mattering:
+    """Compare the runs that a filter of the run table describes, at most the newest 1,000.
+
+    Args:
+        figure: a column of the table, as best(val/accuracy).
+
+    Raises:
+        Invalid: a filter or a figure that is none.
+    """
+    read = table.figure_of(figure)
+    if read is None:
+        raise Invalid(
+            _("%(name)s is no figure. Write it as best(val/accuracy).") % {"name": figure[:60]}, field="figure"
+        )
+    asked: dict[str, Any] = {"text": text, "archived": archived}
+    known = table.table(user, **asked, columns=[figure])
+    least = sum(value is not None for value in known.columns[0].values) / 2
+    names = [one.name for one in known.known if one.name.startswith("params.") and one.values > 1 and one.runs > least]
+    found = table.table(user, **asked, columns=[figure, *names[:MOST_PARAMS]])
+    values, *columns = found.columns
+    rows = [row for row, value in enumerate(values.values) if value is not None]
+    rows = [row for row in rows if all(column.values[row] is not None for column in columns)]
+    ranges = {column.name: _range(column.name, [column.values[row] for row in rows]) for column in columns}
+    space = [one for one in ranges.values() if one is not None]
+    low = read[0] == figure_sql.LOWEST or (read[0] != figure_sql.HIGHEST and figure_sql.less_is_better(read[1]))
+    direction = MINIMIZE if low else MAXIMIZE
+    used = [column for column in columns if ranges[column.name] is not None]
+    pasts = [
+        Past(
+            {column.name: _value(ranges[column.name], column.values[row]) for column in used},
+            COMPLETE,
+            [values.values[row]],
+        )
+        for row in rows
+    ]
+    problem = Problem(space=space, directions=[direction], sampler="random", pruner=None, seed=0)
+    importance = decider.importance(problem, pasts) if space else {}
+    return Mattering(figure, direction, len(rows), [one.name for one in space], importance)
+
+
+def _range(name: str, values: Sequence[Any]) -> Range | None:
+    """What the values of a parameter lie in; None where they are all the same, or too many words."""
+    if len(set(map(str, values))) < 2:
+        return None
+    if all(isinstance(value, int | float) and math.isfinite(value) for value in values):
+        low, high = float(min(values)), float(max(values))
+        return Range(name, FLOAT, low=low, high=high, log=low > 0 and high / low >= BY_MAGNITUDE)
+    words = tuple(sorted(set(map(str, values))))
+    return Range(name, CHOICE, choices=words) if len(words) <= MOST_CHOICES else None
+
+
+def _value(among: Range | None, value: Any) -> Any:
+    return str(value) if among is not None and among.kind == CHOICE else float(value)

@@ -1,0 +1,54 @@
+"""`run-importance/`: what mattered among runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.api import PlatformViewSet
+from training.experiments.api import ARCHIVED, FILTER
+from training.experiments.models import Run
+from training.studies import mattering
+
+
+class MatteringOut(serializers.Serializer[Any]):
+    figure = serializers.CharField()
+    direction = serializers.CharField(help_text="minimize or maximize: what is good.")
+    runs = serializers.IntegerField(help_text="How many have the figure and all of these parameters.")
+    params = serializers.ListField(child=serializers.CharField())
+    importance = serializers.DictField(child=serializers.FloatField(), help_text="By parameter; together 1.")
+
+
+class RunImportanceViewSet(PlatformViewSet):
+    """What mattered among runs that one may see."""
+
+    needs = {"list": Action.TRAINING_VIEW}
+    asks = {"list": ("figure", "filter", "archived")}
+    pagination_class = None
+    serializer_class = MatteringOut
+    queryset = Run.objects.none()
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("figure", str, required=True, description="As best(val/accuracy) or last(train/loss)."),
+            FILTER, ARCHIVED,
+        ],
+        responses=MatteringOut,
+    )  # fmt: skip
+    def list(self, request: ApiRequest) -> Response:
+        """How much each parameter mattered for a figure (PED-ANOVA); empty while too few runs say so."""
+        given = queries.given(request)
+        found = mattering.of_runs(
+            request.user,
+            figure=given.get("figure", ""),
+            text=given.get("filter", ""),
+            archived=queries.one_of(given, "archived", "true", "false") == "true",
+        )
+        return Response(dataclasses.asdict(found))
