@@ -106,3 +106,24 @@ def test_runs_alike_are_drawn_as_one_line_with_a_band(open_as, alice, three, acc
     rows = coming.value.path().read_text().splitlines()
     assert rows[0].split(",")[:2] == ["step", "lr 0.01 (n 1)"]
     assert len(rows) == 31
+
+
+def test_comparison_goes_by_epochs_and_is_saved_as_svg(open_as, alice, three):
+    for training in three:
+        curves.report(training.job.attempts.get(), "epoch", [(1000, 1.0), (3000, 3.0)])
+    page = open_as(alice, width=1440, height=900)
+    page.goto("/training/compare/?" + "&".join(f"training={training.pk}" for training in three))
+    card = page.locator(".compare-chart[data-key='train/loss']")
+    expect(card.locator(".compare-told")).to_contain_text("9,000 points")
+
+    page.locator("[data-axis]").select_option("epoch")
+    card.scroll_into_view_if_needed()
+    expect(card.locator(".u-axis, canvas").first).to_be_visible()
+    with page.expect_download() as waiting:
+        card.get_by_role("button", name="Save train/loss as SVG").click()
+    text = waiting.value.path().read_text()
+
+    assert waiting.value.suggested_filename == "train-loss.svg"
+    assert text.count("<path") == 6  # three lines and their bands
+    assert "rate-0.01" in text
+    assert "NaN" not in text

@@ -11,6 +11,10 @@ declare class uPlot {
   readonly ctx: CanvasRenderingContext2D;
   readonly bbox: { left: number; top: number; width: number; height: number };
   readonly cursor: { idx: number | null };
+  readonly data: [number[], ...(number | null)[][]];
+  readonly series: { label?: unknown; stroke?: unknown; width?: number; dash?: number[]; show?: boolean }[];
+  readonly bands: { series: [number, number]; fill?: unknown }[] | null;
+  readonly scales: Record<string, { min: number; max: number; distr?: number }>;
   setData(data: unknown[]): void;
   setSize(size: { width: number; height: number }): void;
   redraw(rebuildPaths?: boolean): void;

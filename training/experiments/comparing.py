@@ -25,7 +25,9 @@ from workers.output import media, point_files
 
 MOST_RUNS, MOST_KEYS, MOST_PARAMS = 20, 12, 1000
 WIDTH, WIDEST = 1000, 4000
-AXES = ("step", "time")
+AXES = ("step", "time", "epoch")
+#: Keys under which runs say which epoch a step belongs to.
+EPOCHS = ("epoch", "train/epoch", "trainer/epoch", "epochs")
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,8 @@ def curves(
     """The curves of one key on one grid.
 
     Args:
-        axis: "step", or "time": seconds since a run's first point.
+        axis: "step"; "time": seconds since a run's first point; "epoch": as the run reports it, between two reports by
+            the way from one to the other; a run that reports none has no place on it.
         width: stretches of the axis, 2 to 4,000.
         span: part of the axis; None is all of it.
 
@@ -202,8 +205,37 @@ def _of_runs(runs: Sequence[Run], key: str, axis: str) -> list[Read]:
     found: dict[int, list[Figures]] = {run.pk: [] for run in runs}
     for number, curve in _curves(runs, key=key):
         found[number].append(curve)
+    if axis == "epoch":
+        return _by_epoch(runs, found if not key.startswith("system/") else {})  # whose steps are seconds
     keeps_all = axis == "time" and key.startswith("system/")  # its steps begin anew with each attempt
     return [partial(_of_one, found[run.pk], axis, keeps_all=keeps_all) for run in runs]
+
+
+def _by_epoch(runs: Sequence[Run], found: Mapping[int, list[Figures]]) -> list[Read]:
+    told: dict[int, list[Figures]] = {}
+    for key in EPOCHS:
+        missing = [run for run in runs if run.pk not in told]
+        for number, curve in _curves(missing, key=key):
+            told.setdefault(number, []).append(curve)
+    return [
+        partial(_at_epochs, partial(_of_one, found.get(run.pk, []), "step", keeps_all=False),
+                partial(_of_one, told.get(run.pk, []), "step", keeps_all=False))
+        for run in runs
+    ]  # fmt: skip
+
+
+def _at_epochs(curve: Read, epochs: Read) -> tuple[Numbers, Numbers]:
+    """A curve over the epochs of its steps; beyond the last report the epochs go on as fast as on the whole."""
+    (steps, values), (known, passed) = curve(), epochs()
+    if not len(steps) or not len(known):
+        return np.empty(0), np.empty(0)
+    order = np.argsort(known, kind="stable")
+    known, passed = known[order].astype(float), passed[order]
+    places = np.interp(steps, known, passed)
+    speed = (passed[-1] - passed[0]) / (known[-1] - known[0]) if known[-1] > known[0] else 0.0
+    places = np.where(steps > known[-1], passed[-1] + (steps - known[-1]) * speed, places)
+    places = np.where(steps < known[0], np.maximum(passed[0] - (known[0] - steps) * speed, min(passed[0], 0.0)), places)
+    return places, values
 
 
 def of_job(job: Job, key: str) -> tuple[Numbers, Numbers]:

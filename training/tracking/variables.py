@@ -20,11 +20,13 @@ from workers.supervisor import sandbox
 PATH = "/api/mlflow"
 KINDS = {"training", "command", "environment"}  # whose programs are people's own
 ADDRESS, TOKEN = "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_TOKEN"
-#: A server that is away holds up a script for seconds, not for minutes; and MLflow's clients tell nobody else.
+#: A call waits two minutes for a server that is away, as while it is upgraded, before the script hears of it: with
+#: fewer tries its training would die of a restart, with MLflow's own seven each call holds it up for four minutes.
+#: And MLflow's clients tell nobody else.
 ALWAYS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "6",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
 
 

@@ -81,7 +81,7 @@ def test_comparison_hides_secrets_of_own_code(alice, machine, code):
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"axis": "epoch"}, "axis is one of"), ({"width": 1}, "width is"), ({"span": (2.0, 1.0)}, "from and to"),
+    [({"axis": "moon"}, "axis is one of"), ({"width": 1}, "width is"), ({"span": (2.0, 1.0)}, "from and to"),
      ({"span": (float("nan"), 1.0)}, "from and to")],
 )  # fmt: skip
 def test_comparison_refuses_what_is_no_part_of_an_axis(two, asked, said):
@@ -185,3 +185,27 @@ def test_comparison_asks_the_database_no_more_for_more_runs(
 
     with django_assert_max_num_queries(14):
         as_alice.get(f"/training/compare/?{query}")
+
+
+def test_comparison_by_epoch_puts_runs_of_unlike_batches_beside_each_other(two):
+    """The first reports ten steps an epoch, the second a hundred; between two reports the epochs go on evenly."""
+    curves.report(two[0].job.attempts.order_by("number").first(), "loss", [(5, 3.0), (10, 2.0), (20, 1.0), (25, 0.5)])
+    curves.report(two[0].job.attempts.order_by("number").first(), "epoch", [(10, 1.0), (20, 2.0)])
+    curves.report(two[1].job.attempts.get(), "loss", [(100, 4.0)])
+    curves.report(two[1].job.attempts.get(), "train/epoch", [(100, 1.0)])
+
+    grid = comparing.curves(two, "loss", axis="epoch", width=4)
+
+    assert [round(float(x), 3) for x in grid.x] == [0.75, 1.25, 1.75, 2.25]  # from half an epoch to two and a half
+    assert grid.lines[0].mean.tolist()[0] == 3.0
+    assert grid.lines[0].mean.tolist()[3] == 0.75  # steps 20 and 25
+    assert grid.lines[1].mean.tolist()[1] == 4.0
+
+
+def test_comparison_by_epoch_leaves_out_who_reports_none(two, api):
+    curves.report(two[0].job.attempts.order_by("number").first(), "epoch", [(1, 0.5), (2, 1.0)])
+
+    answer = api.get(f"{API}curves/?run={two[0].pk}&run={two[1].pk}&key=val/accuracy&axis=epoch").json()
+
+    assert [line["points"] for line in answer[0]["runs"]] == [4, 0]
+    assert api.get(f"{API}curves/?run={two[0].pk}&key=val/accuracy&axis=moon").status_code == 400

@@ -42,7 +42,7 @@ def test_job_is_told_where_to_report_and_its_token_is_hidden_in_its_log(attempt,
     assert launch.env == {
         "MLFLOW_TRACKING_URI": "http://127.0.0.1:8123/api/mlflow", "MLFLOW_RUN_ID": run.uid,
         "MLFLOW_EXPERIMENT_NAME": "digits", "MLFLOW_DISABLE_TELEMETRY": "true",
-        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "6", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     }  # fmt: skip
     assert launch.secrets == [secret]
     assert tokens.find(secret).attempt == attempt

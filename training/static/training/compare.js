@@ -3,14 +3,16 @@ import { api, explain } from "../base/api.js";
 import { icon } from "../base/icons.js";
 import { duration, language, t } from "../base/i18n.js";
 import { rank, smoothed } from "../workers/curves.js";
-import { save, savePng } from "../workers/export.js";
+import { save, savePng, saveSvg } from "../workers/export.js";
 import { groupOf, nameOf, titleOf } from "../workers/figures.js";
 import { alike, asCsv, dashOf, grouped, lines, shadeOf } from "./comparison.js";
 
 const HEIGHT = 240;
 const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 5 });
 const root = /** @type {HTMLElement} */ (document.querySelector("[data-compare]"));
-const shown = { smooth: 0, byLog: false, byTime: false, bands: true };
+const shown = { smooth: 0, byLog: false, axis: "step", bands: true };
+/** @param {number} place */
+const placeWord = (place) => (shown.axis === "time" ? duration(place) : exact.format(place));
 /** @type {Map<string, Card>} */
 const cards = new Map();
 
@@ -70,11 +72,12 @@ class Card {
     keep.setAttribute("aria-label", t("Save %(title)s as PNG", { title: key }));
     keep.append(icon("image"));
     keep.addEventListener("click", () => this.plot && savePng(this.plot, key, key));
-    const table = this.button("download", t("Save %(title)s as CSV", { title: key }), () => this.found && save(new Blob([asCsv(this.shown(), drawn.map(({ name }) => name), shown.byTime ? "seconds" : "step")], { type: "text/csv" }), `${key.replace(/\W+/g, "-")}.csv`));
+    const vector = this.button("polygon", t("Save %(title)s as SVG", { title: key }), () => this.plot && saveSvg(this.plot, key, key, { x: placeWord, y: (value) => exact.format(value) }));
+    const table = this.button("download", t("Save %(title)s as CSV", { title: key }), () => this.found && save(new Blob([asCsv(this.shown(), drawn.map(({ name }) => name), shown.axis === "time" ? "seconds" : shown.axis)], { type: "text/csv" }), `${key.replace(/\W+/g, "-")}.csv`));
     const large = this.button("expand", t("Show %(title)s on the full screen", { title: key }), () => (document.fullscreenElement ? document.exitFullscreen() : this.box.requestFullscreen()));
     this.box.addEventListener("fullscreenchange", () => this.draw());
     const acts = Object.assign(document.createElement("span"), { className: "compare-acts" });
-    acts.append(keep, table, large);
+    acts.append(keep, vector, table, large);
     head.append(title, acts);
     this.told = Object.assign(document.createElement("p"), { className: "small muted compare-told" });
     this.box.append(head, this.told);
@@ -103,7 +106,7 @@ class Card {
     this.asked = true;
     const query = new URLSearchParams(runs.map(({ id }) => ["run", String(id)]));
     query.set("key", this.key);
-    query.set("axis", shown.byTime ? "time" : "step");
+    query.set("axis", shown.axis);
     query.set("width", String(Math.max(100, Math.min(2000, this.box.clientWidth - 80))));
     if (this.span) {
       query.set("from", String(this.span[0]));
@@ -146,7 +149,7 @@ class Card {
   /** @param {boolean[]} seen */
   options(seen) {
     const axis = { stroke: colour("--chart-axis"), grid: { stroke: colour("--chart-grid"), width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
-    const along = shown.byTime ? { values: (_, ticks) => ticks.map((tick) => duration(tick)) } : {};
+    const along = shown.axis === "time" ? { values: (_, ticks) => ticks.map((tick) => duration(tick)) } : {};
     const edges = shown.bands && !shown.smooth;
     const series = drawn.flatMap(({ name }, i) => {
       const line = { label: name, stroke: strokeOf(i), width: 1.6, dash: dashOf(i), spanGaps: true, show: seen[i], points: { show: (_, __, from, to) => to - from < 40 } };
@@ -158,7 +161,7 @@ class Card {
       width: Math.max(200, this.box.clientWidth - 26),
       height: this.height,
       scales: { x: { time: false }, y: { distr: shown.byLog ? 3 : 1 } },
-      cursor: { sync: { key: shown.byTime ? "time" : "step" }, drag: { x: true, y: false, setScale: false } },
+      cursor: { sync: { key: shown.axis }, drag: { x: true, y: false, setScale: false } },
       legend: { show: true },
       axes: [
         { ...axis, size: 32, ...along },
@@ -188,8 +191,7 @@ class Card {
       .map(({ name }, i) => ({ name, value: plot.series[1 + i * each]?.show ? plot.data[1 + i * each][at] : null }))
       .filter(({ value }) => value !== null && value !== undefined)
       .sort((a, b) => b.value - a.value);
-    const place = shown.byTime ? duration(plot.data[0][at]) : exact.format(plot.data[0][at]);
-    this.told.textContent = [place, ...values.map(({ name, value }) => `${name} ${exact.format(value)}`)].join(" · ");
+    this.told.textContent = [placeWord(plot.data[0][at]), ...values.map(({ name, value }) => `${name} ${exact.format(value)}`)].join(" · ");
   }
 }
 
@@ -224,7 +226,7 @@ const loadAll = () => {
   }
 };
 
-/** @param {string} name @param {"byLog" | "byTime" | "bands"} what @param {() => void} then */
+/** @param {string} name @param {"byLog" | "bands"} what @param {() => void} then */
 function toggle(name, what, then) {
   const button = root.querySelector(`[data-${name}]`);
   button?.addEventListener("click", () => {
@@ -234,7 +236,11 @@ function toggle(name, what, then) {
   });
 }
 toggle("log", "byLog", drawAll);
-toggle("time", "byTime", loadAll);
+const axis = root.querySelector("[data-axis]");
+axis?.addEventListener("change", () => {
+  shown.axis = /** @type {HTMLSelectElement} */ (axis).value;
+  loadAll();
+});
 toggle("band", "bands", drawAll);
 const smooth = root.querySelector("#compare-smooth");
 smooth?.addEventListener("input", () => {

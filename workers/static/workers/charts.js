@@ -3,7 +3,7 @@ import { api, explain } from "../base/api.js";
 import { icon } from "../base/icons.js";
 import { language, momentWords, t, timeMarks } from "../base/i18n.js";
 import { Curves, rank } from "./curves.js";
-import { save, savePng } from "./export.js";
+import { save, savePng, saveSvg } from "./export.js";
 import { nameOf, titleOf } from "./figures.js";
 
 const REDRAW_MS = 250;
@@ -130,19 +130,19 @@ export class Charts {
     head.className = "spread";
     const words = titleOf(group, keys);
     const title = Object.assign(document.createElement("h3"), { textContent: words });
-    const save = document.createElement("button");
-    save.type = "button";
-    save.className = "btn btn-quiet btn-icon btn-small";
-    save.title = t("Save as PNG");
-    save.setAttribute("aria-label", t("Save %(title)s as PNG", { title: words }));
-    save.append(icon("image"));
-    head.append(title, save);
+    const picture = keeper("image", t("Save %(title)s as PNG", { title: words }));
+    const vector = keeper("polygon", t("Save %(title)s as SVG", { title: words }));
+    const acts = document.createElement("span");
+    acts.append(picture, vector);
+    head.append(title, acts);
     const told = Object.assign(document.createElement("ul"), { className: "plain small muted chart-told" });
     card.append(head, told);
     const place = [...this.plots.keys(), group].sort(rank).indexOf(group);
     this.grid.insertBefore(card, this.grid.children[place] || null);
     const plot = new uPlot(this.options(group, keys, card), data, card);
-    save.addEventListener("click", () => savePng(plot, words, group));
+    picture.addEventListener("click", () => savePng(plot, words, group));
+    const across = (/** @type {number} */ value) => (this.byTime ? timeMarks(plot, [value], 0, 0, 60)[0].split("\n")[0] : short(value));
+    vector.addEventListener("click", () => saveSvg(plot, words, group, { x: across, y: short }));
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", words);
     this.plots.set(group, { card, plot, keys, told });
@@ -234,6 +234,14 @@ export class Charts {
   saveCsv() {
     save(new Blob([this.curves.csv()], { type: "text/csv" }), `job-${this.root.dataset.charts}-metrics.csv`);
   }
+}
+
+/** A small button that saves a chart. @param {string} sign @param {string} label */
+function keeper(sign, label) {
+  const made = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-quiet btn-icon btn-small", title: label });
+  made.setAttribute("aria-label", label);
+  made.append(icon(sign));
+  return made;
 }
 
 /** A curve in the legend: its name for people, and the key that scripts know. */
