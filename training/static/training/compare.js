@@ -72,7 +72,7 @@ class Card {
     keep.setAttribute("aria-label", t("Save %(title)s as PNG", { title: key }));
     keep.append(icon("image"));
     keep.addEventListener("click", () => this.plot && savePng(this.plot, key, key));
-    const vector = this.button("polygon", t("Save %(title)s as SVG", { title: key }), () => this.plot && saveSvg(this.plot, key, key, { x: placeWord, y: (value) => exact.format(value) }));
+    const vector = this.button("chart", t("Save %(title)s as SVG", { title: key }), () => this.plot && saveSvg(this.plot, key, key, { x: placeWord, y: (value) => exact.format(value) }));
     const table = this.button("download", t("Save %(title)s as CSV", { title: key }), () => this.found && save(new Blob([asCsv(this.shown(), drawn.map(({ name }) => name), shown.axis === "time" ? "seconds" : shown.axis)], { type: "text/csv" }), `${key.replace(/\W+/g, "-")}.csv`));
     const large = this.button("expand", t("Show %(title)s on the full screen", { title: key }), () => (document.fullscreenElement ? document.exitFullscreen() : this.box.requestFullscreen()));
     this.box.addEventListener("fullscreenchange", () => this.draw());

@@ -131,7 +131,7 @@ export class Charts {
     const words = titleOf(group, keys);
     const title = Object.assign(document.createElement("h3"), { textContent: words });
     const picture = keeper("image", t("Save %(title)s as PNG", { title: words }));
-    const vector = keeper("polygon", t("Save %(title)s as SVG", { title: words }));
+    const vector = keeper("chart", t("Save %(title)s as SVG", { title: words }));
     const acts = document.createElement("span");
     acts.append(picture, vector);
     head.append(title, acts);
