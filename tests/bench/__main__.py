@@ -86,6 +86,13 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("20 runs beside each other, drawn", r"comparison +drawn (\d+ ms)", "≤ 1000 ms", ""),
         ],
     ),
+    "studies": (
+        [["--images", "1500", "--epochs", "6", "--minutes", "45"]],
+        [
+            ("20 pruned trials, of the full compute", r"pruned one: (\d+ %)", "≤ 60 %", ""),
+            ("they reach what was set by hand", r"set by hand: (\w+)", "yes", ""),
+        ],
+    ),
     "reporting": (
         [[]],
         [
