@@ -57,6 +57,20 @@ def images(evaluation: Evaluation, *, cell: str = "", begin: int = 0, count: int
     return images, False
 
 
+def stamp(evaluation: Evaluation) -> tuple[str, int]:
+    """Where its entries of images lie and when they were written: as long as both stay, so do they."""
+    place = folder(evaluation)
+    try:
+        return str(place), (place / "images.jsonl").stat().st_mtime_ns if place else 0
+    except OSError:
+        return str(place), 0
+
+
+def every_image(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """The entries of all images, worst first; none before it ended."""
+    yield from _images(evaluation, "")
+
+
 def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
     place = folder(evaluation)
     if place is None:

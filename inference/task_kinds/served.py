@@ -136,6 +136,34 @@ class Pages:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A figure that is a quotient of two sums over images, so that it can be had of any choice of them.
+
+    `over` and `under` take the entry of an image (see `Scoring.evaluate`) and give its part of each sum.
+    """
+
+    key: str
+    label: str
+    over: Callable[[Mapping[str, Any]], float]
+    under: Callable[[Mapping[str, Any]], float]
+    lower_is_better: bool = False
+
+
+def counted(precision: str = "Precision", recall: str = "Recall", f1: str = "F1") -> tuple[Measure, ...]:
+    """Measures of entries that have `tp`, `fp` and `fn`: over all objects of all images, whatever their classes."""
+    return (
+        Measure("f1", f1, lambda one: 2 * one["tp"], lambda one: 2 * one["tp"] + one["fp"] + one["fn"]),
+        Measure("precision", precision, lambda one: one["tp"], lambda one: one["tp"] + one["fp"]),
+        Measure("recall", recall, lambda one: one["tp"], lambda one: one["tp"] + one["fn"]),
+    )
+
+
+def once(_entry: Mapping[str, Any]) -> float:
+    """Each image counts once."""
+    return 1.0
+
+
+@dataclass(frozen=True)
 class ServedTask:
     """A task of training.task_kinds, by the same name.
 
@@ -143,6 +171,8 @@ class ServedTask:
         data: what the images of a dataset version carry that a model can be judged on: SHAPES, CLASSES.
         scoring: dotted name of a module that keeps to `Scoring`.
         strangers: whether classes that a model does not know belong to what it is judged on.
+        measures: figures by which evaluations are compared, see `Measure`.
+        right: whether a model made no mistake on an image; None of a task whose answers are not right or wrong.
     """
 
     name: str
@@ -151,3 +181,5 @@ class ServedTask:
     scoring: str
     pages: Pages
     strangers: bool = False
+    measures: tuple[Measure, ...] = ()
+    right: Callable[[Mapping[str, Any]], bool] | None = None

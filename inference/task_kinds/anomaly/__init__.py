@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.anomaly.answer import ANSWER
-from inference.task_kinds.served import CLASSES, Figure, Pages, ServedTask
+from inference.task_kinds.served import CLASSES, Figure, Measure, Pages, ServedTask, once
 
 PAGES = Pages(
     figures=(
@@ -36,4 +36,6 @@ ANOMALY = ServedTask(
     scoring="inference.task_kinds.anomaly.scoring",
     pages=PAGES,
     strangers=True,
+    measures=(Measure("accuracy", "Accuracy", lambda one: one["right"], once),),
+    right=lambda one: bool(one["right"]),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.classification.answer import ANSWER
-from inference.task_kinds.served import CLASSES, Figure, Pages, ServedTask
+from inference.task_kinds.served import CLASSES, Figure, Measure, Pages, ServedTask, once
 
 PAGES = Pages(
     figures=(
@@ -34,4 +34,6 @@ CLASSIFICATION = ServedTask(
     answer=ANSWER,
     scoring="inference.task_kinds.classification.scoring",
     pages=PAGES,
+    measures=(Measure("accuracy", "Accuracy", lambda one: one["right"], once),),
+    right=lambda one: bool(one["right"]),
 )

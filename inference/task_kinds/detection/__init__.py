@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.detection.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, counted
 
 PAGES = Pages(
     figures=(
@@ -40,4 +40,6 @@ DETECTION = ServedTask(
     answer=ANSWER,
     scoring="inference.task_kinds.detection.scoring",
     pages=PAGES,
+    measures=counted(),
+    right=lambda one: not one["fp"] and not one["fn"],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.embedding.answer import ANSWER
-from inference.task_kinds.served import CLASSES, Figure, Pages, ServedTask
+from inference.task_kinds.served import CLASSES, Figure, Measure, Pages, ServedTask, once
 
 PAGES = Pages(
     figures=(
@@ -33,4 +33,9 @@ EMBEDDING = ServedTask(
     answer=ANSWER,
     scoring="inference.task_kinds.embedding.scoring",
     pages=PAGES,
+    measures=(
+        Measure("recall1", "Recall@1", lambda one: one["nearest_right"], once),
+        Measure("accuracy", "Accuracy", lambda one: one["right"], once),
+    ),
+    right=lambda one: bool(one["nearest_right"]),
 )

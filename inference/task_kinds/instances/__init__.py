@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.instances.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, counted
 
 PAGES = Pages(
     figures=(
@@ -43,4 +43,6 @@ INSTANCES = ServedTask(
     answer=ANSWER,
     scoring="inference.task_kinds.instances.scoring",
     pages=PAGES,
+    measures=counted(),
+    right=lambda one: not one["fp"] and not one["fn"],
 )

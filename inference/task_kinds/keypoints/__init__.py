@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.keypoints.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+from inference.task_kinds.served import SHAPES, Figure, Measure, Pages, ServedTask
 
 PAGES = Pages(
     figures=(
@@ -36,4 +36,14 @@ KEYPOINTS = ServedTask(
     answer=ANSWER,
     scoring="inference.task_kinds.keypoints.scoring",
     pages=PAGES,
+    measures=(
+        Measure(
+            "image_nme",
+            "NME per image",
+            lambda one: one["nme"] or 0.0,
+            lambda one: one["nme"] is not None,
+            lower_is_better=True,
+        ),
+        Measure("near", "Points within 5 %", lambda one: one["near"], lambda one: one["points"]),
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.segmentation.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+from inference.task_kinds.served import SHAPES, Figure, Measure, Pages, ServedTask, once
 
 PAGES = Pages(
     figures=(
@@ -33,4 +33,8 @@ SEGMENTATION = ServedTask(
     answer=ANSWER,
     scoring="inference.task_kinds.segmentation.scoring",
     pages=PAGES,
+    measures=(
+        Measure("image_miou", "mIoU per image", lambda one: one["miou"], once),
+        Measure("image_accuracy", "Pixel accuracy per image", lambda one: one["accuracy"], once),
+    ),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+from collections.abc import Mapping
+from typing import Any
+
+from inference.task_kinds.served import SHAPES, Figure, Measure, Pages, ServedTask, once
 from inference.task_kinds.tagging.answer import ANSWER
 
 PAGES = Pages(
@@ -30,10 +33,26 @@ PAGES = Pages(
     '    if tag["present"]:\n        print(tag["name"], tag["score"])',
 )
 
+
+def _hits(one: Mapping[str, Any]) -> int:
+    """How many of the given tags are there."""
+    return sum(bool(there) for _class, _score, there in one["answers"])
+
+
+def _is_exact(one: Mapping[str, Any]) -> bool:
+    return not one["missed"] and all(there for _class, _score, there in one["answers"])
+
+
 TAGGING = ServedTask(
     name="tagging",
     data=(SHAPES,),
     answer=ANSWER,
     scoring="inference.task_kinds.tagging.scoring",
     pages=PAGES,
+    measures=(
+        Measure("exact", "Exact matches", lambda one: float(_is_exact(one)), once),
+        Measure("hits", "Given tags that are right", _hits, lambda one: len(one["answers"])),
+        Measure("found", "Tags that are found", _hits, lambda one: _hits(one) + len(one["missed"])),
+    ),
+    right=_is_exact,
 )

@@ -1,0 +1,173 @@
+"""Evaluations beside each other: intervals, McNemar's test, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from aiplatform.lib.errors import DomainError, Invalid, NotFound
+from inference.models import Evaluation
+from inference.services import differences, results
+from inference.task_kinds import TASKS
+from tests.inference import judged
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+
+
+@pytest.fixture
+def two(alice, tmp_path):
+    """Two evaluations of one classifier on one version; `told` gives them other entries."""
+    first = judged.evaluation(alice, tmp_path, task="classification")
+    second = judged.judged(alice, first.model_version, first.version)
+    return first, second
+
+
+def told(evaluation: Evaluation, right: list[bool]) -> None:
+    """Let its images be right or wrong as the list says."""
+    entries = [
+        {"path": f"{n}.png", "width": 8, "height": 8, "truth": 1, "answers": [[1, 0.9]], "right": one,
+         "badness": 0.0 if one else 1.0, "cells": ["0,0" if one else "0,1"]}
+        for n, one in enumerate(right)
+    ]  # fmt: skip
+    place = results.folder(evaluation)
+    assert place is not None
+    (place / "images.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def test_mcnemar_says_what_a_coin_would():
+    """By hand: of 10 images 9 to 1 is 2·(1 + 10)/2¹⁰; the published example of Fagerland et al. is 1 to 7."""
+    assert differences.mcnemar_p(1, 9) == pytest.approx(2 * (1 + 10) / 1024)
+    assert differences.mcnemar_p(1, 7) == pytest.approx(0.0703125)
+    assert differences.mcnemar_p(5, 5) == 1.0
+    assert differences.mcnemar_p(0, 0) == 1.0
+    assert 0 < differences.mcnemar_p(40_000, 41_000) < 0.001
+
+
+def test_the_same_answers_are_no_difference(two):
+    found = differences.compare(*_chosen(two))
+
+    (row,) = found.rows
+    assert (row.key, found.base, found.images > 0) == ("accuracy", two[0].pk, True)
+    assert row.values[0].difference is None
+    assert row.values[1].difference == differences.Difference(0.0, 0.0, 0.0, "no_difference")
+    assert (found.mcnemar[0].only_base, found.mcnemar[0].only_other, found.mcnemar[0].p) == (0, 0, 1.0)
+
+
+def test_a_small_gain_on_few_images_is_not_called_a_win_and_a_large_one_is(two):
+    first = [True] * 60 + [False] * 40
+    told(two[0], first)
+    told(two[1], [*first[:57], *[False] * 3, *[True] * 6, *first[66:]])  # six gained, three lost
+    small = differences.compare(*_chosen(two))
+    told(two[1], [*first[:59], False, *[True] * 20, *first[80:]])
+    large = differences.compare(*_chosen(two))
+
+    gain, again = small.rows[0].values[1].difference, large.rows[0].values[1].difference
+    assert (round(gain.value, 6), gain.verdict) == (0.03, "no_difference")
+    assert gain.low < 0 < gain.high
+    assert (round(again.value, 6), again.verdict) == (0.19, "better")
+    assert (small.mcnemar[0].only_base, small.mcnemar[0].only_other) == (3, 6)
+    assert small.mcnemar[0].verdict == "no_difference"
+    assert large.mcnemar[0].verdict == "better"
+    assert large.mcnemar[0].both_right == 59
+    assert differences.compare(*_chosen(two)) == large
+
+
+def test_the_base_turns_the_difference_round(two):
+    told(two[0], [False] * 50)
+    told(two[1], [True] * 50)
+
+    found = differences.compare(*differences.chosen(two[0].job.owner, [one.pk for one in two], base=two[1].pk))
+
+    assert found.rows[0].values[0].difference.verdict == "worse"
+    assert found.rows[0].values[1].difference is None
+    assert found.mcnemar[0].evaluation == two[0].pk
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """200 made-up pairs of models of 0.8 and 0.75, 300 images each; 95 % of the intervals should hold 0.05."""
+    chance, held = np.random.default_rng(5), 0
+    measure = TASKS["classification"].measures
+    for trial in range(200):
+        hard = chance.random(300)
+        entries = [[{"right": bool(one)} for one in hard < share] for share in (0.75, 0.80)]
+        (row,) = differences._rows(measure, entries, [trial, 1000 + trial], 0)
+        difference = row.values[1].difference
+        held += difference.low <= 0.05 <= difference.high
+
+    assert 180 <= held <= 199
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_every_task_is_compared_by_figures_of_its_own_entries(alice, tmp_path, task):
+    if task in ("instances", "tagging", "anomaly"):
+        entries = {
+            "instances": {"tp": 2, "fp": 1, "fn": 0},
+            "tagging": {"answers": [[1, 0.9, True], [2, 0.6, False]], "missed": [3]},
+            "anomaly": {"right": True},
+        }[task]
+        (first, *_rest) = differences._rows(TASKS[task].measures, [[entries] * 3] * 2, [1, 2], 0)
+        values = {"instances": 0.8, "tagging": 0.0, "anomaly": 1.0}
+        assert first.values[0].value == pytest.approx(values[task])
+        return
+    made = judged.evaluation(alice, tmp_path, task=task)
+    again = judged.judged(alice, made.model_version, made.version)
+
+    found = differences.compare(*_chosen((made, again)))
+
+    assert [row.key for row in found.rows] == [measure.key for measure in TASKS[task].measures]
+    for row in found.rows:
+        assert row.values[0].value is not None
+        assert math.isclose(row.values[0].value, row.values[1].value)
+        assert row.values[1].difference.verdict == "no_difference"
+    assert bool(found.mcnemar) == (TASKS[task].right is not None)
+    if task == "detection":
+        assert found.only_told[:2] == ["map", "ap50"]
+
+
+def test_what_cannot_be_compared_is_refused_all_at_once(alice, bob, two, tmp_path):
+    other = judged.evaluation(alice, tmp_path / "other", task="detection")
+    Evaluation.objects.filter(pk=two[1].pk).update(published_attempt=0)
+
+    with pytest.raises(DomainError) as refused:
+        differences.chosen(alice, [two[0].pk, two[1].pk, other.pk])
+    with pytest.raises(Invalid, match="from 2 to 6"):
+        differences.chosen(alice, [two[0].pk])
+    with pytest.raises(NotFound):
+        differences.chosen(bob, [one.pk for one in two])
+    with pytest.raises(Invalid, match="base is one"):
+        differences.chosen(alice, [two[0].pk, two[1].pk], base=other.pk)
+
+    text = str(refused.value) + "".join(map(str, getattr(refused.value, "more", [])))
+    assert "no results yet" in text
+
+
+def test_evaluations_of_other_images_are_refused(two):
+    told(two[0], [True] * 5)
+    told(two[1], [True] * 4)
+
+    with pytest.raises(Invalid, match="judged 4 images"):
+        differences.compare(*_chosen(two))
+
+
+def test_images_on_which_they_disagree_stand_beside_each_other(two):
+    told(two[0], [True, True, False, False])
+    told(two[1], [True, False, True, False])
+    shown = {
+        show: differences.disagreements(two, show=show)[0]
+        for show in ("differ", "only_first", "only_second", "both_wrong")
+    }
+
+    assert [pair[0]["path"] for pair in shown["differ"]] == ["1.png", "2.png"]
+    assert [pair[1]["path"] for pair in shown["only_first"]] == ["1.png"]
+    assert [pair[0]["path"] for pair in shown["only_second"]] == ["2.png"]
+    assert [pair[0]["path"] for pair in shown["both_wrong"]] == ["3.png"]
+    assert differences.disagreements(two, show="differ", begin=1, count=1)[1] is False
+    with pytest.raises(Invalid):
+        differences.disagreements(two, show="moon")
+
+
+def _chosen(two):
+    return differences.chosen(two[0].job.owner, [one.pk for one in two])
