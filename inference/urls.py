@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from inference.views import evaluations, models, registry, services
+from inference.views import comparing, evaluations, models, registry, services
 
 app_name = "inference"
 urlpatterns = [
@@ -26,6 +26,8 @@ urlpatterns = [
     path("models/versions/<int:pk>/delete/", models.version_delete, name="version-delete"),
     path("evaluations/", evaluations.evaluation_list, name="evaluation-list"),
     path("evaluations/new/", evaluations.evaluation_new, name="evaluation-new"),
+    path("evaluations/compare/", comparing.compare, name="evaluation-compare"),
+    path("evaluations/compare/images/", comparing.compared_images, name="evaluation-compared-images"),
     path("evaluations/fit/", evaluations.evaluation_fit, name="evaluation-fit"),
     path("evaluations/<int:pk>/", evaluations.evaluation_detail, name="evaluation-detail"),
     path("evaluations/<int:pk>/images/", evaluations.evaluation_images, name="evaluation-images"),

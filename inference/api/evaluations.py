@@ -16,6 +16,7 @@ from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
+from inference.api import comparison
 from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
 from inference.orders import EVALUATIONS
@@ -31,10 +32,12 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "retrieve": Action.EVALUATIONS_VIEW,
         "results": Action.EVALUATIONS_VIEW,
         "images": Action.EVALUATIONS_VIEW,
+        "comparison": Action.EVALUATIONS_VIEW,
         "create": Action.EVALUATIONS_SUBMIT,
         "stop": Action.EVALUATIONS_SUBMIT,
     }
-    asks = {"list": ("state", "search"), "images": ("cell", "begin")}
+    asks = {"list": ("state", "search"), "images": ("cell", "begin"), "comparison": ("evaluation", "base")}
+    asks_many = ("evaluation",)
     orders = EVALUATIONS
     serializer_class = EvaluationOut
     queryset = Evaluation.objects.none()
@@ -62,6 +65,12 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         evaluations.stop(evaluation=evaluation, by=request.user)
         evaluation.job.refresh_from_db()
         return Response(EvaluationOut(evaluation).data, status=202)
+
+    @extend_schema(parameters=comparison.PARAMETERS, responses=comparison.EvaluationComparisonOut)
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def comparison(self, request: ApiRequest) -> Response:
+        """Two to six evaluations of the same images: figures with intervals, and which differences may be chance."""
+        return Response(comparison.answered(request))
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])

@@ -55,4 +55,5 @@ def headline(task: str, metrics: dict[str, Any]) -> str:
 
 def texts() -> list[str]:
     """Every text of every task that a page translates."""
-    return [text for task in TASKS.values() for text in task.pages.texts()]
+    labels = [measure.label for task in TASKS.values() for measure in task.measures]
+    return [*labels, *(text for task in TASKS.values() for text in task.pages.texts())]

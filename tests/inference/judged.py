@@ -10,7 +10,7 @@ from datasets.models import Dataset, DatasetVersion
 from inference.evaluator.__main__ import evaluate
 from inference.evaluator.run import Run
 from inference.models import Evaluation, ModelVersion
-from inference.services import evaluations
+from inference.services import evaluations, results
 from tests.factories import models as factory
 from tests.inference import versions
 from tests.inference.running import bring
@@ -72,3 +72,15 @@ def judged(owner: User, model: ModelVersion, data: DatasetVersion) -> Evaluation
     evaluations.publish(made.job, made.job.attempts.get())
     made.refresh_from_db()
     return made
+
+
+def rewrite(evaluation: Evaluation, right: list[bool]) -> None:
+    """Let a classifier's images be right or wrong as the list says."""
+    entries = [
+        {"path": f"{n}.png", "width": 8, "height": 8, "truth": 1, "answers": [[1, 0.9]], "right": one,
+         "badness": 0.0 if one else 1.0, "cells": ["0,0" if one else "0,1"]}
+        for n, one in enumerate(right)
+    ]  # fmt: skip
+    place = results.folder(evaluation)
+    assert place is not None
+    (place / "images.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from inference.models import Evaluation
-from inference.services import differences, results
+from inference.services import differences
 from inference.task_kinds import TASKS
 from tests.inference import judged
 
@@ -19,22 +18,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 @pytest.fixture
 def two(alice, tmp_path):
-    """Two evaluations of one classifier on one version; `told` gives them other entries."""
+    """Two evaluations of one classifier on one version; `judged.rewrite` gives them other entries."""
     first = judged.evaluation(alice, tmp_path, task="classification")
     second = judged.judged(alice, first.model_version, first.version)
     return first, second
-
-
-def told(evaluation: Evaluation, right: list[bool]) -> None:
-    """Let its images be right or wrong as the list says."""
-    entries = [
-        {"path": f"{n}.png", "width": 8, "height": 8, "truth": 1, "answers": [[1, 0.9]], "right": one,
-         "badness": 0.0 if one else 1.0, "cells": ["0,0" if one else "0,1"]}
-        for n, one in enumerate(right)
-    ]  # fmt: skip
-    place = results.folder(evaluation)
-    assert place is not None
-    (place / "images.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
 
 
 def test_mcnemar_says_what_a_coin_would():
@@ -58,10 +45,10 @@ def test_the_same_answers_are_no_difference(two):
 
 def test_a_small_gain_on_few_images_is_not_called_a_win_and_a_large_one_is(two):
     first = [True] * 60 + [False] * 40
-    told(two[0], first)
-    told(two[1], [*first[:57], *[False] * 3, *[True] * 6, *first[66:]])  # six gained, three lost
+    judged.rewrite(two[0], first)
+    judged.rewrite(two[1], [*first[:57], *[False] * 3, *[True] * 6, *first[66:]])  # six gained, three lost
     small = differences.compare(*_chosen(two))
-    told(two[1], [*first[:59], False, *[True] * 20, *first[80:]])
+    judged.rewrite(two[1], [*first[:59], False, *[True] * 20, *first[80:]])
     large = differences.compare(*_chosen(two))
 
     gain, again = small.rows[0].values[1].difference, large.rows[0].values[1].difference
@@ -76,8 +63,8 @@ def test_a_small_gain_on_few_images_is_not_called_a_win_and_a_large_one_is(two):
 
 
 def test_the_base_turns_the_difference_round(two):
-    told(two[0], [False] * 50)
-    told(two[1], [True] * 50)
+    judged.rewrite(two[0], [False] * 50)
+    judged.rewrite(two[1], [True] * 50)
 
     found = differences.compare(*differences.chosen(two[0].job.owner, [one.pk for one in two], base=two[1].pk))
 
@@ -140,21 +127,23 @@ def test_what_cannot_be_compared_is_refused_all_at_once(alice, bob, two, tmp_pat
     with pytest.raises(Invalid, match="base is one"):
         differences.chosen(alice, [two[0].pk, two[1].pk], base=other.pk)
 
-    text = str(refused.value) + "".join(map(str, getattr(refused.value, "more", [])))
-    assert "no results yet" in text
+    said = " ".join(map(str, refused.value.every))
+    assert [
+        words for words in ("no results yet", "another task", "Compare on the same version") if words not in said
+    ] == []
 
 
 def test_evaluations_of_other_images_are_refused(two):
-    told(two[0], [True] * 5)
-    told(two[1], [True] * 4)
+    judged.rewrite(two[0], [True] * 5)
+    judged.rewrite(two[1], [True] * 4)
 
     with pytest.raises(Invalid, match="judged 4 images"):
         differences.compare(*_chosen(two))
 
 
 def test_images_on_which_they_disagree_stand_beside_each_other(two):
-    told(two[0], [True, True, False, False])
-    told(two[1], [True, False, True, False])
+    judged.rewrite(two[0], [True, True, False, False])
+    judged.rewrite(two[1], [True, False, True, False])
     shown = {
         show: differences.disagreements(two, show=show)[0]
         for show in ("differ", "only_first", "only_second", "both_wrong")
@@ -171,3 +160,29 @@ def test_images_on_which_they_disagree_stand_beside_each_other(two):
 
 def _chosen(two):
     return differences.chosen(two[0].job.owner, [one.pk for one in two])
+
+
+def test_api_and_page_say_the_same_and_show_strangers_nothing(api, alice, bob, client, two):
+    judged.rewrite(two[0], [True] * 60 + [False] * 40)
+    judged.rewrite(two[1], [True] * 80 + [False] * 20)
+    asked = "&".join(f"evaluation={one.pk}" for one in two)
+
+    answer = api.get(f"/api/v1/evaluations/comparison/?{asked}").json()
+    assert client.get(f"/evaluations/compare/?{asked}").status_code == 302
+    client.force_login(alice)
+    page = client.get(f"/evaluations/compare/?{asked}")
+    images = client.get(f"/evaluations/compare/images/?{asked}&show=only_second").content.decode()
+
+    figure = answer["figures"][0]
+    assert (figure["key"], figure["values"][1]["difference"]["verdict"]) == ("accuracy", "better")
+    assert (answer["base"], answer["images"], answer["mcnemar"][0]["only_other"]) == (two[0].pk, 100, 20)
+    assert page.status_code == 200
+    assert "+0.200" in page.content.decode()
+    assert images.count("<figure") == 12
+    assert "begin=6" in images
+    assert client.get(f"/evaluations/compare/?evaluation={two[0].pk}").status_code == 400
+    assert client.get(f"/evaluations/compare/images/?{asked}&show=moon").status_code == 400
+    assert api.get(f"/api/v1/evaluations/comparison/?{asked}&base=x").status_code == 400
+    client.force_login(bob)
+    assert client.get(f"/evaluations/compare/?{asked}").status_code == 404
+    assert client.get(f"/evaluations/compare/images/?{asked}").status_code == 404

@@ -1,6 +1,8 @@
-// Trainings chosen in the list for a comparison: they stay chosen when the list shows other rows or itself anew.
+// Rows chosen in a list for a comparison: they stay chosen when the list shows other rows or itself anew.
 
 const form = document.getElementById("compare");
+const name = form?.dataset.name ?? "training";
+const least = Number(form?.dataset.least ?? "1");
 const button = document.querySelector("[data-compare-chosen]");
 /** @type {Set<string>} */
 const chosen = new Set();
@@ -15,11 +17,11 @@ function show() {
   }
   // those on other pages of the list are sent along
   form?.replaceChildren(
-    ...[...chosen].filter((value) => !there.has(value)).map((value) => Object.assign(document.createElement("input"), { type: "hidden", name: "training", value })),
+    ...[...chosen].filter((value) => !there.has(value)).map((value) => Object.assign(document.createElement("input"), { type: "hidden", name, value })),
   );
   const count = button?.querySelector("[data-count]");
   if (count) count.textContent = chosen.size ? String(chosen.size) : "";
-  if (button instanceof HTMLButtonElement) button.disabled = !chosen.size;
+  if (button instanceof HTMLButtonElement) button.disabled = chosen.size < least;
 }
 
 document.addEventListener("change", ({ target }) => {

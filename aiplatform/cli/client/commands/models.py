@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import lookup, registry, resources, versioned
+from aiplatform.cli.client.commands import evaluations_compared, lookup, registry, resources, versioned
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -97,6 +97,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
     paging(evaluate.verb("list", evaluation_list, "List evaluations."))
     evaluate.verb("show", evaluation, "Show the figures of one evaluation.").add_argument("id")
+    evaluations_compared.add(evaluate)
 
 
 def model_list(args: argparse.Namespace) -> None:

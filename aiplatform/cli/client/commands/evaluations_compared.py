@@ -1,0 +1,59 @@
+"""`aip evaluate compare`: evaluations beside each other, and which differences may be chance."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiplatform.cli.client import output
+from aiplatform.cli.client.commands.verbs import Noun
+from aiplatform.cli.client.errors import USAGE, ClientError
+from aiplatform.cli.client.output import Column
+
+VERDICTS = {"better": "better", "worse": "worse", "no_difference": "not a difference"}
+
+
+def add(evaluate: Noun) -> None:
+    verb = evaluate.verb("compare", compare, "Compare two to six evaluations of the same images.")
+    verb.add_argument("ids", nargs="+", metavar="id")
+    verb.add_argument("--base", type=int, metavar="ID", help="measure the others against this one (the first)")
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Print a row for each figure, a column for each evaluation; then who is right where."""
+    if not all(word.isdecimal() for word in args.ids):
+        raise ClientError("Give numbers of evaluations. See: aip evaluate list", USAGE)
+    found = args.client.get("evaluations/comparison/", evaluation=args.ids, base=args.base)
+    if args.json:
+        output.as_json(found)
+        return
+    rows = found["evaluations"]
+    heads: list[Column] = [("", "key"), *((_head(row), _told(place)) for place, row in enumerate(rows))]
+    told = [{"key": key, "values": [{"value": row["summary"].get(key)} for row in rows]} for key in found["only_told"]]
+    output.table([*found["figures"], *told], heads, empty="They judged no images.")
+    names = {row["id"]: row["name"] for row in rows}
+    for one in found["mcnemar"]:
+        output.say(
+            f"{output.clean(names[one['evaluation']])}: of {found['images']} images {one['only_other']} right that "
+            f"{output.clean(names[found['base']])} has wrong, {one['only_base']} the other way round; "
+            f"McNemar p {one['p']:.3g}: {VERDICTS[one['verdict']]}"
+        )
+
+
+def _head(row: Mapping[str, Any]) -> str:
+    return f"{row['id']} {row['name']}"
+
+
+def _told(place: int) -> Callable[[Any], object]:
+    def value(row: Any) -> object:
+        own = row["values"][place]
+        if own["value"] is None:
+            return ""
+        off = own.get("difference")
+        if off is None:
+            return f"{own['value']:.4f}"
+        half = (off["high"] - off["low"]) / 2
+        return f"{own['value']:.4f} ({off['value']:+.4f} ± {half:.4f}: {VERDICTS[off['verdict']]})"
+
+    return value

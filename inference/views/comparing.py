@@ -1,0 +1,162 @@
+"""Pages of evaluations beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.errors import DomainError, Invalid, NotFound
+from aiplatform.lib.pages import needs
+from inference.models import Evaluation
+from inference.services import differences, results
+from inference.services.differences import BETTER, NO_DIFFERENCE, WORSE, Comparison, Value
+from inference.task_kinds import TASKS
+from inference.views.evaluations import pages_of
+from inference.views.figures import NONE
+
+PER_PAGE = 6
+VERDICTS = {
+    BETTER: (gettext_lazy("better"), "ok"),
+    WORSE: (gettext_lazy("worse"), "fail"),
+    NO_DIFFERENCE: (gettext_lazy("not a difference"), "info"),
+}
+SHOWN = {
+    "differ": gettext_lazy("they differ most"),
+    "only_first": gettext_lazy("only the first is right"),
+    "only_second": gettext_lazy("only the second is right"),
+    "both_wrong": gettext_lazy("both are wrong"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of one evaluation, as text."""
+
+    value: str
+    interval: str = ""
+    difference: str = ""
+    verdict: tuple[Any, str] | None = None
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def compare(request: SignedInRequest) -> HttpResponse:
+    """`?evaluation=1&evaluation=2[&base=1]`: their figures, differences, and images on which they disagree."""
+    try:
+        rows, base = differences.chosen(request.user, _numbers(request), base=ids.number(request.GET.get("base", "")))
+        found = differences.compare(rows, base)
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        return render(request, "inference/compare_refused.html", {"refusals": refusal.every}, status=refusal.status)
+    others = [row for row in rows if row.pk != base.pk]
+    by_pk = {row.pk: row for row in rows}
+    context: dict[str, Any] = {
+        "rows": rows,
+        "base": base,
+        "found": found,
+        "figures": [(_(row.label), [_cell(value) for value in row.values]) for row in found.rows],
+        "told": _told(found, rows),
+        "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
+        "differing": _differing(rows),
+        "images_urls": [(other, _images_url(base, other)) for other in others],
+        "rebase": {row.pk: _query(rows, base=row.pk) for row in rows},
+        "pages": pages_of(base),
+    }
+    return render(request, "inference/compare.html", context)
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def compared_images(request: SignedInRequest) -> HttpResponse:
+    """A part of the gallery: images of two evaluations beside each other; `?show=` see `differences.disagreements`."""
+    rows, _base = differences.chosen(request.user, _numbers(request))
+    if len(rows) != 2:
+        raise Invalid(_("Choose two evaluations."), field="evaluation")
+    show, begin = request.GET.get("show", "differ"), min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
+    pairs, more = differences.disagreements((rows[0], rows[1]), show=show, begin=begin, count=PER_PAGE)
+    contents = [results.load(row) or {} for row in rows]
+    thresholds = [content.get("summary", {}).get("threshold", 0) or 0 for content in contents]
+    pages = pages_of(rows[0])
+    above = bool(pages and pages.threshold)
+    context = {
+        "pairs": [
+            [(row, _certain(entry, least) if above else entry)
+             for row, entry, least in zip(rows, pair, thresholds, strict=True)]
+            for pair in pairs
+        ],
+        "pages": pages,
+        "names": {c["id"]: c["name"] for c in contents[0].get("classes", [])},
+        "shows_images": rows[0].version_id is not None,
+        "choices": [(word, SHOWN[word], _images_url(*rows, show=word)) for word in _offered(rows[0])],
+        "show": show,
+        "begin": begin,
+        "next_url": _images_url(*rows, show=show, begin=begin + PER_PAGE) if more else "",
+    }  # fmt: skip
+    return render(request, "inference/_compared_images.html", context)
+
+
+def _numbers(request: HttpRequest) -> list[int]:
+    given = [ids.number(text) for text in request.GET.getlist("evaluation")]
+    return [number for number in given if number is not None]
+
+
+def _offered(evaluation: Evaluation) -> list[str]:
+    return list(SHOWN) if TASKS[evaluation.task].right is not None else ["differ"]
+
+
+def _certain(entry: dict[str, Any], least: float) -> dict[str, Any]:
+    """An entry with the answers that count: a page that stands still has no threshold to move."""
+    return {**entry, "answers": [one for one in entry.get("answers", []) if one[1] >= least]}
+
+
+def _query(rows: list[Evaluation], **more: Any) -> str:
+    return urlencode([*(("evaluation", row.pk) for row in rows), *more.items()])
+
+
+def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
+    return f"{reverse('inference:evaluation-compared-images')}?{_query([first, second], **more)}"
+
+
+def _cell(value: Value) -> Cell:
+    if value.value is None:
+        return Cell(NONE)
+    interval = f"{value.low:.3f} … {value.high:.3f}" if value.low is not None and value.high is not None else ""
+    if value.difference is None:
+        return Cell(f"{value.value:.3f}", interval)
+    off = value.difference
+    return Cell(
+        f"{value.value:.3f}", interval, f"{off.value:+.3f} ({off.low:+.3f} … {off.high:+.3f})", VERDICTS[off.verdict]
+    )
+
+
+def _told(found: Comparison, rows: list[Evaluation]) -> list[tuple[str, list[str]]]:
+    """Figures of which no interval can be had, as the evaluations say them."""
+    labels = {figure.key: figure.label for figure in TASKS[rows[0].task].pages.figures}
+    summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
+    return [(_(labels[key]), [_plain(summary.get(key)) for summary in summaries]) for key in found.only_told]
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, int | float) else NONE
+
+
+def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
+    """What the evaluations themselves differ in: model, threshold, engine and the like."""
+    found = [(_("Model"), [row.model_label for row in rows])]
+    for key in sorted({key for row in rows for key in row.params}):
+        values = [row.params.get(key) for row in rows]
+        if any(value != values[0] for value in values):
+            found.append((key, [NONE if value is None else value for value in values]))
+    return found
