@@ -45,7 +45,7 @@ class ReportChangeIn(StrictMixin, serializers.Serializer[Any]):
     visibility = serializers.ChoiceField(choices=Visibility.choices, required=False)
 
 
-class RestoreIn(StrictMixin, serializers.Serializer[Any]):
+class ReportRestoreIn(StrictMixin, serializers.Serializer[Any]):
     version = serializers.IntegerField(min_value=1, help_text="The newest one, as it was read.")
 
 
@@ -150,12 +150,12 @@ class ReportViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """One version with its text."""
         return Response(ReportVersionDetailOut(writing.version_of(self.get_object(), _number(number))).data)
 
-    @extend_schema(request=RestoreIn, responses=ReportDetailOut)
+    @extend_schema(request=ReportRestoreIn, responses=ReportDetailOut)
     @action(detail=True, methods=["post"], url_path="versions/(?P<number>[0-9]{1,9})/restore")
     def restore(self, request: ApiRequest, pk: str, number: str) -> Response:
         """Make an older version the newest again, as a version of its own."""
         report = self.get_object()
-        given = sent(RestoreIn(data=request.data))
+        given = sent(ReportRestoreIn(data=request.data))
         restored = writing.restore(report, user=request.user, number=_number(number), version=given["version"])
         return Response(ReportDetailOut(restored).data)
 

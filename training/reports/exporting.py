@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
@@ -17,7 +18,7 @@ from training.reports import showing
 from training.reports.models import Report
 from workers.clock import now
 
-STATIC = Path(__file__).parents[1] / "static" / "reports"
+SHEETS = ("reports/export.css", "reports/charts.css", "reports/report.css")
 
 
 def html(report: Report, reader: User) -> str:
@@ -28,10 +29,18 @@ def html(report: Report, reader: User) -> str:
 
 
 def file_name(report: Report) -> str:
-    return f"{titles.derived(report.title, room=80)}.html"
+    """A name for the file."""
+    return ".".join([titles.derived(report.title, room=80), "html"])
 
 
 @cache
 def _styles() -> SafeString:
-    parts = [(STATIC / name).read_text() for name in ("export.css", "charts.css", "report.css")]
-    return mark_safe("\n".join(parts))  # noqa: S308 - files of ours
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_sheet('base/dark.css')}}}\n"  # paper is light
+    sheets = [_sheet("base/tokens.css"), dark, *map(_sheet, SHEETS)]
+    return mark_safe("\n".join(sheets))  # noqa: S308 - files of ours
+
+
+def _sheet(name: str) -> str:
+    found = finders.find(name)
+    assert isinstance(found, str), name
+    return Path(found).read_text()

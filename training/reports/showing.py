@@ -60,9 +60,9 @@ def show(
         late = number > first and time.monotonic() - begun > BUDGET_S
         if number < first or late or number > documents.MOST_PANELS:
             shown.late += 1
-            fences[part.line] = _page("_late.html", {"number": number, "linked": on_page and not apart})
+            fences[part.line] = _page("reports/_late.html", {"number": number, "linked": on_page and not apart})
         elif isinstance(part, Broken):
-            fences[part.line] = _page("_broken.html", {"sentences": part.sentences})
+            fences[part.line] = _page("reports/_broken.html", {"sentences": part.sentences})
         else:
             fences[part.line] = _panel(part, number, reader, author, shown, apart=apart)
     shown.html = markdown.render(text, fences=fences, longest=documents.LONGEST_BYTES, apart=apart)
@@ -74,15 +74,15 @@ def _panel(panel: Panel, number: int, reader: User, author: User | None, shown: 
         found = looking.chosen(panel, reader, author)
         context = CONTEXTS[panel.kind](panel, reader, found, f"panel-{number}")
     except DomainError as exc:
-        return _page("_broken.html", {"sentences": [one.message for one in exc.every]})
+        return _page("reports/_broken.html", {"sentences": [one.message for one in exc.every]})
     shown.hidden += found.hidden
     shown.runs |= {row["id"]: row["name"] for row in found.table.runs}
     about = {"panel": panel, "found": found, "ident": f"panel-{number}", "apart": apart}
-    return _page(f"_{panel.kind}.html", about | context)
+    return _page(PAGES[panel.kind], about | context)
 
 
 def _page(name: str, context: Mapping[str, Any]) -> SafeString:
-    return SafeString(render_to_string(f"reports/{name}", dict(context)))
+    return SafeString(render_to_string(name, dict(context)))
 
 
 def _runs(_panel: Panel, _reader: User, found: Chosen, _ident: str) -> dict[str, Any]:
@@ -140,4 +140,10 @@ def _figure(panel: Panel, _reader: User, found: Chosen, _ident: str) -> dict[str
     return {"value": looking.plain(value), "run": run, "label": column.label}
 
 
+PAGES = {
+    panels.RUNS: "reports/_runs.html",
+    panels.CURVES: "reports/_curves.html",
+    panels.SCATTER: "reports/_scatter.html",
+    panels.FIGURE: "reports/_figure.html",
+}
 CONTEXTS = {panels.RUNS: _runs, panels.CURVES: _curves, panels.SCATTER: _scatter, panels.FIGURE: _figure}

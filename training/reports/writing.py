@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.db.models import F
@@ -124,7 +124,7 @@ def _put(
     report: Report, user: User, version: int, *, title: str, text: str, visibility: str, restores: int | None = None
 ) -> Report:
     same = restores is None and (title, text) == (report.title, report.text)
-    about = {"title": title, "text": text, "visibility": visibility}
+    about: dict[str, Any] = {"title": title, "text": text, "visibility": visibility}
     if not same:
         about |= {"version": F("version") + 1, "author": user, "updated_at": now()}
     if not Report.objects.filter(pk=report.pk, version=version).update(**about):
