@@ -1,7 +1,7 @@
 """Markdown of people as HTML that is safe to show: CommonMark with tables, by markdown-it.
 
 HTML inside is shown as it was written, pictures are links (a page of ours asks no other host), and links lead to http,
-https and mail only. Headings begin at h3: they stand below those of the page.
+https and mail only. Headings stand below those of the page.
 """
 
 from __future__ import annotations
@@ -34,7 +34,12 @@ class Fence:
 
 
 def render(
-    text: str, *, fences: Mapping[int, SafeString] | None = None, longest: int = LONGEST, apart: bool = False
+    text: str,
+    *,
+    fences: Mapping[int, SafeString] | None = None,
+    longest: int = LONGEST,
+    apart: bool = False,
+    top: int | None = None,
 ) -> SafeString:
     """The text as HTML; "" for an empty one.
 
@@ -42,9 +47,14 @@ def render(
         fences: what stands in place of fenced blocks, by their lines.
         longest: characters of the text that are read.
         apart: for a file that leaves the site: links to its own pages lead nowhere.
+        top: level of the highest headings; None is two below what is written.
     """
-    env = {"fences": fences or {}, "apart": apart}
-    return SafeString(_parser().render(_storable(text, longest), env).strip())
+    parser = _parser()
+    tokens = parser.parse(_storable(text, longest))
+    levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
+    below = 2 if top is None else top - min(levels, default=1)
+    env = {"fences": fences or {}, "apart": apart, "below": below}
+    return SafeString(str(parser.renderer.render(tokens, parser.options, env)).strip())
 
 
 def fences(text: str, *, longest: int = LONGEST) -> list[Fence]:
@@ -67,8 +77,8 @@ def _parser() -> MarkdownIt:
     parser.validateLink = _is_safe  # type: ignore[method-assign]  # documented to be replaced
     renderer: Any = parser.renderer
     rules = renderer.rules
-    rules["heading_open"] = lambda tokens, at, *_rest: f"<{_level(tokens[at].tag)}>"
-    rules["heading_close"] = lambda tokens, at, *_rest: f"</{_level(tokens[at].tag)}>\n"
+    rules["heading_open"] = lambda tokens, at, *rest: f"<{_level(tokens[at].tag, rest[-1])}>"
+    rules["heading_close"] = lambda tokens, at, *rest: f"</{_level(tokens[at].tag, rest[-1])}>\n"
     rules["link_open"] = _link
     written = renderer.fence
     rules["fence"] = lambda tokens, at, *rest: _fence(tokens[at], rest[-1]) or written(tokens, at, *rest)
@@ -81,8 +91,8 @@ def _is_safe(url: str) -> bool:
     return url.strip().lower().startswith(_SCHEMES) and not url.strip().startswith("//")
 
 
-def _level(tag: str) -> str:
-    return f"h{min(int(tag[1]) + 2, 6)}"
+def _level(tag: str, env: Any) -> str:
+    return f"h{min(int(tag[1]) + env['below'], 6)}"
 
 
 def _fence(token: Any, env: Any) -> str:

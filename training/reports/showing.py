@@ -65,7 +65,8 @@ def show(
             fences[part.line] = _page("reports/_broken.html", {"sentences": part.sentences})
         else:
             fences[part.line] = _panel(part, number, reader, author, shown, apart=apart)
-    shown.html = markdown.render(text, fences=fences, longest=documents.LONGEST_BYTES, apart=apart)
+    top = 2 if on_page else 3  # below the title of the page, or below a heading of the form
+    shown.html = markdown.render(text, fences=fences, longest=documents.LONGEST_BYTES, apart=apart, top=top)
     return shown
 
 
