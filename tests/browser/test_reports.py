@@ -104,6 +104,11 @@ def test_report_is_read(open_as, alice, report, accessible, fits, shot, width, d
     fits(page)
     shot(page, f"report-{width}-{'dark' if dark else 'light'}")
 
+    for number in range(3):
+        page.locator("svg.rc").nth(number).scroll_into_view_if_needed()
+        page.mouse.wheel(0, 500)
+        shot(page, f"report-{width}-{'dark' if dark else 'light'}-{number}")
+
     page.keyboard.press("e")
     page.wait_for_url("**/edit/")
 

@@ -17,7 +17,7 @@ from training.reports import scales
 from training.reports.scales import Numbers, Scale
 
 WIDE, HIGH = 720, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 12, 10, 40
+LEFT, RIGHT, TOP, BOTTOM = 72, 14, 10, 44
 SHADES, DASHES, SHAPES = 8, 3, 4
 
 

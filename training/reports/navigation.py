@@ -11,4 +11,4 @@ from aiplatform.navigation import Entry
 
 def entries() -> list[Entry]:
     """The list of reports, below the table of runs."""
-    return [Entry(_("Reports"), "file", reverse("reports:list"), Action.TRAINING_VIEW, order=46)]
+    return [Entry(_("Reports"), "file", reverse("reports:list"), Action.TRAINING_VIEW, order=45)]

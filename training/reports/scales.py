@@ -65,7 +65,7 @@ def over(values: Iterable[Numbers], *, begin: float, end: float, log: bool = Fal
 def _steps(low: float, high: float) -> list[float]:
     rough = (high - low) / 5
     size = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * by for by in (1, 2, 5, 10) if size * by >= rough)
+    step = next(size * by for by in (1, 2, 5, 10) if size * by >= rough * 0.75)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [place * step for place in range(first, last + 1)] if last - first <= 20 else []
 
