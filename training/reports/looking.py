@@ -155,7 +155,15 @@ def _alike(values: Sequence[Any]) -> list[tuple[str, list[int]]]:
     found: dict[str, list[int]] = {}
     for place, value in enumerate(values):
         found.setdefault(plain(value), []).append(place)
-    return list(found.items())
+    return sorted(found.items(), key=lambda one: _place(one[0]))
+
+
+def _place(word: str) -> tuple[bool, float, str]:
+    """Where a word stands among others: numbers by their size, then words."""
+    try:
+        return False, float(word), word
+    except ValueError:
+        return True, 0.0, word
 
 
 def _of_run(name: str, number: int, line: Any) -> Curve:
@@ -226,7 +234,7 @@ def dots(panel: Panel, found: Chosen) -> Dots:
         groups = [(f"{ends[step]:.4g} – {ends[step + 1]:.4g}", step + 1) for step in range(5)]
         own = [(left, up, step, run) for (left, up, _one, run), step in zip(points, steps, strict=True)]
         return Dots(words, own, missing, groups, by.label, ramp=True)
-    kinds = list(dict.fromkeys(plain(colour) for _x, _y, colour, _run in points))
+    kinds = sorted({plain(colour) for _x, _y, colour, _run in points}, key=_place)
     shades = {kind: min(place, 7) + 1 for place, kind in enumerate(kinds)}
     own = [(left, up, shades[plain(colour)], run) for left, up, colour, run in points]
     groups = [(kind, shades[kind]) for kind in kinds[:7]]
