@@ -14,7 +14,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import attachment
-from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from training.experiments import code, comparing
 from training.reports import beginning, documents, exporting, showing, writing
 from training.reports.forms import ReportForm
@@ -60,6 +60,7 @@ def new(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             report = writing.create(user=request.user, **form.values())
             return redirect("reports:detail", report.pk)
+    look_further(form, writing.check, user=request.user)
     return _writing(request, form)
 
 
@@ -77,16 +78,17 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
         with refusals_shown_on(form):
             writing.save(report, user=request.user, version=version, **form.values())
             return redirect("reports:detail", pk)
+    look_further(form, writing.check, user=request.user)
     return _writing(request, form, report)
 
 
 @require_POST
 @needs(Action.TRAINING_VIEW)
 def preview(request: SignedInRequest) -> HttpResponse:
-    """The text of a form as its writer would see it, and everything that is wrong with it."""
+    """The text of a form as its writer would see it, and everything that is wrong with it. Scripts get it alone."""
     text = request.POST.get("text", "").replace("\r\n", "\n")[: documents.LONGEST_BYTES]
     shown = showing.show(text, request.user, request.user, on_page=False)
-    return render(request, "reports/_preview.html", {"shown": shown})
+    return render(request, "reports/_preview.html" if request.htmx else "reports/preview.html", {"shown": shown})
 
 
 @require_safe

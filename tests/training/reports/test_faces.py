@@ -8,6 +8,8 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
+from accounts import ownership, sharing
+from accounts.services import shares
 from tests.factories import reports as factory
 from training.reports import writing
 from training.reports.models import Report
@@ -92,11 +94,11 @@ def test_refused_text_comes_back_with_every_sentence(alice):
 
     answer = signed_in(alice).post("/reports/new/", {"title": "", "visibility": "private", "text": text})
     html = answer.content.decode()
-    again = signed_in(alice).post("/reports/new/", {"title": "x", "visibility": "private", "text": text})
 
     assert answer.status_code == 422
     assert "limt: 1" in html
-    assert again.context["form"].errors["text"] == [
+    assert set(answer.context["form"].errors) == {"title", "text"}
+    assert answer.context["form"].errors["text"] == [
         "Line 2: A panel “runs” has no field limt. It has: title, filter, sort, runs, columns, limit.",
         "Line 5: A panel “figure” needs the field value.",
     ]
@@ -142,12 +144,15 @@ def test_versions_are_compared_and_restored_on_their_page(alice, report):
 
 
 def test_preview_shows_text_and_what_is_wrong(alice, bob, report):
-    shown = signed_in(bob).post("/reports/preview/", {"text": f"{TEXT}\n```runs\nx: 1\n```"})
+    sent = {"text": f"{TEXT}\n```runs\nx: 1\n```"}
+    whole = signed_in(bob).post("/reports/preview/", sent)
+    shown = signed_in(bob).post("/reports/preview/", sent, headers={"HX-Request": "true"})
 
     assert b"<h3>Found</h3>" in shown.content
     assert b"No run that you may see fits." in shown.content
     assert b"has no field x" in shown.content
-    assert b"<html" not in shown.content
+    assert (b"<html" in whole.content, b"<html" in shown.content) == (True, False)
+    assert shown.content.strip() in whole.content
 
 
 def test_new_report_begins_with_what_somebody_looked_at(alice):
@@ -240,3 +245,42 @@ def test_export_is_one_file_that_asks_for_nothing(alice, bob, api, report):
     assert f"#{run.pk}" in html
     assert "kestrel" in html
     assert "kestrel" not in other
+
+
+def test_report_is_shared_with_single_people(alice, bob, report):
+    reader = signed_in(bob)
+    sharer = signed_in(alice)
+
+    shares.share(kind="report", pk=report.pk, level=sharing.VIEW, by=alice, person="bob")
+    seen = [reader.get(f"/reports/{report.pk}/{tail}").status_code for tail in ("", "edit/")]
+    shares.share(kind="report", pk=report.pk, level=sharing.MANAGE, by=alice, person="bob")
+    kept = reader.post(
+        f"/reports/{report.pk}/edit/", {"title": "Bob's", "visibility": "private", "text": "x", "version": 1}
+    )
+
+    assert sharer.get(f"/share/report/{report.pk}/").status_code == 200
+    assert seen == [200, 404]
+    assert kept.status_code == 302
+    report.refresh_from_db()
+    assert (report.title, report.owner, report.author) == ("Bob's", alice, bob)
+    assert report.pk in [row.pk for row in reader.get("/reports/").context["page"].rows]
+
+
+def test_reports_are_handed_over_when_somebody_leaves(alice, bob, report):
+    kind = ownership.KINDS["reports"]
+
+    assert kind.count(alice) == 1
+    assert kind.give(alice, bob) == 1
+    assert Report.objects.get().owner == bob
+
+
+def test_lists_ask_the_database_no_more_for_more_reports(alice, api, django_assert_max_num_queries):
+    for number in range(30):
+        writing.create(user=alice, title=f"Report {number}", text="x" * 1000)
+    client = signed_in(alice)
+    client.get("/reports/")
+
+    with django_assert_max_num_queries(12):
+        client.get("/reports/")
+    with django_assert_max_num_queries(6):
+        api.get(API)

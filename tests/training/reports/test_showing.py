@@ -98,11 +98,12 @@ def test_reader_sees_their_own_rights_and_how_many_are_left_out(alice, bob, rate
     assert "rate-0.1 " not in plain(by_number.html)
 
 
-def test_count_of_what_is_left_out_has_the_rights_of_the_author(alice, bob, anna, rates):
+def test_count_of_what_is_left_out_has_the_rights_of_the_author(alice, bob, anna, olga, rates):
     probing = "```runs\nfilter: experiment = rates\n```"
 
     assert shown(probing, anna, alice).hidden == 1
     assert shown(probing, anna, bob).hidden == 0  # nobody learns of runs by a filter that they wrote themselves
+    assert shown(probing, bob, olga).hidden == 0  # an operator's are their own alone
     assert showing.show(probing, bob, None).hidden == 0
 
 

@@ -26,7 +26,8 @@ async function preview() {
   shown.setAttribute("aria-busy", "true");
   try {
     const body = new FormData(form);
-    const answer = await fetch(String(form.dataset.previewUrl), { method: "POST", body, headers: { "X-CSRFToken": csrfToken() } });
+    const headers = { "HX-Request": "true", "X-CSRFToken": csrfToken() };
+    const answer = await fetch(String(form.dataset.previewUrl), { method: "POST", body, headers });
     if (!answer.ok) throw new Error(String(answer.status));
     shown.innerHTML = await answer.text();
     box.scrollIntoView({ block: "nearest" });
