@@ -20,7 +20,7 @@ from training.reports.drawing import Dot
 from training.reports.looking import Chosen, Curve, Drawn
 from training.reports.panels import Panel
 
-BUDGET_S = 10.0  # of all panels together; those that begin later are left out, and say so
+BUDGET_S, BUDGET_CHARS = 10.0, 8_000_000  # of all panels together; those that begin later are left out, and say so
 
 
 @dataclass
@@ -55,9 +55,10 @@ def show(
     shown = Shown()
     begun = time.monotonic()
     fences: dict[int, SafeString] = {}
+    long = 0
     for number, part in enumerate(documents.parts(text), 1):
         shown.panels = number
-        late = number > first and time.monotonic() - begun > BUDGET_S
+        late = number > first and (time.monotonic() - begun > BUDGET_S or long > BUDGET_CHARS)
         if number < first or late or number > documents.MOST_PANELS:
             shown.late += 1
             fences[part.line] = _page("reports/_late.html", {"number": number, "linked": on_page and not apart})
@@ -65,6 +66,7 @@ def show(
             fences[part.line] = _page("reports/_broken.html", {"sentences": part.sentences})
         else:
             fences[part.line] = _panel(part, number, reader, author, shown, apart=apart)
+        long += len(fences[part.line])
     top = 2 if on_page else 3  # below the title of the page, or below a heading of the form
     shown.html = markdown.render(text, fences=fences, longest=documents.LONGEST_BYTES, apart=apart, top=top)
     return shown

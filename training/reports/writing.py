@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from django.db import transaction
@@ -16,6 +17,7 @@ from training.reports.models import Report, ReportVersion
 from workers.clock import now
 
 MOST_REPORTS, LONGEST_TITLE = 500, 150
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what would break a title into lines, or steer a terminal
 
 
 class ChangedMeanwhile(DomainError):
@@ -39,7 +41,7 @@ def check(*, user: User, title: str = "-", text: str = "", visibility: str = Vis
     """
     found = Refusals()
     with found:
-        if not 0 < len(title.strip()) <= LONGEST_TITLE or not title.isprintable():
+        if not 0 < len(title.strip()) <= LONGEST_TITLE or _CONTROL.search(title):
             said = _("A report has a title of at most %(most)s characters on one line.") % {"most": LONGEST_TITLE}
             raise Invalid(said, field="title")
     with found:

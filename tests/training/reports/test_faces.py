@@ -267,7 +267,7 @@ def test_report_is_shared_with_single_people(alice, bob, report):
 
 
 def test_reports_are_handed_over_when_somebody_leaves(alice, bob, report):
-    kind = ownership.KINDS["reports"]
+    kind = ownership.KINDS.get("reports")
 
     assert kind.count(alice) == 1
     assert kind.give(alice, bob) == 1

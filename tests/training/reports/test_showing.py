@@ -215,9 +215,10 @@ def test_panel_that_cannot_be_read_says_so_in_its_place(alice):
     assert plain(html).endswith("after")
 
 
-def test_panels_over_the_time_are_left_out_and_can_be_asked_for(alice, monkeypatch):
+@pytest.mark.parametrize("budget", [("BUDGET_S", -1.0), ("BUDGET_CHARS", 100)])
+def test_panels_over_time_or_size_are_left_out_and_can_be_asked_for(alice, monkeypatch, budget):
     text = "```figure\nvalue: cards\n```\n\n" * 3
-    monkeypatch.setattr(showing, "BUDGET_S", -1.0)
+    monkeypatch.setattr(showing, *budget)
 
     first, second = shown(text, alice), shown(text, alice, first=2)
 
