@@ -162,6 +162,25 @@ def test_what_was_typed_stays_when_another_saved(open_as, alice, report, shot, a
     expect(page.locator("article h2")).to_have_text("Mine")
 
 
+def test_report_is_printed_light_and_alone(open_as, alice, report, shot):
+    page = open_as(alice, dark=True)
+    page.goto(f"/reports/{report.pk}/")
+    ground = "getComputedStyle(document.querySelector('article')).backgroundColor"
+    before = page.evaluate(ground)
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+
+    assert before != "rgb(255, 255, 255)"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    expect(page.locator(".report-printed")).to_contain_text("as Alice saw it")
+    expect(page.locator(".page-actions")).to_be_hidden()
+    shot(page, "report-printed")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    expect(page.locator("article")).to_have_css("background-color", before)
+    expect(page.locator(".report-printed")).to_be_hidden()
+
+
 def test_comparison_and_table_begin_a_report(open_as, alice, report):
     page = open_as(alice)
     page.goto("/experiments/?filter=params.lr+%3E+0.02&sort=-params.lr")

@@ -10,7 +10,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.factories import curves
 from tests.factories import reports as factory
+from tests.factories import training as jobs
 from training.experiments import records
 from training.experiments.models import Run
 from training.reports import looking, showing
@@ -262,3 +264,24 @@ def test_queries_do_not_grow_with_runs(alice, rates, django_assert_max_num_queri
 
     with django_assert_max_num_queries(len(few)):
         shown(TEXT, alice)
+
+
+def test_trainings_are_shown_with_all_their_attempts(alice, bob, machine):
+    training = jobs.training(
+        alice, data=jobs.version(alice, "digits", task="classification"), name="restored", state="running",
+        preset="classify", params={"lr": 0.1},
+    )  # fmt: skip
+    curves.report(training.job.attempts.get(), "val/accuracy", [(1, 0.1), (2, 0.2), (3, 0.9)])
+    jobs.move(training, "running", attempt=2)
+    curves.report(training.job.attempts.get(number=2), "val/accuracy", [(3, 0.3), (4, 0.4)])
+    text = (
+        "```curves\nkeys: [val/accuracy]\n```\n\n```runs\ncolumns: [state, preset, max(val/accuracy), params.lr]\n```"
+    )
+    (panel, _table) = parts(text)
+
+    (drawn,) = looking.curves(panel, alice, looking.chosen(panel, alice, alice))
+    html = shown(text, alice).html
+
+    assert (drawn.x.tolist(), drawn.curves[0].line.mean.tolist()) == ([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4])
+    assert "restored Running classify 0.9 0.1" in plain(html)
+    assert "restored" not in shown(text, bob, alice).html
