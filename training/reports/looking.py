@@ -91,12 +91,12 @@ class Dots:
 
 def chosen(panel: Panel, reader: User, author: User | None) -> Chosen:
     """The runs of a panel, in the order it asks for: by their numbers as it names them."""
-    kind_needs = panel.columns or (["state"] if panel.kind != panels.RUNS else [])
+    columns = panel.columns or (["state"] if panel.kind != panels.RUNS else [])
     most = panel.values.get("limit") or 1
     if panel.runs:
         most = max(most, len(panel.runs))
     found = table.table(
-        reader, text=panel.filter, archived=bool(panel.runs), columns=kind_needs, sort=_order(panel), most=most
+        reader, text=panel.filter, archived=bool(panel.runs), columns=columns, sort=_order(panel), most=most
     )
     if panel.runs and not panel.values["sort"] and panel.kind != panels.FIGURE:
         found = _as_named(found, panel.runs)
@@ -221,7 +221,7 @@ def dots(panel: Panel, found: Chosen) -> Dots:
     points = [
         (float(row[0]), float(row[1]), row[2], row[3]) for row in rows if _is_number(row[0]) and _is_number(row[1])
     ]
-    words = (x.label, y.label)
+    words = (heading(x), heading(y))
     missing = len(rows) - len(points)
     if by is None:
         return Dots(words, [(left, up, 1, run) for left, up, _colour, run in points], missing)
@@ -235,14 +235,21 @@ def dots(panel: Panel, found: Chosen) -> Dots:
         ends = [min(numbers), *edges.tolist(), max(numbers)]
         groups = [(f"{ends[step]:.4g} – {ends[step + 1]:.4g}", step + 1) for step in range(5)]
         own = [(left, up, step, run) for (left, up, _one, run), step in zip(points, steps, strict=True)]
-        return Dots(words, own, missing, groups, by.label, ramp=True)
+        return Dots(words, own, missing, groups, heading(by), ramp=True)
     kinds = sorted({plain(colour) for _x, _y, colour, _run in points}, key=_place)
     shades = {kind: min(place, 7) + 1 for place, kind in enumerate(kinds)}
     own = [(left, up, shades[plain(colour)], run) for left, up, colour, run in points]
     groups = [(kind, shades[kind]) for kind in kinds[:7]]
     if len(kinds) > 7:
         groups.append((kinds[7] if len(kinds) == 8 else _("others"), 8))
-    return Dots(words, own, missing, groups, by.label)
+    return Dots(words, own, missing, groups, heading(by))
+
+
+def heading(column: Column) -> str:
+    """What a column is called; of a figure with which of its values it holds, for a table may have several of them."""
+    kind, bracket, _key = column.name.partition("(")
+    words = {"last": _("newest"), "min": _("lowest"), "max": _("highest"), "best": _("best")}
+    return f"{column.label} ({words[kind]})" if bracket and kind in words else column.label
 
 
 def _is_number(value: Any) -> bool:

@@ -97,7 +97,7 @@ def _runs(_panel: Panel, _reader: User, found: Chosen, _ident: str) -> dict[str,
         }
         for place, run in enumerate(found.table.runs)
     ]
-    return {"columns": columns, "rows": rows}
+    return {"heads": [(looking.heading(one), one.kind == "number") for one in columns], "rows": rows}
 
 
 def _curves(panel: Panel, reader: User, found: Chosen, ident: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _figure(panel: Panel, _reader: User, found: Chosen, _ident: str) -> dict[str
     column = found.column(panel.values["value"])
     value = column.values[0] if column.values else None
     run = found.table.runs[0] if value is not None else None
-    return {"value": looking.plain(value), "run": run, "label": column.label}
+    return {"value": looking.plain(value), "run": run, "label": looking.heading(column)}
 
 
 PAGES = {
