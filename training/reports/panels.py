@@ -133,7 +133,7 @@ def read(fence: Fence) -> Panel:
                 raise _wrong(fence.line, said)
     with found:
         if "runs" in given and "filter" in given:
-            raise _wrong(lines["filter"], _("Name runs by their numbers or by a filter, not by both."))
+            raise _wrong(lines.get("filter", fence.line), _("Name runs by their numbers or by a filter, not by both."))
     found.end()
     usual = {"title": "", "filter": "", "sort": "", "runs": (), **DEFAULTS[fence.word]}
     return Panel(fence.word, fence.line, {**usual, **values})

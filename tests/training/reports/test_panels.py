@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
 from training.reports import documents
@@ -80,6 +82,10 @@ def test_everything_wrong_is_said_at_once_by_its_line(alice):
         ("runs: ['1']", "Line 2: runs cannot be read"),
         ("runs: [99999999999999999999]", "Line 2: runs cannot be read"),
         ("columns: [[a]]", "Line 2: columns cannot be read"),
+        ("<<: {filter: lr > 1}\nruns: [1]", "Line 1: Name runs by their numbers or by a filter"),
+        ("? [a]\n: b", "Line 1: This is no YAML"),
+        ("title: !!binary aGk=", "Line 1: This is no YAML"),
+        ("1: 2", "Line 1: Write one field a line"),
         ("title: .nan", "Line 1: This is no YAML or JSON of plain values."),
         ("title: " + "x" * 151, "Line 2: title cannot be read: it has at most 150 characters."),
         ("# " + "x" * 10_000, "Line 1: A panel has at most 10000 characters."),
@@ -94,3 +100,20 @@ def test_odd_panel_is_refused(inside, said):
 def test_hostile_text_is_read_in_time():
     for text in ("```runs\n" * 4000, "> " * 60_000, "[" * 100_000, "```runs\n" + "[" * 9_000):
         documents.parts(text)
+
+
+PIECES = st.sampled_from(
+    [
+        *("runs: ", "filter: ", "keys: ", "x: ", "value: ", "- ", "? ", ": ", "<<: ", "&a ", "*a", "!!set ", "---"),
+        *("[", "]", "{", "}", "\n", "  ", "|\n", ">", "'", '"', "`", "```", "\t", "#", "%", "@", "\\", "é", "\u2028"),
+        *("1", "1e999", "0x1", ".inf", "~", "true", "best(a)"),
+    ]
+)
+
+
+@given(kind=st.sampled_from(["runs", "curves", "scatter", "figure"]), pieces=st.lists(PIECES, max_size=25))
+def test_no_text_breaks_the_reading_of_panels(kind, pieces):
+    text = f"before\n\n```{kind}\n{''.join(pieces)}\n```\n\nafter"
+
+    for part in documents.parts(text):
+        assert not isinstance(part, Broken) or part.sentences
