@@ -4,7 +4,7 @@ for with the reader's own rights each time. Whatever the author saw beyond that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,8 @@ from accounts.models import User
 from aiplatform.lib.times import words as span_words
 from training import figure_words
 from training.experiments import comparing, figure_sql, table
+from training.experiments.comparing import Figure
+from training.experiments.grid import Line as GridLine
 from training.experiments.models import Run
 from training.experiments.table import Column, Table
 from training.reports import panels
@@ -135,17 +137,17 @@ def curves(panel: Panel, reader: User, found: Chosen) -> list[Drawn]:
     if not found.numbers:
         return []
     runs = comparing.chosen(reader, found.numbers)
-    names = [row["name"] for row in found.table.runs]
+    reached = comparing.figures(runs)
     by = panel.values["group_by"]
     groups = _alike(found.column(by).values) if by else []
     drawn = []
     for key in panel.values["keys"]:
         grid = comparing.curves(runs, key, axis=panel.values["axis"], width=STRETCHES)
-        pairs = zip(grid.lines, runs, names, strict=True)
         if groups:
             rows = [_of_group(word, [grid.lines[place] for place in members]) for word, members in groups]
         else:
-            rows = [_of_run(name, run.pk, line) for line, run, name in pairs]
+            own = [figures.get(key) for figures in reached]
+            rows = [_of_run(*one) for one in zip(runs, grid.lines, own, strict=True)]
         rows = [_smooth(row, panel.values["smoothing"]) for row in rows if row.points]
         below = sum(int((row.line.mean <= 0).sum()) for row in rows) if panel.values["log"] else 0
         drawn.append(Drawn(key, figure_words.word(key), grid.x, rows, below))
@@ -168,16 +170,14 @@ def _place(word: str) -> tuple[bool, float, str]:
         return True, 0.0, word
 
 
-def _of_run(name: str, number: int, line: Any) -> Curve:
-    there = np.isfinite(line.mean)
-    if not there.any():
-        return Curve(Line(name, line.mean), number, 1, 0, None, None, None)
-    low, high = float(line.low[there].min()), float(line.high[there].max())
-    own = Line(name, line.mean, line.low, line.high)
-    return Curve(own, number, 1, line.points, float(line.mean[there][-1]), low, high)
+def _of_run(run: Run, line: GridLine, figure: Figure | None) -> Curve:
+    if figure is None or not np.isfinite(line.mean).any():
+        return Curve(Line(str(run), line.mean), run.pk, 1, 0, None, None, None)
+    own = Line(str(run), line.mean, line.low, line.high)
+    return Curve(own, run.pk, 1, line.points, figure.last, figure.lowest, figure.highest)
 
 
-def _of_group(word: str, lines: Sequence[Any]) -> Curve:
+def _of_group(word: str, lines: Sequence[GridLine]) -> Curve:
     """The mean of all runs that have a point at a place, and one standard deviation (of a sample) around it."""
     values = np.array([line.mean for line in lines])
     there = np.isfinite(values)
@@ -185,31 +185,38 @@ def _of_group(word: str, lines: Sequence[Any]) -> Curve:
     clean = np.where(there, values, 0.0)
     some = count > 0
     mean = np.full(values.shape[1], np.nan)
-    mean[some] = clean.sum(axis=0)[some] / count[some]
-    off = np.where(there, values - np.where(some, mean, 0.0), 0.0)
-    deviation = np.sqrt((off**2).sum(axis=0) / np.maximum(count - 1, 1))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers has no place in the drawing
+        mean[some] = clean.sum(axis=0)[some] / count[some]
+        off = np.where(there, values - np.where(some, mean, 0.0), 0.0)
+        deviation = np.sqrt((off**2).sum(axis=0) / np.maximum(count - 1, 1))
     points = sum(line.points for line in lines)
     members = sum(bool(line.points) for line in lines)
     if not some.any():
         return Curve(Line(word, mean), None, members, 0, None, None, None)
     low, high = float(np.min(mean[some])), float(np.max(mean[some]))
-    own = Line(word, mean, mean - deviation, mean + deviation)
+    with np.errstate(invalid="ignore"):
+        own = Line(word, mean, mean - deviation, mean + deviation)
     return Curve(own, None, members, points, float(mean[some][-1]), low, high)
 
 
 def _smooth(curve: Curve, weight: float) -> Curve:
-    """An exponential mean, corrected for its start, as the comparison draws it; without its band, unless of a group."""
+    """A smoothed curve has no band of its own stretches; that of a group is smoothed as its mean is."""
+    own = curve.line
     if not weight:
         return curve
-    mean, seen, values = 0.0, 0, curve.line.mean.copy()
+    if curve.run is None and own.low is not None and own.high is not None:
+        low, high = _exponential(own.low, weight), _exponential(own.high, weight)
+        return replace(curve, line=Line(own.name, _exponential(own.mean, weight), low, high))
+    return replace(curve, line=Line(own.name, _exponential(own.mean, weight)))
+
+
+def _exponential(values: Numbers, weight: float) -> Numbers:
+    """An exponential mean, corrected for its start, as the comparison draws it (workers/static/workers/curves.js)."""
+    mean, seen, found = 0.0, 0, values.copy()
     for place in np.flatnonzero(np.isfinite(values)).tolist():
         mean, seen = mean * weight + float(values[place]) * (1 - weight), seen + 1
-        values[place] = mean / (1 - weight**seen)
-    own = curve.line
-    band = (own.low, own.high) if curve.run is None else (None, None)
-    return Curve(
-        Line(own.name, values, *band), curve.run, curve.members, curve.points, curve.last, curve.lowest, curve.highest
-    )
+        found[place] = mean / (1 - weight**seen)
+    return found
 
 
 def dots(panel: Panel, found: Chosen) -> Dots:

@@ -148,6 +148,25 @@ def test_groups_have_mean_deviation_and_count(alice):
     assert (by_name["0.1"].members, by_name["0.2"].members, by_name["0.2"].last) == (3, 1, 5.0)
 
 
+def test_what_stands_beside_a_curve_is_what_the_run_reached(alice):
+    factory.run(alice, "long", curves={"acc": [*range(1000), -5.0, 7.0]})
+    (panel,) = parts("```curves\nkeys: [acc]\n```")
+
+    (drawn,) = looking.curves(panel, alice, looking.chosen(panel, alice, alice))
+
+    (curve,) = drawn.curves
+    assert (curve.last, curve.lowest, curve.highest, curve.points) == (7.0, -5.0, 999.0, 1002)
+
+
+def test_groups_beyond_all_numbers_are_drawn(alice):
+    for value in (1.7e308, 1.7e308, -1.7e308):
+        factory.run(alice, "big", curves={"acc": [value, 1.0]})
+
+    html = shown("```curves\nkeys: [acc]\ngroup_by: owner\nsmoothing: 0.5\n```", alice).html
+
+    assert "n = 3" in html
+
+
 def test_smoothing_is_that_of_the_comparison(alice):
     factory.run(alice, "one", curves={"acc": [1.0, 0.0, 0.0]})
     (panel,) = parts("```curves\nkeys: [acc]\nsmoothing: 0.5\n```")
