@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "training.job_templates",
     "training.environments",
     "training.experiments",
+    "training.reports",
     "training.studies",
     "training.tracking",
     "inference",

@@ -103,6 +103,7 @@ def read(text: str) -> dict[str, Any]:
             _("Line %(line)s cannot be read: %(why)s.")
             % {"line": mark.line + 1 if mark else 1, "why": words.back(why)},
             field=FIELD,
+            line=mark.line + 1 if mark else 1,
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError):
         raise Invalid(_("This is no YAML or JSON of plain values."), field=FIELD) from None

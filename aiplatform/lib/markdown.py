@@ -1,11 +1,13 @@
 """Markdown of people as HTML that is safe to show: CommonMark with tables, by markdown-it.
 
 HTML inside is shown as it was written, pictures are links (a page of ours asks no other host), and links lead to http,
-https and mail only. Headings begin at h3: they stand below those of the page.
+https and mail only. Headings stand below those of the page.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -17,9 +19,56 @@ LONGEST = 100_000
 _SCHEMES = ("http://", "https://", "mailto:", "/", "#")
 
 
-def render(text: str) -> SafeString:
-    """The text as HTML; "" for an empty one."""
-    return SafeString(_parser().render(text.replace("\x00", "")[:LONGEST]).strip())
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block of code that stands for itself, in no list and no quotation.
+
+    Attributes:
+        line: of the fence, from 1; what stands in it begins one below.
+        word: the first behind the fence, "" for none.
+    """
+
+    line: int
+    word: str
+    text: str
+
+
+def render(
+    text: str,
+    *,
+    fences: Mapping[int, SafeString] | None = None,
+    longest: int = LONGEST,
+    apart: bool = False,
+    top: int | None = None,
+) -> SafeString:
+    """The text as HTML; "" for an empty one.
+
+    Args:
+        fences: what stands in place of fenced blocks, by their lines.
+        longest: characters of the text that are read.
+        apart: for a file that leaves the site: links to its own pages lead nowhere.
+        top: level of the highest headings; None is two below what is written.
+    """
+    parser = _parser()
+    tokens = parser.parse(_storable(text, longest))
+    levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
+    below = 2 if top is None else top - min(levels, default=1)
+    env = {"fences": fences or {}, "apart": apart, "below": below}
+    return SafeString(str(parser.renderer.render(tokens, parser.options, env)).strip())
+
+
+def fences(text: str, *, longest: int = LONGEST) -> list[Fence]:
+    """The fenced blocks of a text that stand for themselves."""
+    tokens = _parser().parse(_storable(text, longest))
+    return [
+        Fence(token.map[0] + 1, (token.info.split() or [""])[0], token.content)
+        for token in tokens
+        if token.type == "fence" and token.level == 0 and token.map
+    ]
+
+
+def _storable(text: str, longest: int) -> str:
+    return text.replace("\x00", "")[:longest]
 
 
 @cache
@@ -28,9 +77,11 @@ def _parser() -> MarkdownIt:
     parser.validateLink = _is_safe  # type: ignore[method-assign]  # documented to be replaced
     renderer: Any = parser.renderer
     rules = renderer.rules
-    rules["heading_open"] = lambda tokens, at, *_rest: f"<{_level(tokens[at].tag)}>"
-    rules["heading_close"] = lambda tokens, at, *_rest: f"</{_level(tokens[at].tag)}>\n"
+    rules["heading_open"] = lambda tokens, at, *rest: f"<{_level(tokens[at].tag, rest[-1])}>"
+    rules["heading_close"] = lambda tokens, at, *rest: f"</{_level(tokens[at].tag, rest[-1])}>\n"
     rules["link_open"] = _link
+    written = renderer.fence
+    rules["fence"] = lambda tokens, at, *rest: _fence(tokens[at], rest[-1]) or written(tokens, at, *rest)
     rules["table_open"] = lambda *_all: '<div class="table-wrap" tabindex="0"><table class="table">\n'
     rules["table_close"] = lambda *_all: "</table></div>\n"
     return parser
@@ -40,9 +91,16 @@ def _is_safe(url: str) -> bool:
     return url.strip().lower().startswith(_SCHEMES) and not url.strip().startswith("//")
 
 
-def _level(tag: str) -> str:
-    return f"h{min(int(tag[1]) + 2, 6)}"
+def _level(tag: str, env: Any) -> str:
+    return f"h{min(int(tag[1]) + env['below'], 6)}"
 
 
-def _link(tokens: Any, at: int, _options: Any, _env: Any) -> str:
+def _fence(token: Any, env: Any) -> str:
+    """What was given in place of a block, if anything was."""
+    return str(env["fences"].get(token.map[0] + 1, "")) if token.level == 0 and token.map else ""
+
+
+def _link(tokens: Any, at: int, _options: Any, env: Any) -> str:
+    if env["apart"] and str(tokens[at].attrGet("href")).startswith(("/", "#")):
+        return "<a>"
     return f'<a href="{escapeHtml(str(tokens[at].attrGet("href")))}" rel="noopener noreferrer nofollow">'

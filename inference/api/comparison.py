@@ -19,14 +19,14 @@ PARAMETERS = [
     OpenApiParameter("evaluation", int, many=True, required=True, description="Numbers of two to six evaluations."),
     OpenApiParameter("base", int, description="The one the others are measured against; the first unless given."),
 ]
-VERDICTS = [differences.BETTER, differences.WORSE, differences.NO_DIFFERENCE]
+VERDICTS = "better, worse or no_difference."
 
 
 class DifferenceOut(serializers.Serializer[Any]):
     value = serializers.FloatField()
     low = serializers.FloatField()
     high = serializers.FloatField()
-    verdict = serializers.ChoiceField(VERDICTS)
+    verdict = serializers.CharField(help_text=VERDICTS)
 
 
 class ComparedValueOut(serializers.Serializer[Any]):
@@ -50,7 +50,7 @@ class McNemarOut(serializers.Serializer[Any]):
     only_other = serializers.IntegerField()
     both_wrong = serializers.IntegerField()
     p = serializers.FloatField()
-    verdict = serializers.ChoiceField(VERDICTS)
+    verdict = serializers.CharField(help_text=VERDICTS)
 
 
 class ComparedEvaluationOut(serializers.Serializer[Any]):

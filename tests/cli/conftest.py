@@ -54,6 +54,9 @@ class _Answered:
     def json(self) -> Any:
         return json.loads(self._body) if self._body.strip() else None
 
+    def read(self) -> bytes:
+        return self._body
+
     def close(self) -> None:
         """Nothing is open."""
 

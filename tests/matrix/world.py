@@ -23,6 +23,7 @@ from training.commands import services as commands
 from training.environments import services as environments
 from training.experiments.models import View
 from training.job_templates import services as templates
+from training.reports import writing as reports
 from training.services import homes
 from training.studies import creating as studies
 from workers.models import (
@@ -161,6 +162,7 @@ def make(tmp_path: Path) -> World:
         (r"training/\^?planned/", {"pk": _planned(owner, version, brought), "verb": "retry"}),
         (r"training/", {"pk": trained.pk, "job": trained.job_id, "attempt": 1, "verb": "stop"}),
         (r"experiments/runs/|v1/\^runs/", {"pk": trained.job.run.pk}),
+        (r"reports/", {"pk": reports.create(user=owner, title="Found").pk, "number": 1}),
         (r"run-views/", {"pk": View.objects.create(owner=owner, name="mine").pk}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),

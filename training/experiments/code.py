@@ -49,14 +49,15 @@ def differences(first: Run, second: Run) -> list[FileDifference]:
         if b"\x00" in before or b"\x00" in after:
             found.append(FileDifference(path, [], binary=True))
             continue
-        lines = _lines(before, after)
-        found.append(FileDifference(path, lines[:left], cut=len(lines) > left))
-        left = max(0, left - len(lines))
+        rows = lines(before.decode(errors="replace"), after.decode(errors="replace"))
+        found.append(FileDifference(path, rows[:left], cut=len(rows) > left))
+        left = max(0, left - len(rows))
     return found
 
 
-def _lines(before: bytes, after: bytes) -> list[tuple[str, str]]:
-    old, new = (text.decode(errors="replace").splitlines() for text in (before, after))
+def lines(before: str, after: str) -> list[tuple[str, str]]:
+    """What two texts differ in, as `FileDifference` has it; nothing of equal ones."""
+    old, new = before.splitlines(), after.splitlines()
     found: list[tuple[str, str]] = []
     for line in list(difflib.unified_diff(old, new, lineterm="", n=AROUND))[2:]:
         sign = line[:1] if line[:1] in "+-@" and line else " "

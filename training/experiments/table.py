@@ -139,12 +139,19 @@ def _expressions(name: str) -> list[Any]:
 
 
 def table(
-    user: User, *, text: str = "", archived: bool = False, columns: Sequence[str] = (), sort: str = "-created"
+    user: User,
+    *,
+    text: str = "",
+    archived: bool = False,
+    columns: Sequence[str] = (),
+    sort: str = "-created",
+    most: int = MOST_RUNS,
 ) -> Table:
     """The table as one person sees it.
 
     Args:
         columns: names: facts, `params.lr`, `best(val/accuracy)`, `tags.author`; empty is those that tell most.
+        most: rows that are given, at most a thousand; `total` counts all of them.
 
     Raises:
         Invalid: a filter, a column or an order that is none.
@@ -154,9 +161,9 @@ def table(
         raise Invalid(said, field="column")
     found = rows(user, text=text, archived=archived)
     whole = ordered(found, sort).for_table(notes="notes" in columns)
-    shown = list(whole[: MOST_RUNS + 1])
-    total = len(shown) if len(shown) <= MOST_RUNS else found.count()
-    shown = shown[:MOST_RUNS]
+    shown = list(whole[: most + 1])
+    total = len(shown) if len(shown) <= most else found.count()
+    shown = shown[:most]
     of = _Values(shown)
     known = of.known()
     wanted = list(dict.fromkeys(columns)) or _usual(of, known)

@@ -32,6 +32,7 @@ from aiplatform.cli.client.commands import (
     people,
     ports,
     queue,
+    reports,
     resource_groups,
     running,
     runs,
@@ -44,9 +45,9 @@ from aiplatform.cli.client.commands import (
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, files, datasets, annotation, training, runs, studies, params, running, templates, images, models, services,
-    queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people,
-    operations, alarms,
+    account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
+    models, services, queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh,
+    resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

@@ -59,6 +59,7 @@ async function load() {
   if (asked.sort) now.set("sort", asked.sort);
   for (const name of columnsAsked()) now.append("column", name);
   wanted = String(now);
+  one("[data-report]").search = wanted || "filter=";
   const mine = wanted;
   wrap.setAttribute("aria-busy", "true");
   try {

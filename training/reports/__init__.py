@@ -1,0 +1,1 @@
+"""Reports: documents of people with live panels over runs."""
