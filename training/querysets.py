@@ -13,7 +13,7 @@ from workers.states import FINAL, GROUPS
 
 #: What programs call their loss and their learning rate: the presets, and own code by its habits.
 LOSS = ("train/loss", "loss", "train_loss")
-LOOKS = ["show_batch", "show_layers"]  # marks in `extra`
+LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
 RATE = ("train/lr", "lr", "learning_rate")
 
 
@@ -35,7 +35,7 @@ class TrainingJobQuerySet(OwnedQuerySet):
         return self.annotate(loss=newest(LOSS), lr=newest(RATE))
 
     def without_looks(self) -> Self:
-        """Trainings alone: not the short jobs that show a batch or layers (services/looking.py)."""
+        """Trainings alone: not the short jobs that show a batch, layers or a profile (services/looking.py)."""
         return self.exclude(extra__has_any_keys=LOOKS)
 
     def unfinished(self) -> Self:

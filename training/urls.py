@@ -27,6 +27,7 @@ urlpatterns: list[URLPattern] = [
     path("<int:pk>/metrics/", jobs.job_metrics, name="job-metrics"),
     path("<int:pk>/images/", pictures.job_images, name="job-images"),
     path("<int:pk>/layers/", pictures.job_layers, name="job-layers"),
+    path("<int:pk>/profile/", jobs.job_profile, name="job-profile"),
     path("<int:pk>/ports/", jobs.job_ports, name="job-ports"),
     path("<int:pk>/files/", jobs.job_files, name="job-files"),
     path("<int:pk>/files/<int:attempt>/content/", jobs.job_file, name="job-file"),

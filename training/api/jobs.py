@@ -24,6 +24,7 @@ from training.api.serializers import (
     CrossValidationOut,
     LayersIn,
     PreviewIn,
+    ProfileIn,
     RestoreIn,
     TrainingDetailOut,
     TrainingIn,
@@ -53,6 +54,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "stop": Action.TRAINING_CONTROL,
         "restore": Action.TRAINING_CONTROL,
         "layers": Action.TRAINING_SUBMIT,
+        "profile": Action.TRAINING_SUBMIT,
         "checkpoints": Action.TRAINING_VIEW,
         "cross_validation": Action.TRAINING_VIEW,
         "files": Action.TRAINING_VIEW,
@@ -150,6 +152,14 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         serializer = LayersIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         return self.answer(looking.layers(self.get_object(), by=request.user, **serializer.validated_data), 201)
+
+    @extend_schema(request=ProfileIn, responses={201: TrainingDetailOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def profile(self, request: ApiRequest, pk: str) -> Response:
+        """Profile some of its steps by a short job, which leaves profile/profile.json among its files."""
+        training = self.get_object()
+        return self.answer(looking.profile(training, by=request.user, **sent(ProfileIn(data=request.data))), 201)
 
     @extend_schema(responses=CheckpointOut(many=True))
     @action(detail=True)

@@ -16,7 +16,7 @@ from training.api.inputs import PLACES, InputsIn
 from training.models import ParameterSet, ParameterSetVersion, TrainingJob
 from training.programs import script
 from training.programs.launchers import Launcher
-from training.services import own_network, snippets, steering
+from training.services import looking, own_network, snippets, steering
 from workers.images.models import Image
 from workers.jobs.api.following import FollowingIn
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
@@ -114,6 +114,10 @@ class RestoreIn(StrictSerializer):
     params = serializers.DictField(default=dict)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, allow_null=True, default=None)
     nodes = serializers.IntegerField(min_value=1, max_value=64, required=False, allow_null=True, default=None)
+
+
+class ProfileIn(StrictSerializer):
+    steps = serializers.IntegerField(min_value=1, max_value=looking.MOST_STEPS, default=looking.USUAL_STEPS)
 
 
 class LayersIn(StrictSerializer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from accounts.querysets import OwnedQuerySet
+from training.querysets import LOOKS
 
 #: What the table reads; a thousand rows of everything else cost as much as all of these.
 _OF_RUN = ("job", "parent", "owner", "visibility", "experiment", "archived", "created_at", "name", "state", "ended_at")
@@ -34,8 +35,8 @@ class RunQuerySet(OwnedQuerySet):
         return whole.prefetch_related("owner", "job__cluster")  # few of each, many runs
 
     def without_looks(self) -> Self:
-        """Not the short jobs that only show a batch or layers."""
-        return self.exclude(job__training__extra__has_any_keys=["show_batch", "show_layers"])
+        """Not the short jobs that only show a batch, layers or a profile."""
+        return self.exclude(job__training__extra__has_any_keys=LOOKS)
 
 
 class ViewQuerySet(OwnedQuerySet):

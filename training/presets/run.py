@@ -77,7 +77,7 @@ class Run:
     control_file: Path | None
     weights: Path | None = None  # file that the parameter `weights` names, where the platform put it
     teacher: Path | None = None  # and that `teacher` names
-    show: str = ""  # what is wanted instead of a training: "batch" or "layers", see preview.py and layers.py
+    show: str = ""  # what is wanted instead of a training: batch, layers or profile, see the files of these names
     terminated: bool = field(default=False, init=False)
     _metrics: int | None = field(default=None, init=False)  # descriptor of the metrics file, once open
 

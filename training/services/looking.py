@@ -1,4 +1,5 @@
-"""Looks at a training by jobs of the same program: what it would see before, and into the layers of what it learned.
+"""Looks at a training by jobs of the same program: what it would see before, into the layers of what it learned, and
+where the time of its steps goes.
 
 A look is a training job of its own with a mark in `extra`; it leaves pictures and facts in its outputs, and no model.
 """
@@ -27,14 +28,15 @@ from training.services.drafts import MAX_NAME, TrainingRequest
 from workers.models import Job
 from workers.runs import RunDir
 
-BATCH, LAYERS = LOOKS  # in TrainingJob.extra
-MODES: Mapping[str, str] = {BATCH: "batch", LAYERS: "layers"}  # and in AIP_SHOW
+BATCH, LAYERS, PROFILE = LOOKS  # in TrainingJob.extra
+MODES: Mapping[str, str] = {BATCH: "batch", LAYERS: "layers", PROFILE: "profile"}  # and in AIP_SHOW
+USUAL_STEPS, MOST_STEPS = 10, 100  # of a profile
 IMAGE = "look"  # name of an image somebody gave, beside the attempts of its job
 MOST_IMAGE_BYTES = 20 << 20
 
 
 def mode_of(training: TrainingJob) -> str:
-    """What is shown instead of trained: "batch", "layers"; "" for a training."""
+    """What is shown instead of trained: "batch", "layers", "profile"; "" for a training."""
     return next((word for key, word in MODES.items() if training.extra.get(key)), "")
 
 
@@ -94,10 +96,62 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
     return look
 
 
+def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> TrainingJob:
+    """Queue a profile of some steps of a training: the same program with the same parameters on the same cards.
+
+    The training itself, which may be at work, is not disturbed. The steps are taken from the beginning, with the
+    weights that a training begins with.
+
+    Args:
+        steps: so many steps are profiled, after some that are not.
+
+    Raises:
+        Invalid: own code, whose steps nobody knows, or too many steps.
+        DomainError: the data is gone, or the queue refuses.
+    """
+    preset = PRESETS.get(training.preset)
+    if preset is None or not preset.looks or mode_of(training):
+        raise Invalid(_("Steps can be profiled of trainings of presets with a network. This is none."), field="steps")
+    if own_network.is_own(training.params) and training.job.owner_id != by.pk:
+        said = _("Its owner wrote this network. Clone the training to run it as yours, and profile the clone.")
+        raise Invalid(said, field="steps")
+    if not 1 <= steps <= MOST_STEPS:
+        raise Invalid(_("Profile from 1 to %(most)s steps.") % {"most": MOST_STEPS}, field="steps")
+    job = training.job
+    request = TrainingRequest(
+        name=f"{job.name[: MAX_NAME - 8]}_profile",
+        preset=training.preset,
+        params=training.params | dict.fromkeys(training.params.keys() & {"weights", "teacher"}, ""),
+        version=training.version,
+        cluster=job.cluster,
+        gpus_per_node=job.gpus_per_node,
+        device_kind=job.device_kind,
+        device_model=job.device_model,
+        cpus=job.cpus,
+        share=job.share,
+        memory_mib=job.memory_mib,
+        parent=training,
+    )
+    with transaction.atomic():
+        look = jobs.submit(user=by, request=request)
+        look.extra = {PROFILE: steps}
+        look.save(update_fields=["extra"])
+    return look
+
+
 def latest_layers(training: TrainingJob, user: User) -> TrainingJob | None:
     """The newest look into the layers of a training that this person may see."""
+    return _latest(training, user, "layers")
+
+
+def latest_profile(training: TrainingJob, user: User) -> TrainingJob | None:
+    """The newest profile of a training that this person may see; of a profile itself."""
+    return training if mode_of(training) == "profile" else _latest(training, user, "profile")
+
+
+def _latest(training: TrainingJob, user: User, mode: str) -> TrainingJob | None:
     looks: QuerySet[TrainingJob] = TrainingJob.objects.visible_to(user).filter(parent=training)
-    return next((one for one in looks.select_related("job").order_by("-pk")[:50] if mode_of(one) == "layers"), None)
+    return next((one for one in looks.select_related("job").order_by("-pk")[:50] if mode_of(one) == mode), None)
 
 
 def handed_over(training: TrainingJob, run: RunDir) -> dict[str, str]:
@@ -105,6 +159,8 @@ def handed_over(training: TrainingJob, run: RunDir) -> dict[str, str]:
     mode = mode_of(training)
     if not mode:
         return {}
+    if mode == "profile":
+        return {"AIP_SHOW": mode, "AIP_SHOW_STEPS": str(int(training.extra[PROFILE]))}
     given = image_of(training.job)
     if not given.is_file():
         return {"AIP_SHOW": mode}

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
+from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
 from aiplatform.lib.secret_names import hidden, hushed
@@ -26,8 +27,10 @@ from training.services import (
     additional,
     checkpoints,
     jobs,
+    looking,
     parameter_sets,
     planned,
+    profiles,
     results,
     snippets,
     steering,
@@ -187,7 +190,33 @@ def job_log(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_safe
 def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
     training = training_or_404(request, pk)
-    return shown(request, training, "job-metrics", **panels_of(request, training, job_tabs.METRICS))
+    context = panels_of(request, training, job_tabs.METRICS)
+    return shown(request, training, "job-metrics", **context, **_profile(request, training))
+
+
+def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
+    """Where the time of its steps goes, of presets that can say so."""
+    preset, mode = PRESETS.get(training.preset), looking.mode_of(training)
+    if preset is None or not preset.looks or mode not in ("", "profile"):
+        return {}
+    look = looking.latest_profile(training, request.user)
+    return {
+        "profiles": True,
+        "profile_look": look,
+        "profile": profiles.read(look) if look else None,
+        "may_profile": not mode and request.user.can(Action.TRAINING_SUBMIT),
+        "most_steps": looking.MOST_STEPS,
+    }
+
+
+@needs(Action.TRAINING_SUBMIT)
+@require_POST
+def job_profile(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Queue a profile; what it found appears on the tab of metrics."""
+    training = training_or_404(request, pk)
+    with refusals_said(request):
+        looking.profile(training, by=request.user, steps=ids.number(request.POST.get("steps", "")) or 0)
+    return redirect("training:job-metrics", pk)
 
 
 @needs(Action.TRAINING_VIEW)

@@ -76,6 +76,8 @@ def job_images(request: SignedInRequest, pk: int) -> HttpResponse:
     """The tab of pictures; htmx gets what is refreshed while the job is at work."""
     training = _of_preset(request, pk)
     mode = looking.mode_of(training)
+    if mode == "profile":
+        return redirect("training:job-metrics", pk)
     context: dict[str, Any] = {"mode": mode}
     if mode == "batch":
         context |= _preview_of(training)

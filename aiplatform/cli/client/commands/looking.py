@@ -1,4 +1,4 @@
-"""`aip train preview`, `aip train layers`: look at what a model would see, and into what it learned."""
+"""`aip train preview`, `layers`, `profile`: what a model would see, what it learned, and what its steps take."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def add(train: Noun) -> None:
     verb.add_argument("id", help="id or name")
     verb.add_argument("--checkpoint", default="", help="a name from `aip train checkpoints`; the newest when left out")
     verb.add_argument("--image", type=Path, help="what the model is given; images it is scored on when left out")
+    _folder(verb)
+    verb = train.verb(
+        "profile", profile, "Say where the time of a training's steps goes; the training is not disturbed."
+    )
+    verb.add_argument("id", help="id or name")
+    verb.add_argument("--steps", type=int, default=10, help="so many steps (10)")
     _folder(verb)
 
 
@@ -47,6 +53,12 @@ def layers(args: argparse.Namespace) -> int:
     else:
         look = args.client.post(route, asked, once=True)
     return _brought(args, look, "layers/layers.json", _say_layers)
+
+
+def profile(args: argparse.Namespace) -> int:
+    number = lookup.training(args.client, args.id)
+    look = args.client.post(f"training/jobs/{number}/profile/", {"steps": args.steps}, once=True)
+    return _brought(args, look, "profile/profile.json", _say_profile)
 
 
 def _brought(args: argparse.Namespace, look: dict[str, Any], path: str, say: Any) -> int:
@@ -85,3 +97,12 @@ def _say_layers(about: dict[str, Any]) -> None:
         print(f"{layer['number']:>3}  {output.clean(layer['name']):40} {layer['kind']:8} {shape}")
     for cam in about["cams"]:
         print(f"image {cam['image']}: {output.clean(str(cam['class']))} {cam['score']:.2f}, see cam-{cam['image']}.jpg")
+
+
+def _say_profile(about: dict[str, Any]) -> None:
+    shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in about["shares"].items())
+    print(f"{about['step_ms']:.1f} ms a step on {output.clean(about['device'])}: {output.clean(shares)}")
+    columns: list[output.Column] = [
+        ("operation", "name"), ("calls", "calls"), ("own cpu ms", "self_cpu_ms"), ("card ms", "self_device_ms"),
+    ]  # fmt: skip
+    output.table(about["operations"][:15], columns)

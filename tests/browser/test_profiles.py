@@ -1,0 +1,35 @@
+"""Where the time of a step goes, on the page of a training."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.factories import training as factory
+from tests.factories import work
+from tests.training.test_profiles import GPU, changed, wrote
+from training.services import looking
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
+)
+def test_steps_are_profiled_by_a_button_and_shown_when_they_are_done(
+    open_as, alice, site, accessible, fits, shot, width, dark, language
+):
+    work.node(cores=4)
+    training = factory.training(alice, name="slow", state="running", preset="detect")
+    page = open_as(alice, width=width, height=1100, dark=dark, language=language)
+    page.goto(f"/training/{training.pk}/metrics/")
+    page.locator("#profile button[type=submit]").click()
+    expect(page.locator("#profile .row a")).to_contain_text("slow_profile")
+
+    look = looking.latest_profile(training, alice)
+    wrote(look, changed(precision="float32", shares={**GPU["shares"], "wait": 0.3, "forward": 0.2, "other": 0.0}))
+    expect(page.locator("#profile tbody tr")).to_have_count(5)  # it asked again by itself
+    expect(page.locator("#profile .notice")).to_have_count(2)
+    expect(page.locator("#profile .profile-line rect")).to_have_count(3)
+    page.locator("#profile").scroll_into_view_if_needed()
+    accessible(page)
+    fits(page)
+    shot(page, f"profile-{width}", full=True)
