@@ -49,7 +49,12 @@ class ModelViewSet(ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSe
         "partial_update": Action.MODELS_MANAGE,
         "destroy": Action.MODELS_MANAGE,
     }
-    asks = {"list": ("search", "task", "stage", "alias", "group"), "versions": ("limit", "cursor")}
+    asks = {
+        "list": ("search", "task", "stage", "alias", "group"),
+        "versions": ("limit", "cursor"),
+        "comparison": ("version", "base"),
+    }
+    asks_many = ("version",)
     serializer_class = ModelOut
     queryset = Model.objects.none()
     orders = MODELS

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
+from aiplatform.lib import ids, queries
 from aiplatform.lib.api import sent
+from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
-from inference.api.registry_serializers import ActOut, AliasIn, AliasOut, LineageOut, PromotionRuleOut, RuleIn, StageIn
+from inference.api.registry_serializers import (
+    ActOut,
+    AliasIn,
+    AliasOut,
+    LineageOut,
+    PromotionRuleOut,
+    RuleIn,
+    StageIn,
+    VersionTableOut,
+)
 from inference.api.serializers import ModelVersionOut
 from inference.models import Model, ModelVersion, PromotionRule
-from inference.services import aliases, promotion, stages, trail
+from inference.services import aliases, promotion, stages, trail, version_tables
 from inference.services import lineage as lineages
 
 if TYPE_CHECKING:
@@ -32,6 +45,7 @@ class ModelActs(Base):
         "set_alias": Action.MODELS_MANAGE,
         "remove_alias": Action.MODELS_MANAGE,
         "history": Action.MODELS_VIEW,
+        "comparison": Action.MODELS_VIEW,
         "rules": Action.MODELS_VIEW,
         "add_rule": Action.MODELS_MANAGE,
         "remove_rule": Action.MODELS_MANAGE,
@@ -69,6 +83,22 @@ class ModelActs(Base):
         """Who did what to the model, newest first; the newest 200."""
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
         return Response(ActOut(trail.of(model), many=True).data)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("version", int, many=True, description="Numbers; the newest four in use unless given."),
+            OpenApiParameter("base", int, description="What the others are measured against; the last unless given."),
+        ],
+        responses=VersionTableOut,
+    )
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def comparison(self, request: ApiRequest, pk: str) -> Response:
+        """Versions of the model fact by fact: what they are, cost, reached, and were trained with."""
+        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
+        versions, base = version_tables.chosen(model, _numbers(request), queries.whole(request.query_params, "base"))
+        rows = [dataclasses.asdict(row) for row in version_tables.rows(versions, base)]
+        numbers = [version.number for version in versions]
+        return Response({"versions": numbers, "base": base.number, "rows": rows})
 
     @extend_schema(responses=PromotionRuleOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -127,3 +157,10 @@ class VersionActs(Base):
         """Where the version came from and what came of it, as far as you may see."""
         version: Any = self.get_object()
         return Response(lineages.as_json(lineages.of(version, request.user)))
+
+
+def _numbers(request: ApiRequest) -> list[int]:
+    found = [ids.number(text) for text in request.query_params.getlist("version")]
+    if None in found:
+        raise Invalid(_("%(name)s is a whole number.") % {"name": "version"}, field="version")
+    return [number for number in found if number is not None]

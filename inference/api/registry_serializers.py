@@ -126,3 +126,19 @@ class PromotionRuleOut(OutMixin, serializers.ModelSerializer):
 
 def _not_of(model: Any) -> str:
     return _("This is no version of %(model)s.") % {"model": model}
+
+
+class VersionRowOut(serializers.Serializer[Any]):
+    kind = serializers.CharField(help_text="about, cost, figure or param.")
+    key = serializers.CharField()
+    values = serializers.ListField(child=serializers.JSONField(allow_null=True))
+    differs = serializers.BooleanField()
+    differences = serializers.ListField(
+        child=serializers.FloatField(allow_null=True), help_text="From the base, of numbers."
+    )
+
+
+class VersionTableOut(serializers.Serializer[Any]):
+    versions = serializers.ListField(child=serializers.IntegerField())
+    base = serializers.IntegerField()
+    rows = VersionRowOut(many=True)

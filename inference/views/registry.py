@@ -15,14 +15,31 @@ from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
 from inference.models import Evaluation, Model, ModelVersion, PromotionRule
 from inference.registry_forms import AliasForm, CardForm, RuleForm, StageForm
-from inference.services import aliases, cards, holding, lineage, promotion, stages, trail
-from inference.views import drawing, model_page
+from inference.services import aliases, cards, holding, lineage, promotion, stages, trail, version_tables
+from inference.views import drawing, model_page, version_words
 
 
 @needs(Action.MODELS_VIEW)
 def model_versions(request: SignedInRequest, pk: int) -> HttpResponse:
-    """All versions of a model beside each other, with their stages and aliases."""
-    return render(request, "inference/model_versions.html", model_page.context(request, pk, "model-versions"))
+    """All versions of a model with their stages and aliases, and some of them fact by fact.
+
+    `?compare=1&compare=3` are those, `?base=1` what the others are measured against; `?all=1`: also what is the same.
+    """
+    context = model_page.context(request, pk, "model-versions")
+    if len(context["versions"]) > 1:
+        numbers = [number for text in request.GET.getlist("compare") if (number := ids.number(text)) is not None]
+        base, everything = ids.number(request.GET.get("base", "")), request.GET.get("all") == "1"
+        with refusals_said(request):
+            beside, first = version_tables.chosen(context["model"], numbers, base)
+            context |= {
+                "beside": beside,
+                "base": first,
+                "lines": version_words.lines(beside, first, everything=everything),
+                "everything": everything,
+                "same_data": version_tables.same_data(beside),
+                "asked": "&".join(f"compare={one.number}" for one in beside),
+            }
+    return render(request, "inference/model_versions.html", context)
 
 
 @needs(Action.MODELS_VIEW)

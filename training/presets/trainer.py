@@ -19,21 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import (
-    accumulate,
-    cores,
-    fitting,
-    keeping,
-    lanes,
-    layers,
-    phases,
-    plateau,
-    points,
-    preview,
-    profiling,
-    samples,
-    weights,
-)
+from . import accumulate, cores, fitting, keeping, lanes, looks, phases, plateau, points, samples, weights
 from .average import Average
 from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
@@ -44,7 +30,6 @@ EXPORT_S = 4.0  # what writing and verifying the exported model takes on a free 
 MOST_SLOWDOWN = 5.0  # that is believed: writing files waits for cores less than learning on all of them
 LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
 CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
-LOOKS = {"batch": preview.write, "layers": layers.write, "profile": profiling.write}  # instead of training
 TERMINATE = len(CONTROL_COMMANDS)  # one more command, which comes as a signal
 
 
@@ -92,7 +77,7 @@ class Trainer:
 
     def train(self) -> int:
         """Return the exit code: 0 completed, 75 suspended, 143 ended by a signal."""
-        if look := LOOKS.get(self.run.show):
+        if look := looks.LOOKS.get(self.run.show):
             return look(self)
         self.run.listen()
         ahead: tuple[tuple[int, int], Future[Any]] | None = None

@@ -101,7 +101,8 @@ def _runs(_panel: Panel, _reader: User, found: Chosen, _ident: str) -> dict[str,
 
 
 def _curves(panel: Panel, reader: User, found: Chosen, ident: str) -> dict[str, Any]:
-    axis = _("step") if panel.values["axis"] == "step" else _("seconds since the first point")
+    words = {"step": _("step"), "time": _("seconds since the first point"), "epoch": _("epoch")}
+    axis = words[panel.values["axis"]]
     charts = []
     for number, drawn in enumerate(looking.curves(panel, reader, found), 1):
         svg = drawing.curves(

@@ -58,7 +58,7 @@ def test_everything_wrong_is_said_at_once_by_its_line(alice):
         documents.check(text, alice)
 
     said = [one.message for one in refused.value.every]
-    assert said[0] == "Line 2: axis cannot be read: it is one of step, time."
+    assert said[0] == "Line 2: axis cannot be read: it is one of step, time, epoch."
     assert said[1].startswith("Line 3: A panel “curves” has no field color. It has: title, filter,")
     assert said[2] == "Line 1: A panel “curves” needs the field keys."
     assert said[3] == "Line 7: limit cannot be read: it is a whole number from 1 to 100."

@@ -304,3 +304,14 @@ def test_trainings_are_shown_with_all_their_attempts(alice, bob, machine):
     assert (drawn.x.tolist(), drawn.curves[0].line.mean.tolist()) == ([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4])
     assert "restored Running classify 0.9 0.1" in plain(html)
     assert "restored" not in shown(text, bob, alice).html
+
+
+@pytest.mark.parametrize(
+    ("axis", "word"), [("step", ">step<"), ("time", ">seconds since the first point<"), ("epoch", ">epoch<")]
+)
+def test_a_drawing_names_its_axis(alice, axis, word):
+    factory.run(alice, "one", curves={"acc": [0.1, 0.2, 0.3], "epoch": [0.5, 1.0, 1.5]})
+
+    found = shown(f"```curves\nkeys: [acc]\naxis: {axis}\n```", alice)
+
+    assert word in found.html

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 from aiplatform.cli.client import output
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands import comparing, lookup
 from aiplatform.cli.client.commands.verbs import Noun, done, show_list
 from aiplatform.cli.client.output import Column
 
@@ -54,6 +56,11 @@ def add(models: Noun) -> None:
     verb = models.verb("forget-rule", forget_rule, "Remove a promotion rule; what it gave stays.")
     verb.add_argument("model", help="id or name")
     verb.add_argument("rule", type=int, help="number of the rule, see rules")
+    verb = models.verb("compare", compare, "Compare versions of a model: what they are, cost, reached.")
+    verb.add_argument("model", help="id or name")
+    verb.add_argument("--version", type=int, action="append", metavar="N", help="repeat for more; the newest four")
+    verb.add_argument("--base", type=int, metavar="N", help="measure the others against this one")
+    verb.add_argument("--all", action="store_true", help="also what does not differ")
     verb = models.verb("history", history, "Show who did what to a model.")
     verb.add_argument("model", help="id or name")
 
@@ -107,3 +114,23 @@ def forget_rule(args: argparse.Namespace) -> None:
 def history(args: argparse.Namespace) -> None:
     rows = args.client.get(f"models/{lookup.model(args.client, args.model)}/history/")
     show_list(args, rows, HISTORY, empty="Nothing was changed since the history is kept.")
+
+
+def compare(args: argparse.Namespace) -> None:
+    route = f"models/{lookup.model(args.client, args.model)}/comparison/"
+    found = args.client.get(route, version=args.version, base=args.base)
+    if args.json:
+        output.as_json(found)
+        return
+    heads: list[Column] = [("", "key"), *((f"v{number}", _cell(at)) for at, number in enumerate(found["versions"]))]
+    rows = [row for row in found["rows"] if row["differs"] or args.all]
+    output.table(rows, heads, empty="They differ in nothing.")
+
+
+def _cell(at: int) -> Callable[[Any], object]:
+    def told(row: Any) -> object:
+        value, off = row["values"][at], row["differences"][at]
+        text = comparing.short(output.text(value))
+        return f"{text} ({off:+.4g})" if off else text
+
+    return told
