@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -164,11 +164,23 @@ def _number(value: Any) -> float:
 def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
     if not isinstance(rows, list):
         raise TypeError("operations")
-    names = ("calls", "self_cpu_ms", "cpu_ms", "self_device_ms")
-    kept = [(str(row["name"])[:LONGEST], *(_number(row[name]) for name in names)) for row in rows[:MOST_ROWS]]
-    own = 4 if on_card else 2
-    whole = sum(row[own] for row in kept) or 1.0
-    return [Operation(*row, share=round(row[own] / whole, 4)) for row in sorted(kept, key=lambda row: -row[own])]
+    kept = [
+        Operation(
+            name=str(row["name"])[:LONGEST],
+            calls=_number(row["calls"]),
+            self_cpu_ms=_number(row["self_cpu_ms"]),
+            cpu_ms=_number(row["cpu_ms"]),
+            self_device_ms=_number(row["self_device_ms"]),
+            share=0.0,
+        )
+        for row in rows[:MOST_ROWS]
+    ]
+
+    def own(one: Operation) -> float:
+        return one.self_device_ms if on_card else one.self_cpu_ms
+
+    whole = sum(map(own, kept)) or 1.0
+    return sorted((replace(one, share=round(own(one) / whole, 4)) for one in kept), key=lambda one: -own(one))
 
 
 def _bars(line: Any) -> list[Bar]:
