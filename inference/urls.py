@@ -23,6 +23,7 @@ urlpatterns = [
     path("models/<int:pk>/alias/remove/", registry.model_alias_remove, name="model-alias-remove"),
     path("models/versions/<int:pk>/stage/", registry.version_stage, name="version-stage"),
     path("models/versions/<int:pk>/download/", models.version_download, name="version-download"),
+    path("models/versions/<int:pk>/package/", models.version_package, name="version-package"),
     path("models/versions/<int:pk>/delete/", models.version_delete, name="version-delete"),
     path("evaluations/", evaluations.evaluation_list, name="evaluation-list"),
     path("evaluations/new/", evaluations.evaluation_new, name="evaluation-new"),

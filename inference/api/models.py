@@ -29,7 +29,7 @@ from inference.api.registry import ModelActs, VersionActs
 from inference.api.serializers import ModelDetailOut, ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
 from inference.models import Model, ModelVersion, Stage
 from inference.orders import MODELS
-from inference.services import cards
+from inference.services import cards, packaging
 from inference.services import models as registry
 from inference.services.bytes import on_disk
 
@@ -133,6 +133,7 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
     needs = VersionActs.acts | {
         "retrieve": Action.MODELS_VIEW,
         "download": Action.MODELS_VIEW,
+        "package": Action.MODELS_VIEW,
         "destroy": Action.MODELS_MANAGE,
     }
     serializer_class = ModelVersionOut
@@ -153,6 +154,13 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         version = self.get_object()
         files = [(entry["name"], version.path, entry["name"]) for entry in version.files]
         return send_zip(request._request, files, f"{version.model.name}_v{version.number}.zip")
+
+    @extend_schema(responses={(200, "application/zip"): bytes})
+    @action(detail=True, methods=["get"])
+    def package(self, request: ApiRequest, pk: str) -> HttpResponseBase:
+        """A zip that answers pictures by one command: the model, labels, run.py, checksums; no platform needed."""
+        version = self.get_object()
+        return send_zip(request._request, packaging.entries(version), packaging.filename(version))
 
 
 def _answer(version: ModelVersion) -> Response:

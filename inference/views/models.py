@@ -19,7 +19,7 @@ from inference import model_tasks
 from inference.forms import ModelEditForm, UploadForm, VersionForm
 from inference.models import Model, ModelAlias, ModelVersion, Stage
 from inference.orders import MODELS
-from inference.services import cards, serving
+from inference.services import cards, packaging, serving
 from inference.services import models as registry
 from inference.services.bytes import on_disk
 from inference.views import model_page
@@ -155,3 +155,10 @@ def version_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
     version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
     files = [(entry["name"], version.path, entry["name"]) for entry in version.files]
     return send_zip(request, files, f"{version.model.name}_v{version.number}.zip")
+
+
+@needs(Action.MODELS_VIEW)
+def version_package(request: SignedInRequest, pk: int) -> HttpResponseBase:
+    """A version as a zip that answers pictures by one command."""
+    version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
+    return send_zip(request, packaging.entries(version), packaging.filename(version))

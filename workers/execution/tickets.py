@@ -192,6 +192,7 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
         "AIP_NODES": str(job.nodes),
         **array_environment(job),
         **dict.fromkeys(THREADS, str(threads)),
+        "ORT_DISABLE_TELEMETRY": "1",  # ONNX Runtime would tell its maker names and checksums of models
         "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads cost 15 times the time where jobs share cores
     }
 

@@ -81,6 +81,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = models.verb("download", fetch, "Download a model version as a zip.")
     verb.add_argument("model", help=registry.VERSION)
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
+    verb = models.verb("package", package, "Download a version as a zip that answers pictures by one command.")
+    verb.add_argument("model", help=registry.VERSION)
+    verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
     verb = models.verb("delete", delete, "Remove a model that nothing uses.")
     verb.add_argument("model", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
@@ -115,6 +118,11 @@ def show(args: argparse.Namespace) -> None:
 def fetch(args: argparse.Namespace) -> None:
     version = lookup.model_version(args.client, args.model)
     versioned.fetch(args, f"model-versions/{version}/download/", args.model)
+
+
+def package(args: argparse.Namespace) -> None:
+    version = lookup.model_version(args.client, args.model)
+    versioned.fetch(args, f"model-versions/{version}/package/", f"{args.model}_package")
 
 
 def delete(args: argparse.Namespace) -> None:
