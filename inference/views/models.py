@@ -8,7 +8,7 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
@@ -158,6 +158,7 @@ def version_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
 
 
 @needs(Action.MODELS_VIEW)
+@require_safe
 def version_package(request: SignedInRequest, pk: int) -> HttpResponseBase:
     """A version as a zip that answers pictures by one command."""
     version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)

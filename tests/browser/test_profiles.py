@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.factories import training as factory
 from tests.factories import work
-from tests.training.test_profiles import GPU, changed, wrote
+from tests.factories.profiles import GPU, changed, wrote
 from training.services import looking
 
 

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-import json
-
 import pytest
 
 from aiplatform.lib.errors import Invalid
 from tests.factories import training as factory
+from tests.factories.profiles import GPU, changed, wrote
 from training.kind import TrainingKind
 from training.models import TrainingJob
 from training.services import looking, profiles
-
-GPU = {
-    "device": "Test card", "kind": "cuda", "threads": 4, "lanes": 1, "batch_size": 64, "precision": "bfloat16",
-    "compiled": False, "steps": 10, "step_ms": 100.0, "profiled_step_ms": 140.0, "memory_mib": 900, "of_operations": 40,
-    "shares": {"wait": 0.02, "forward": 0.4, "backward": 0.45, "optimizer": 0.05, "other": 0.08},
-    "kernels": 100.0, "device_busy_ms": 90.0,
-    "timeline": [
-        {"step": 0, "part": "wait", "begin_ms": 0.0, "ms": 2.0},
-        {"step": 0, "part": "forward", "begin_ms": 2.0, "ms": 40.0},
-        {"step": 1, "part": "forward", "begin_ms": 102.0, "ms": 50.0},
-        {"step": 9, "part": "forward", "begin_ms": 900.0, "ms": 50.0},
-    ],
-    "operations": [
-        {"name": f"aten::op{n}", "calls": 2.0, "self_cpu_ms": 1.0, "cpu_ms": 1.5, "self_device_ms": 10.0}
-        for n in range(5)
-    ],
-}  # fmt: skip
-
-
-def changed(**facts):
-    return copy.deepcopy(GPU) | facts
 
 
 def codes(about):
@@ -56,8 +33,24 @@ def test_a_step_that_does_what_it_is_for_needs_no_advice():
         ({"kernels": 900.0, "device_busy_ms": 9.0}, "many_kernels"),
         ({"kernels": 100.0, "device_busy_ms": 20.0}, "idle"),
         ({"precision": "float32"}, "float32"),
-        ({"operations": [{**GPU["operations"][0], "name": "Memcpy HtoD"}, *GPU["operations"][1:4]]}, "copies"),
-        ({"operations": [{**GPU["operations"][0], "self_device_ms": 100.0}, *GPU["operations"][1:]]}, "one_operation"),
+        (
+            {
+                "operations": [
+                    {**GPU["operations"][0], "name": "Memcpy HtoD"},
+                    *GPU["operations"][1:4],
+                ]
+            },
+            "copies",
+        ),
+        (
+            {
+                "operations": [
+                    {**GPU["operations"][0], "self_device_ms": 100.0},
+                    *GPU["operations"][1:],
+                ]
+            },
+            "one_operation",
+        ),
         ({"shares": {**GPU["shares"], "optimizer": 0.25, "other": 0.0}}, "optimizer"),
     ],
 )
@@ -90,12 +83,6 @@ def test_whatever_a_job_wrote_breaks_no_page(alice, machine, cells, client, brok
 
     assert profiles.read(look) is None
     assert client.get(f"/training/{training.pk}/metrics/").status_code == 200
-
-
-def wrote(look, about):
-    run = factory.move(look, "succeeded")
-    (run.outputs / "profile").mkdir(parents=True, exist_ok=True)
-    (run.outputs / "profile" / "profile.json").write_text(json.dumps(about))
 
 
 @pytest.mark.django_db

@@ -150,11 +150,11 @@ def _apart(trainer: Trainer, clock: Clock) -> Iterator[None]:
         with clock.part(OPTIMIZER):
             return step(*given, **named)
 
-    trainer.loss, trainer._gradients, trainer.optimizer.step = forward, gradients, optimize  # type: ignore[method-assign]
+    trainer.loss, trainer._gradients, trainer.optimizer.step = forward, gradients, optimize  # type: ignore[method-assign]  # put back after the profile
     try:
         yield
     finally:
-        trainer.loss, trainer._gradients, trainer.optimizer.step = loss, whole_gradients, step  # type: ignore[method-assign]
+        trainer.loss, trainer._gradients, trainer.optimizer.step = loss, whole_gradients, step  # type: ignore[method-assign]  # put back after the profile
 
 
 def _facts(trainer: Trainer, clock: Clock, steps: int) -> dict[str, Any]:
