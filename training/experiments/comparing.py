@@ -17,6 +17,7 @@ from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.secret_names import hidden
 from training import param_words
+from training.experiments import figure_sql
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.experiments.models import Run, RunCurve
 from training.presets.catalog import PRESETS
@@ -26,8 +27,6 @@ from workers.output import media, point_files
 MOST_RUNS, MOST_KEYS, MOST_PARAMS = 20, 12, 1000
 WIDTH, WIDEST = 1000, 4000
 AXES = ("step", "time", "epoch")
-#: Keys under which runs say which epoch a step belongs to.
-EPOCHS = ("epoch", "train/epoch", "trainer/epoch", "epochs")
 
 
 @dataclass(frozen=True)
@@ -213,7 +212,7 @@ def _of_runs(runs: Sequence[Run], key: str, axis: str) -> list[Read]:
 
 def _by_epoch(runs: Sequence[Run], found: Mapping[int, list[Figures]]) -> list[Read]:
     told: dict[int, list[Figures]] = {}
-    for key in EPOCHS:
+    for key in figure_sql.EPOCHS:
         missing = [run for run in runs if run.pk not in told]
         for number, curve in _curves(missing, key=key):
             told.setdefault(number, []).append(curve)

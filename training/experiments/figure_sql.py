@@ -12,6 +12,8 @@ from workers.models import Curve
 
 LAST, LOWEST, HIGHEST, BEST = "last", "min", "max", "best"
 KINDS = (LAST, LOWEST, HIGHEST, BEST)
+#: Keys under which runs say which epoch a step belongs to: an axis rather than a figure.
+EPOCHS = ("epoch", "train/epoch", "trainer/epoch", "epochs")
 #: In whose names less is better.
 COSTS = ("loss", "error", "err", "nme", "mae", "mse", "rmse", "perplexity", "wer", "cer", "fid", "seconds", "latency")
 

@@ -203,7 +203,8 @@ def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
 
 def _usual(of: _Values, known: Iterable[Known]) -> list[str]:
     """Columns where nobody chose: facts, the best of what validation says, and parameters that differ."""
-    figures = [one.name for one in known if one.name.startswith("best(")][:USUAL_FIGURES]
+    axes = {f"best({key})" for key in figure_sql.EPOCHS}
+    figures = [one.name for one in known if one.name.startswith("best(") and one.name not in axes][:USUAL_FIGURES]
     params = [one.name for one in known if one.name.startswith("params.") and one.values > 1][:USUAL_PARAMS]
     owners = ["owner"] if len({run.owner_id for run in of.runs}) > 1 else []
     tags = ["tags"] if any(one.name.startswith("tags.") for one in known) else []

@@ -52,6 +52,15 @@ def test_table_shows_what_tells_most_where_nobody_chose(alice, three):
     assert not known["params.batch_size"].differs
 
 
+def test_epochs_are_an_axis_and_no_usual_column(alice, three):
+    curves.report(three[0].job.attempts.get(), "epoch", [(1, 1.0)])
+
+    shown = table.table(alice)
+
+    assert "best(epoch)" not in [column.name for column in shown.columns]
+    assert "best(epoch)" in [known.name for known in shown.known]  # whoever wants it chooses it
+
+
 @pytest.mark.parametrize(
     ("sort", "order"),
     [
