@@ -88,6 +88,21 @@ def whole(values: Mapping[str, Any], name: str, otherwise: int | None = None) ->
     return value
 
 
+def wholes(values: Any, name: str) -> list[int]:
+    """A parameter that may be given many times, as whole numbers.
+
+    Args:
+        values: the parameters of a request, a QueryDict.
+
+    Raises:
+        Invalid: one of them is none.
+    """
+    found = [ids.number(text) for text in values.getlist(name)]
+    if None in found:
+        raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
+    return [number for number in found if number is not None]
+
+
 def one_of(values: Mapping[str, str], name: str, *words: str) -> str:
     """A parameter that must be one of `words`; "" where it is not given.
 

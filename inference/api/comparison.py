@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from aiplatform.lib import ids
-from aiplatform.lib.errors import Invalid
+from aiplatform.lib import queries
 from inference.models import Evaluation
 from inference.services import differences, results
 
@@ -75,7 +73,8 @@ class EvaluationComparisonOut(serializers.Serializer[Any]):
 def answered(request: Request) -> dict[str, Any]:
     """The comparison that a request asks for."""
     user: Any = request.user
-    rows, base = differences.chosen(user, numbers(request), base=_number(request, "base"))
+    query = request.query_params
+    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
     found = differences.compare(rows, base)
     figures = [
         {
@@ -96,25 +95,3 @@ def _evaluation(row: Evaluation) -> dict[str, Any]:
     summary = (results.load(row) or {}).get("summary", {})
     kept = {key: value for key, value in summary.items() if isinstance(value, int | float)}
     return {"id": row.pk, "name": str(row), "model": row.model_label, "summary": kept}
-
-
-def numbers(request: Request) -> list[int]:
-    """Numbers of evaluations that a request names.
-
-    Raises:
-        Invalid: one of them is no whole number.
-    """
-    found = [ids.number(text) for text in request.GET.getlist("evaluation")]
-    if None in found:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": "evaluation"}, field="evaluation")
-    return [number for number in found if number is not None]
-
-
-def _number(request: Request, name: str) -> int | None:
-    given = request.GET.get(name, "")
-    if not given:
-        return None
-    number = ids.number(given)
-    if number is None:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
-    return number

@@ -6,16 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import ids, queries
+from aiplatform.lib import queries
 from aiplatform.lib.api import sent
-from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from inference.api.registry_serializers import (
     ActOut,
@@ -94,8 +92,8 @@ class ModelActs(Base):
     @action(detail=True, methods=["get"], pagination_class=None)
     def comparison(self, request: ApiRequest, pk: str) -> Response:
         """Versions of the model fact by fact: what they are, cost, reached, and were trained with."""
-        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
-        versions, base = version_tables.chosen(model, _numbers(request), queries.whole(request.query_params, "base"))
+        model, query = get_object_or_404(Model.objects.visible_to(request.user), pk=pk), request.query_params
+        versions, base = version_tables.chosen(model, queries.wholes(query, "version"), queries.whole(query, "base"))
         rows = [dataclasses.asdict(row) for row in version_tables.rows(versions, base)]
         numbers = [version.number for version in versions]
         return Response({"versions": numbers, "base": base.number, "rows": rows})
@@ -157,10 +155,3 @@ class VersionActs(Base):
         """Where the version came from and what came of it, as far as you may see."""
         version: Any = self.get_object()
         return Response(lineages.as_json(lineages.of(version, request.user)))
-
-
-def _numbers(request: ApiRequest) -> list[int]:
-    found = [ids.number(text) for text in request.query_params.getlist("version")]
-    if None in found:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": "version"}, field="version")
-    return [number for number in found if number is not None]

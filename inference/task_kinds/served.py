@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from numpy import generic
+import numpy as np
 from numpy.typing import NDArray
 
 from inference.server.decode import Placement
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # which is not there in a run.
 SHAPES, CLASSES = "detection", "classification"
 
-Arrays = Mapping[str, NDArray[generic]]
+Arrays = Mapping[str, NDArray[np.generic]]
+Floats = NDArray[np.float64]
 Line = dict[str, Any]  # one image's answer as predictions.jsonl keeps it, with its "path" and "id"
 
 
@@ -149,13 +150,64 @@ class Measure:
     lower_is_better: bool = False
 
 
-def counted(precision: str = "Precision", recall: str = "Recall", f1: str = "F1") -> tuple[Measure, ...]:
-    """Measures of entries that have `tp`, `fp` and `fn`: over all objects of all images, whatever their classes."""
+@dataclass(frozen=True)
+class ClassMean:
+    """A figure that is a mean over the classes that are there, of what the pairs of all images say.
+
+    `of` takes how often each class was answered rightly, is there, and was answered [classes], and gives its values.
+    """
+
+    key: str
+    label: str
+    of: Callable[[Floats, Floats, Floats], Floats]
+    lower_is_better: bool = False
+
+
+def counted() -> tuple[Measure, ...]:
+    """Measures of entries that have `tp`, `fp` and `fn`: over all objects of all images, whatever their classes.
+
+    Their names are not those of the figures of a summary, which are means over the classes.
+    """
     return (
-        Measure("f1", f1, lambda one: 2 * one["tp"], lambda one: 2 * one["tp"] + one["fp"] + one["fn"]),
-        Measure("precision", precision, lambda one: one["tp"], lambda one: one["tp"] + one["fp"]),
-        Measure("recall", recall, lambda one: one["tp"], lambda one: one["tp"] + one["fn"]),
+        Measure(
+            "objects_f1",
+            "F1 over all objects",
+            lambda one: 2 * one["tp"],
+            lambda one: 2 * one["tp"] + one["fp"] + one["fn"],
+        ),
+        Measure(
+            "objects_precision",
+            "Precision over all objects",
+            lambda one: one["tp"],
+            lambda one: one["tp"] + one["fp"],
+        ),
+        Measure(
+            "objects_recall",
+            "Recall over all objects",
+            lambda one: one["tp"],
+            lambda one: one["tp"] + one["fn"],
+        ),
     )
+
+
+def class_recall(right: Floats, there: Floats, _answered: Floats) -> Floats:
+    """Share of what is there of each class that was answered."""
+    return right / there
+
+
+def class_precision(right: Floats, _there: Floats, answered: Floats) -> Floats:
+    """Share of the answers of each class that are right; 0 of a class that was never answered."""
+    return np.divide(right, answered, out=np.zeros_like(right), where=answered > 0)
+
+
+def class_f1(right: Floats, there: Floats, answered: Floats) -> Floats:
+    """F1 of each class, which is also Dice's coefficient of its pixels."""
+    return 2 * right / (there + answered)
+
+
+def class_iou(right: Floats, there: Floats, answered: Floats) -> Floats:
+    """Overlap of each class: what is right, of what is there or was answered."""
+    return right / (there + answered - right)
 
 
 def once(_entry: Mapping[str, Any]) -> float:
@@ -171,7 +223,10 @@ class ServedTask:
         data: what the images of a dataset version carry that a model can be judged on: SHAPES, CLASSES.
         scoring: dotted name of a module that keeps to `Scoring`.
         strangers: whether classes that a model does not know belong to what it is judged on.
-        measures: figures by which evaluations are compared, see `Measure`.
+        measures: figures by which evaluations are compared, see `Measure`. One with the key of a figure of the summary
+            is that figure.
+        pairs: places of truth and answer on an image, and how often they stand there; None of a task without `means`.
+        means: further figures by which evaluations are compared, see `ClassMean`.
         right: whether a model made no mistake on an image; None of a task whose answers are not right or wrong.
     """
 
@@ -182,4 +237,6 @@ class ServedTask:
     pages: Pages
     strangers: bool = False
     measures: tuple[Measure, ...] = ()
+    pairs: Callable[[Mapping[str, Any]], Iterable[tuple[int, int, int]]] | None = None
+    means: tuple[ClassMean, ...] = ()
     right: Callable[[Mapping[str, Any]], bool] | None = None

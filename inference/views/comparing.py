@@ -68,6 +68,7 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "found": found,
         "figures": [(_(row.label), [_cell(value) for value in row.values]) for row in found.rows],
         "told": _told(found, rows),
+        "few": differences.FEW_IMAGES if found.images < differences.FEW_IMAGES else 0,
         "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
         "differing": _differing(rows),
         "images_urls": [(other, _images_url(base, other)) for other in others],

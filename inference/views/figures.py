@@ -56,4 +56,5 @@ def headline(task: str, metrics: dict[str, Any]) -> str:
 def texts() -> list[str]:
     """Every text of every task that a page translates."""
     labels = [measure.label for task in TASKS.values() for measure in task.measures]
+    labels += [mean.label for task in TASKS.values() for mean in task.means]
     return [*labels, *(text for task in TASKS.values() for text in task.pages.texts())]

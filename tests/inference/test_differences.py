@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from inference.models import Evaluation
-from inference.services import differences
+from inference.services import differences, resampling, results
 from inference.task_kinds import TASKS
 from tests.inference import judged
 
@@ -36,7 +38,7 @@ def test_mcnemar_says_what_a_coin_would():
 def test_the_same_answers_are_no_difference(two):
     found = differences.compare(*_chosen(two))
 
-    (row,) = found.rows
+    row = found.rows[0]
     assert (row.key, found.base, found.images > 0) == ("accuracy", two[0].pk, True)
     assert row.values[0].difference is None
     assert row.values[1].difference == differences.Difference(0.0, 0.0, 0.0, "no_difference")
@@ -76,11 +78,11 @@ def test_the_base_turns_the_difference_round(two):
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     """200 made-up pairs of models of 0.8 and 0.75, 300 images each; 95 % of the intervals should hold 0.05."""
     chance, held = np.random.default_rng(5), 0
-    measure = TASKS["classification"].measures
+    task = dataclasses.replace(TASKS["classification"], measures=TASKS["classification"].measures[:1], pairs=None)
     for trial in range(200):
         hard = chance.random(300)
         entries = [[{"right": bool(one)} for one in hard < share] for share in (0.75, 0.80)]
-        (row,) = differences._rows(measure, entries, [trial, 1000 + trial], 0)
+        (row,) = differences._rows(task, entries, [trial, 1000 + trial], 0)
         difference = row.values[1].difference
         held += difference.low <= 0.05 <= difference.high
 
@@ -95,7 +97,7 @@ def test_every_task_is_compared_by_figures_of_its_own_entries(alice, tmp_path, t
             "tagging": {"answers": [[1, 0.9, True], [2, 0.6, False]], "missed": [3]},
             "anomaly": {"right": True},
         }[task]
-        (first, *_rest) = differences._rows(TASKS[task].measures, [[entries] * 3] * 2, [1, 2], 0)
+        (first, *_rest) = differences._rows(TASKS[task], [[entries] * 3] * 2, [1, 2], 0)
         values = {"instances": 0.8, "tagging": 0.0, "anomaly": 1.0}
         assert first.values[0].value == pytest.approx(values[task])
         return
@@ -104,14 +106,80 @@ def test_every_task_is_compared_by_figures_of_its_own_entries(alice, tmp_path, t
 
     found = differences.compare(*_chosen((made, again)))
 
-    assert [row.key for row in found.rows] == [measure.key for measure in TASKS[task].measures]
+    assert [row.key for row in found.rows] == [one.key for one in (*TASKS[task].measures, *TASKS[task].means)]
+    said = results.load(made)["summary"]
     for row in found.rows:
-        assert row.values[0].value is not None
+        assert row.values[0].value == pytest.approx(said.get(row.key, row.values[0].value), abs=1e-5), row.key
         assert math.isclose(row.values[0].value, row.values[1].value)
         assert row.values[1].difference.verdict == "no_difference"
     assert bool(found.mcnemar) == (TASKS[task].right is not None)
     if task == "detection":
-        assert found.only_told[:2] == ["map", "ap50"]
+        assert found.only_told == ["map", "ap50", "ap75", "ar100", "precision", "recall", "f1"]
+    if task in ("classification", "segmentation"):
+        assert found.only_told == []
+
+
+def test_the_order_of_naming_changes_nothing(two):
+    judged.rewrite(two[0], [True] * 60 + [False] * 40)
+    judged.rewrite(two[1], [True] * 66 + [False] * 34)
+
+    named = differences.compare(*differences.chosen(two[0].job.owner, [two[0].pk, two[1].pk], base=two[0].pk))
+    turned = differences.compare(*differences.chosen(two[0].job.owner, [two[1].pk, two[0].pk], base=two[0].pk))
+
+    for row, again in zip(named.rows, turned.rows, strict=True):
+        assert row.values[1] == again.values[0], row.key
+
+
+@pytest.mark.parametrize(("images", "verdict"), [(1, "no_difference"), (29, "no_difference"), (30, "better")])
+def test_few_images_never_make_a_win(two, alice, client, images, verdict):
+    judged.rewrite(two[0], [False] * images)
+    judged.rewrite(two[1], [True] * images)
+    client.force_login(alice)
+
+    found = differences.compare(*_chosen(two))
+    page = client.get("/evaluations/compare/?" + "&".join(f"evaluation={one.pk}" for one in two)).content.decode()
+
+    assert found.rows[0].values[1].difference.verdict == verdict
+    assert ("Of fewer than 30 images" in page) == (images < 30)
+
+
+def test_macro_figures_of_a_classifier_are_those_counted_by_hand():
+    """Class 0 twice right, once taken for 1; class 1 once right; class 2 was only answered, so it is no class here."""
+    cells = ["0,0", "0,0", "0,1", "1,1", "1,2"]
+    entries = [{"cells": [cell]} for cell in cells]
+
+    found = {
+        row.key: row.values[0].value for row in differences._rows(TASKS["classification"], [entries] * 2, [1, 2], 0)
+    }
+
+    assert found == pytest.approx(
+        {"precision": (1 + 1 / 2) / 2, "recall": (2 / 3 + 1 / 2) / 2, "f1": (4 / 5 + 2 / 4) / 2}
+    )
+
+
+def test_means_of_many_classes_are_counted_as_those_of_few(monkeypatch):
+    chance = np.random.default_rng(3)
+    entries = [[{"cells": [f"{t},{a}"]} for t, a in chance.integers(0, 5, (40, 2))] for _model in "ab"]
+
+    few = differences._rows(TASKS["classification"], entries, [1, 2], 0)
+    monkeypatch.setattr(resampling, "MOST_CELLS", 0)
+    many = differences._rows(TASKS["classification"], entries, [1, 2], 0)
+
+    assert few == many
+    assert len(few) == 3
+
+
+def test_an_older_segmentation_is_compared_by_what_it_kept(alice, tmp_path):
+    made = judged.evaluation(alice, tmp_path, task="segmentation")
+    again = judged.judged(alice, made.model_version, made.version)
+    path = results.folder(made) / "images.jsonl"
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({k: v for k, v in one.items() if k != "pairs"}) + "\n" for one in entries))
+
+    found = differences.compare(*_chosen((made, again)))
+
+    assert [row.key for row in found.rows] == ["image_miou", "image_accuracy"]
+    assert found.only_told == ["miou", "dice", "pixel_accuracy"]
 
 
 def test_what_cannot_be_compared_is_refused_all_at_once(alice, bob, two, tmp_path):
@@ -186,3 +254,23 @@ def test_api_and_page_say_the_same_and_show_strangers_nothing(api, alice, bob, c
     client.force_login(bob)
     assert client.get(f"/evaluations/compare/?{asked}").status_code == 404
     assert client.get(f"/evaluations/compare/images/?{asked}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no JSON", "[]", "7", '{"path": "0.png"}', '{"path": "0.png", "cells": "x", "right": 1, "badness": "y"}',
+        '{"path": "0.png", "cells": ["0,999999999999"], "right": true, "badness": 0, "truth": 1, "answers": [[1, 1]]}',
+        '{"path": "0.png", "cells": ["-1,-1"], "right": true, "badness": 0, "truth": 1, "answers": 5}',
+    ],
+)  # fmt: skip
+def test_whatever_stands_among_the_results_breaks_no_page(two, alice, client, line):
+    for one in two:
+        (results.folder(one) / "images.jsonl").write_text(f"{line}\n")
+    asked = "&".join(f"evaluation={one.pk}" for one in two)
+    client.force_login(alice)
+
+    answers = [client.get(f"/evaluations/compare/{part}?{asked}").status_code for part in ("", "images/")]
+    answers.append(client.get(f"/api/v1/evaluations/comparison/?{asked}").status_code)
+
+    assert set(answers) <= {200, 400}

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import ids, queries
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import Invalid
 from training.experiments import comparing
@@ -120,15 +120,8 @@ class ComparisonViewSet(PlatformViewSet):
 
 def _runs(request: Request) -> Sequence[Run]:
     user: Any = request.user
-    return comparing.chosen(user, numbers_of(request, "run"), trainings=numbers_of(request, "training"))
-
-
-def numbers_of(request: Request, name: str) -> list[int]:
-    """The numbers that a parameter names, which may be given many times."""
-    numbers = [ids.number(text) for text in request.query_params.getlist(name)]
-    if None in numbers:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
-    return [number for number in numbers if number is not None]
+    query = request.query_params
+    return comparing.chosen(user, queries.wholes(query, "run"), trainings=queries.wholes(query, "training"))
 
 
 def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:

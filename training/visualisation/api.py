@@ -10,9 +10,10 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from training.experiments import comparing
-from training.experiments.comparison_api import GRID, GridOut, curves_wanted, grid_out, numbers_of
+from training.experiments.comparison_api import GRID, GridOut, curves_wanted, grid_out
 from training.visualisation import runs
 from workers.models import Job
 
@@ -34,6 +35,6 @@ class VisualisationViewSet(PlatformViewSet):
     def curves(self, request: ApiRequest) -> Response:
         """Curves of all on one grid: lowest, mean and highest value of each stretch, null where a run has no point."""
         user: Any = request.user
-        numbers = [run.pk for run in runs.chosen(user, numbers_of(request, "run"))]
+        numbers = [run.pk for run in runs.chosen(user, queries.wholes(request.query_params, "run"))]
         wanted, how = curves_wanted(request)
         return Response([grid_out(key, numbers, comparing.curves_of_jobs(numbers, key, **how)) for key in wanted])

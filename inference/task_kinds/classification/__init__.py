@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from inference.task_kinds.classification.answer import ANSWER
-from inference.task_kinds.served import CLASSES, Figure, Measure, Pages, ServedTask, once
+from inference.task_kinds.served import (
+    CLASSES,
+    ClassMean,
+    Figure,
+    Measure,
+    Pages,
+    ServedTask,
+    class_f1,
+    class_precision,
+    class_recall,
+    once,
+)
 
 PAGES = Pages(
     figures=(
@@ -28,12 +42,28 @@ PAGES = Pages(
     try_script="inference/task_kinds/classification.js",
 )
 
+
+def _pairs(one: Mapping[str, Any]) -> list[tuple[int, int, int]]:
+    """The one pair of an image: its class, and the one answered."""
+    return [(int(truth), int(answer), 1) for truth, answer in (cell.split(",") for cell in one["cells"])]
+
+
 CLASSIFICATION = ServedTask(
     name="classification",
     data=(CLASSES,),
     answer=ANSWER,
     scoring="inference.task_kinds.classification.scoring",
     pages=PAGES,
-    measures=(Measure("accuracy", "Accuracy", lambda one: one["right"], once),),
+    measures=(
+        Measure("accuracy", "Accuracy", lambda one: one["right"], once),
+        Measure("recall_5", "Recall_5", lambda one: one["truth"] in [kind for kind, _share in one["answers"]], once),
+        Measure("classification_loss", "Classification_Loss", lambda one: one["badness"], once, lower_is_better=True),
+    ),
+    pairs=_pairs,
+    means=(
+        ClassMean("precision", "Precision", class_precision),
+        ClassMean("recall", "Recall", class_recall),
+        ClassMean("f1", "F1", class_f1),
+    ),
     right=lambda one: bool(one["right"]),
 )

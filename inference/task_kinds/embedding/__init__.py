@@ -34,8 +34,8 @@ EMBEDDING = ServedTask(
     scoring="inference.task_kinds.embedding.scoring",
     pages=PAGES,
     measures=(
-        Measure("recall1", "Recall@1", lambda one: one["nearest_right"], once),
-        Measure("accuracy", "Accuracy", lambda one: one["right"], once),
+        Measure("recall_1", "Recall@1", lambda one: one["nearest_right"], lambda one: one["has_others"]),
+        Measure("knn_accuracy", "kNN accuracy", lambda one: one["right"], once),
     ),
     right=lambda one: bool(one["nearest_right"]),
 )

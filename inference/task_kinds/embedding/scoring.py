@@ -105,6 +105,7 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
                 "right": bool(answered[row] == labels[row]),
                 "nearest": near,
                 "nearest_right": bool(first[row]),
+                "has_others": bool(counted[row]),
                 "badness": round(1.0 - float(precision[row]) + (answered[row] != labels[row]), 6),
                 "cells": [f"{labels[row]},{answered[row] if answered[row] >= 0 else len(places)}"],
             }

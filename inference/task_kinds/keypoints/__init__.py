@@ -38,12 +38,12 @@ KEYPOINTS = ServedTask(
     pages=PAGES,
     measures=(
         Measure(
-            "image_nme",
-            "NME per image",
-            lambda one: one["nme"] or 0.0,
-            lambda one: one["nme"] is not None,
+            "nme",
+            "NME",
+            lambda one: (one["nme"] or 0.0) * one["measured"],
+            lambda one: one["measured"],
             lower_is_better=True,
         ),
-        Measure("near", "Points within 5 %", lambda one: one["near"], lambda one: one["points"]),
+        Measure("pck05", "PCK@0.05", lambda one: one["near"], lambda one: one["points"]),
     ),
 )

@@ -252,6 +252,7 @@ def _image(sample: Sample, judged: Sequence[Mapping[str, Any]], places: Mapping[
         "width": sample.width,
         "height": sample.height,
         "nme": round(badness, 6) if errors else None,
+        "measured": len(errors),
         "near": sum(share <= 0.05 for share in shares),
         "points": len(shares),
         "badness": round(badness, 6),

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from inference.task_kinds.segmentation.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Measure, Pages, ServedTask, once
+from inference.task_kinds.served import (
+    SHAPES,
+    ClassMean,
+    Figure,
+    Measure,
+    Pages,
+    ServedTask,
+    class_f1,
+    class_iou,
+    once,
+)
 
 PAGES = Pages(
     figures=(
@@ -34,7 +44,15 @@ SEGMENTATION = ServedTask(
     scoring="inference.task_kinds.segmentation.scoring",
     pages=PAGES,
     measures=(
+        Measure(
+            "pixel_accuracy",
+            "Pixel accuracy",
+            lambda one: sum(count for truth, answer, count in one["pairs"] if truth == answer),
+            lambda one: sum(count for _truth, _answer, count in one["pairs"]),
+        ),
         Measure("image_miou", "mIoU per image", lambda one: one["miou"], once),
         Measure("image_accuracy", "Pixel accuracy per image", lambda one: one["accuracy"], once),
     ),
+    pairs=lambda one: one["pairs"],
+    means=(ClassMean("miou", "mIoU", class_iou), ClassMean("dice", "Dice", class_f1)),
 )

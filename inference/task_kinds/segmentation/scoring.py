@@ -146,7 +146,7 @@ def _image(sample: Sample, own: NDArray[np.int64], there: NDArray[Any], answered
     overlaps = own.diagonal()[union > 0] / union[union > 0]
     total = max(int(own.sum()), 1)
     places = [*range(1, len(own)), 0]
-    cells = [f"{places.index(t)},{places.index(a)}" for t, a in zip(*np.nonzero(own), strict=True)]
+    pairs = [(places.index(t), places.index(a), int(own[t, a])) for t, a in zip(*np.nonzero(own), strict=True)]
     return {
         "path": sample.path,
         "width": sample.width,
@@ -155,7 +155,8 @@ def _image(sample: Sample, own: NDArray[np.int64], there: NDArray[Any], answered
         "accuracy": round(int(own.trace()) / total, 6),
         "badness": round(1 - float(overlaps.mean()), 6) if len(overlaps) else 0.0,
         "errors": base64.b64encode(error_map(there, answered)).decode(),
-        "cells": sorted(cells),
+        "pairs": pairs,  # pixels of each cell: figures of all images can be had of any choice of them
+        "cells": sorted(f"{t},{a}" for t, a, _count in pairs),
     }
 
 

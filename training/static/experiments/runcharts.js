@@ -1,7 +1,7 @@
 // Charts of the runs in the table: a figure against anything, all parameters beside each other, and what mattered.
 import { api, explain } from "../base/api.js";
 import { language, t, tn } from "../base/i18n.js";
-import { parallel, scatter } from "../studies/drawings.js";
+import { bars, parallel, scatter } from "../studies/drawings.js";
 import { made } from "./runcells.js";
 import { axes, entries, options, placed } from "./runfigures.js";
 import { short } from "./runtable.js";
@@ -15,7 +15,7 @@ const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
 /** @param {number} value */
 const word = (value) => (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6) ? value.toExponential(1) : exact.format(value));
 
-/** What the table shows: its filter, what it knows, and which runs are chosen. @type {{filter: string, archived: boolean, known: any[], chosen: Set<number>} | null} */
+/** What the table shows: its filter, what it knows, and which runs are chosen. @type {{filter: string, archived: boolean, any: boolean, known: any[], chosen: Set<number>} | null} */
 let shown = null;
 /** The runs with all the columns that charts need. @type {{runs: any[], columns: import("./runtable.js").Column[]} | null} */
 let found = null;
@@ -84,18 +84,14 @@ function draw() {
   const goal = { key: short(figure), direction: told.direction, take: "best" };
   part("scatter").replaceChildren(scatter({ ...placed(beside, column, rows), label: t("%(name)s against %(key)s", { name: short(across), key: short(figure) }), word }));
   parallel(part("parallel"), rows, spaces, [goal], stretches, word, t("All parameters of each run"));
-  const shares = Object.entries(told.importance);
-  const bars = shares.map(([name, share]) => {
-    const bar = made("span", { className: "study-bar" });
-    bar.style.inlineSize = `${(100 * share).toFixed(1)}%`;
-    return made("li", {}, made("span", { className: "mono small", textContent: short(name) }), made("span", { className: "study-track" }, bar), made("span", { className: "num small", textContent: `${(100 * share).toFixed(1)} %` }));
-  });
-  part("importance").replaceChildren(...(bars.length ? [made("ul", { className: "plain study-bars" }, ...bars)] : []));
-  part("mattered").textContent = bars.length ? tn("By PED-ANOVA over %(count)s run: what tells the best from the others.", "By PED-ANOVA over %(count)s runs: what tells the best from the others.", told.runs) : t("Too few runs have this figure and all of these parameters to say so.");
+  const shares = Object.entries(told.importance).map(([name, share]) => /** @type {[string, number]} */ ([short(name), share]));
+  part("importance").replaceChildren(...(shares.length ? [bars(shares)] : []));
+  part("mattered").textContent = shares.length ? tn("By PED-ANOVA over %(count)s run: what tells the best from the others.", "By PED-ANOVA over %(count)s runs: what tells the best from the others.", told.runs) : t("Too few runs have this figure and all of these parameters to say so.");
 }
 
 document.addEventListener("runsfound", (event) => {
   shown = /** @type {CustomEvent} */ (event).detail;
+  root.hidden = !shown?.any;
   if (root.open) load();
 });
 root.addEventListener("toggle", () => root.open && load());

@@ -246,7 +246,7 @@ function acts() {
   compare.disabled = !count || count > MOST;
   compare.title = count > MOST ? t("At most %(count)s runs stand beside each other.", { count: MOST }) : "";
   compare.querySelector("[data-count]").textContent = count ? String(count) : "";
-  document.dispatchEvent(new CustomEvent("runsfound", { detail: { filter: asked.filter, archived: asked.archived, known: found.known, chosen } }));
+  document.dispatchEvent(new CustomEvent("runsfound", { detail: { filter: asked.filter, archived: asked.archived, any: found.runs.length > 0, known: found.known, chosen } }));
 }
 
 /** @param {number[]} ids @param {Record<string, any>} said */

@@ -15,6 +15,26 @@ function element(name, facts, text) {
 /** @param {string} label @param {number} width @param {number} height */
 const canvas = (label, width, height) => element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "study-svg" });
 
+/**
+ * Shares of a whole as bars, in the order they come in.
+ * @param {[string, number][]} shares  0 to 1 by name
+ */
+export function bars(shares) {
+  const rows = shares.map(([name, share]) => {
+    const percent = (100 * share).toFixed(1);
+    const bar = Object.assign(document.createElement("span"), { className: "study-bar" });
+    bar.style.inlineSize = `${percent}%`;
+    const track = Object.assign(document.createElement("span"), { className: "study-track" });
+    track.append(bar);
+    const row = document.createElement("li");
+    row.append(Object.assign(document.createElement("span"), { className: "mono small", textContent: name }), track, Object.assign(document.createElement("span"), { className: "num small", textContent: `${percent} %` }));
+    return row;
+  });
+  const list = Object.assign(document.createElement("ul"), { className: "plain study-bars" });
+  list.append(...rows);
+  return list;
+}
+
 const SIZE = { width: 320, height: 220, left: 52, right: 12, top: 10, bottom: 34 };
 
 /** What a trial is called. @param {import("./figures.js").Trial} trial */

@@ -1,7 +1,7 @@
 // The page of one study: its charts, drawn again whenever the part above was fetched again.
 import { api, explain } from "../base/api.js";
 import { language, t } from "../base/i18n.js";
-import { parallel, scatter } from "./drawings.js";
+import { bars, parallel, scatter } from "./drawings.js";
 import { aligned, axisOf, axisOfValues, completed, front, history } from "./figures.js";
 
 const HEIGHT = 220;
@@ -98,20 +98,8 @@ async function drawImportance() {
   const asked = evaluator;
   const found = await api.get(`${data.importance}?evaluator=${asked}`);
   if (asked !== evaluator) return; // the other one was asked for meanwhile
-  const rows = Object.entries(found.importance).map(([name, share]) => {
-    const row = document.createElement("li");
-    const bar = Object.assign(document.createElement("span"), { className: "study-bar" });
-    bar.style.inlineSize = `${(100 * Number(share)).toFixed(1)}%`;
-    const text = Object.assign(document.createElement("span"), { className: "mono small", textContent: name });
-    const figure = Object.assign(document.createElement("span"), { className: "num small", textContent: `${(100 * Number(share)).toFixed(1)} %` });
-    const track = Object.assign(document.createElement("span"), { className: "study-track" });
-    track.append(bar);
-    row.append(text, track, figure);
-    return row;
-  });
-  const list = Object.assign(document.createElement("ul"), { className: "plain study-bars" });
-  list.append(...rows);
-  drawing("importance").replaceChildren(...(rows.length ? [list] : []));
+  const rows = Object.entries(found.importance);
+  drawing("importance").replaceChildren(...(rows.length ? [bars(rows)] : []));
   told.textContent = rows.length ? (asked === "fanova" ? t("By fANOVA, over all values.") : t("By PED-ANOVA: what tells the best trials from the others.")) : t("Too few trials have completed to say so.");
 }
 
