@@ -54,6 +54,18 @@ def test_pause_is_one_however_it_is_imported(line, is_blind):
     assert [_pauses(call) for call in _outside_loops(ast.parse(line))] == [is_blind]
 
 
+def test_tests_ask_pages_without_eval():
+    """Pages forbid `eval`, by which `wait_for_function` asks again, where its first question came early."""
+    asked = [
+        where(path, call.lineno)
+        for path in _own_tests()
+        for call in ast.walk(tree(path))
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "wait_for_function"
+    ]
+
+    assert asked == []
+
+
 def _number(call: ast.Call) -> int:
     """The port that a call listens on, where it is written as a number."""
     for argument in [*call.args, *[keyword.value for keyword in call.keywords if keyword.arg == "port"]]:

@@ -5,6 +5,18 @@ from __future__ import annotations
 from annotation.models import Shape
 
 
+def until(page, words: str) -> None:
+    """Wait for what a script on a page says, 10 s or more.
+
+    Playwright's `wait_for_function` asks twice by `eval`, which the policy of our pages forbids.
+    """
+    for _ in range(500):
+        if page.evaluate(words):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"never true: {words}")
+
+
 class Hands:
     """What a person does on the page, in pixels of the image."""
 
@@ -45,12 +57,8 @@ class Hands:
             self.page.keyboard.press(key)
 
     def until(self, words: str) -> None:
-        """Wait for what a script on the page says; its policy forbids `wait_for_function`."""
-        for _ in range(500):
-            if self.page.evaluate(words):
-                return
-            self.page.wait_for_timeout(20)
-        raise AssertionError(f"never true: {words}")
+        """Wait for what a script on the page says."""
+        until(self.page, words)
 
     def saved(self) -> None:
         self.until("annotator.journal.state === 'saved' && !annotator.journal.queue.length")

@@ -7,6 +7,7 @@ from PIL import Image
 
 from inference.services import models as registry
 from inference.services import serving
+from tests.browser.hands import until
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny
 from tests.inference.conftest import start_server
@@ -56,7 +57,7 @@ def test_service_page_shows_where_a_picture_is_unusual(open_as, alice, accessibl
     page.set_input_files("#picture", picture)
 
     page.locator("#answers .fail-text").wait_for()
-    page.wait_for_function("document.getElementById('stage').getContext('2d').getImageData(0, 0, 1, 1).data[0] === 40")
+    until(page, "document.getElementById('stage').getContext('2d').getImageData(0, 0, 1, 1).data[0] === 40")
     assert page.locator("#score").input_value() == "50"  # the model's own
     assert colour_at(page, 20, 20) == [40, 40, 40]
     assert page.evaluate(

@@ -86,9 +86,9 @@ def test_dataset_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_pat
 
     def cut(route):
         sent.append(route.request.headers.get("upload-offset"))
-        if len(sent) == 2:
+        if len(sent) > 1:
             route.abort()
-        elif len(sent) < 2:
+        else:
             route.continue_()
 
     page.route("**/uploads/tus/*", lambda route: cut(route) if route.request.method == "PATCH" else route.continue_())

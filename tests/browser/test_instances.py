@@ -2,6 +2,7 @@
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from inference.services import serving
 from tests.factories import models as factory
@@ -72,8 +73,4 @@ def test_evaluation_page_of_instances_shows_outlines_and_follows_the_threshold(
 
     page.locator("#threshold").fill("100")
 
-    page.wait_for_function(
-        "before => [...document.querySelectorAll('path.box-answer')]"
-        ".filter((one) => one.checkVisibility()).length < before",
-        arg=shown,
-    )
+    expect(page.locator("path.box-answer:visible")).not_to_have_count(shown)

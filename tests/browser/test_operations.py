@@ -8,6 +8,7 @@ from datetime import datetime, time, timedelta
 import pytest
 from django.utils import timezone
 from django.utils.timezone import now
+from playwright.sync_api import expect
 
 from accounts.services import notify
 from aiplatform.lib.wording import verbatim
@@ -106,5 +107,5 @@ def test_node_page_shows_curves_of_a_longer_span(open_as, olga, busy):
 
     page.get_by_role("button", name="7 days").click()
 
-    page.wait_for_function("document.querySelector('[data-history-span=\"7d\"]').ariaPressed === 'true'")
+    expect(page.locator("[data-history-span='7d']")).to_have_attribute("aria-pressed", "true")
     page.wait_for_selector(".chart-card canvas")

@@ -66,7 +66,7 @@ def test_visualisation_steps_move_by_keys(open_as, alice, two):
 
     expect(page.locator("output")).to_have_text("step 1")
     assert page.locator("main img").get_attribute("src") != first
-    page.wait_for_function("document.querySelector('main img').naturalWidth === 320")
+    expect(page.locator("main img")).to_have_js_property("naturalWidth", 320)
 
 
 def test_visualisation_graph_opens_by_keys_and_goes_back(open_as, alice, two):

@@ -21,6 +21,7 @@ dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=120))
 told = torch.tensor([dist.get_rank() + 1])
 dist.all_reduce(told)
 print("sum", told.item(), "of", dist.get_world_size(), flush=True)
+dist.destroy_process_group()
 """
 
 

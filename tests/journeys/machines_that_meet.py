@@ -40,6 +40,7 @@ dist.init_process_group("gloo", init_method="env://", timeout=datetime.timedelta
 told = torch.tensor([dist.get_rank() + 1])
 dist.all_reduce(told)
 print("sum", told.item(), "of", dist.get_world_size(), "on", os.uname().nodename, flush=True)
+dist.destroy_process_group()
 """
 
 

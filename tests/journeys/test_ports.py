@@ -75,6 +75,8 @@ def chromium():
 
 
 def test_i03_page_of_a_job_neither_reads_nor_acts_on_the_platform(tmp_path: Path, chromium):
+    from playwright.sync_api import expect
+
     with running(tmp_path / "platform") as up, contextlib.ExitStack() as stack:
         token, port = first_admin(up), a_port()
         job = stack.enter_context(started(up, token, port))
@@ -93,14 +95,14 @@ def test_i03_page_of_a_job_neither_reads_nor_acts_on_the_platform(tmp_path: Path
             page.click("#panel-ports button.btn-primary")
         tab = opened.value
         tab.wait_for_url(f"http://127.0.0.1:{up.ports_port}/jobs/{job}/demo/")
-        tab.wait_for_function("document.getElementById('found')?.textContent")
+        expect(tab.locator("#found")).not_to_be_empty(timeout=30_000)
         found = json.loads(tab.text_content("#found"))
         address = tab.url
 
         up.kill("manage.py\0ports")
         until(lambda: by_token(up, job, token)[0] == 200, 60, "the origin did not come back")
         tab.reload()
-        tab.wait_for_function("document.getElementById('found')?.textContent")
+        expect(tab.locator("#found")).not_to_be_empty(timeout=30_000)
         state = call(up.url, token, "GET", f"jobs/{job}/")[1]["state"]
         still = page.request.get(f"{up.url}/api/v1/me/").status
         log = printed_in(call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"])

@@ -22,6 +22,7 @@ CERTAIN = {
     "card_unsupported": "RuntimeError: CUDA error: no kernel image is available for execution on the device",
     "card_lost": "RuntimeError: CUDA error: uncorrectable ECC error encountered",
     "machines_apart": "[rank1]: [E ProcessGroupNCCL.cpp:475] Watchdog caught collective operation timeout: WorkNCCL",
+    "thread_left": "terminate called without an active exception",
     "port_taken": "OSError: [Errno 98] Address already in use",
 }
 
@@ -58,6 +59,7 @@ NEAR = {
     "card_unsupported": "a kernel image is available",
     "card_lost": "no uncorrectable ECC error was seen",
     "machines_apart": "no collective operation timeout yet",
+    "thread_left": "terminate called without an active exception in a test, as it should be",
     "port_taken": "[W socket.cpp:464] [c10d] The server socket has failed to bind to [::]:29500 "
     "(errno: 98 - Address already in use).",
 }

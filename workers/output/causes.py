@@ -55,6 +55,10 @@ WORDS = {
     "machines_apart": Wording(
         _("Its machines waited for one another in vain. Look at the log of each for the first error.")
     ),
+    "thread_left": Wording(
+        _("It ended while a thread of it still ran. Where its processes talk to each other, let each one call"
+          " torch.distributed.destroy_process_group() last.")
+    ),
     "port_taken": Wording(_("A port that it wants to listen on is taken. Choose another, or let AIP_PORT say which.")),
     "over_time": Wording(_("Its longest run time was over. Ask for a longer one, and restore it.")),
     "cards_idle": Wording(
@@ -91,6 +95,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("shared_memory", r"DataLoader worker .*killed by signal: Bus error"),
         ("python_memory", _RANK + r"MemoryError(?:$|:)|DefaultCPUAllocator: can't allocate memory"),
         ("python_memory", r"terminate called after throwing an instance of 'std::bad_alloc'|what\(\): +std::bad_alloc"),
+        ("thread_left", r"^terminate called without an active exception$"),
         ("disk_full", r"\[Errno (?:28|122)\] |: (?:No space left on device|Disk quota exceeded)$"),
         ("module_missing", _RANK + r"ModuleNotFoundError: No module named '(?P<name>[\w.]+)'"),
         ("program_missing", rf"^{_SHELL}(?:: (?:line )?\d+)?: (?P<name>[\w./+-]+): (?:command )?not found$"),
