@@ -13,7 +13,7 @@ class InferenceConfig(AppConfig):
         from accounts.services import audit
         from aiplatform.lib import messages, search
         from datasets import usage, ways
-        from inference import kind, searching
+        from inference import kind, outputs_panel, searching
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.services import evaluations, publishing, starting_weights, trail
@@ -21,10 +21,13 @@ class InferenceConfig(AppConfig):
         from training import publishers
         from training import starting_weights as weights_of_trainings
         from workers import kinds
+        from workers.jobs import job_page
 
         kinds.register(kind.EvaluationKind())
+        kinds.register(kind.ModelTaskKind())
         kinds.register(kind.ServiceKind())
         register_messages()
+        job_page.PANELS.register(outputs_panel.PANEL)
         audit.register_verbs(trail.VERBS)
         fact_words.register_names(trail.FACTS)
         publishers.register(publishing.keep_model)

@@ -20,31 +20,6 @@ SPLITS = [(learning.AUTO, _("Automatic")), *SPLIT_WORDS.items()]
 LONG = forms.Textarea(attrs={"rows": 3})
 
 
-class UploadForm(forms.Form):
-    """A model from outside: an archive, or one bare file."""
-
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=100,
-        validators=[TITLE],
-    )
-    file = forms.FileField(
-        label=_("Model"),
-        help_text=_(
-            "A .zip or .tar of model.onnx and model.json, or a single .onnx or .safetensors file. "
-            "Pickles (.pt, .pkl, .joblib) can run code and are not accepted."
-        ),
-    )
-    description = forms.CharField(label=_("Description"), max_length=500, required=False, widget=LONG)
-    visibility = forms.ChoiceField(label=_("Visible to"), choices=Visibility, initial=Visibility.PRIVATE)
-
-
-class VersionForm(forms.Form):
-    """A further version of a model."""
-
-    file = forms.FileField(label=_("Model"), help_text=UploadForm.base_fields["file"].help_text)
-
-
 class ModelEditForm(forms.ModelForm):
     class Meta:
         model = Model

@@ -1,4 +1,4 @@
-"""The job kinds `evaluation` and `service`: what the queue calls to prepare, check and end them."""
+"""The job kinds `evaluation`, `model_task` and `service`: what the queue calls to prepare, check and end them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from aiplatform.lib.files import write_json
 from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
 from inference import searching
-from inference.models import Evaluation, Model, ModelVersion, Service
-from inference.services import evaluations, learning, promotion, serving, withdrawing
+from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
+from inference.services import evaluations, learning, model_jobs, promotion, serving, withdrawing
 from training.presets import tiling
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, JobKind, Launch
+from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
@@ -113,6 +113,69 @@ class EvaluationKind(JobKind):
 
     def url(self, job: Job) -> str:
         return reverse("inference:evaluation-detail", args=[job.evaluation.pk])
+
+
+class ModelTaskKind(JobKind):
+    """`python -m inference.measuring` of a version, and `python -m inference.converter` of an archive of torch."""
+
+    name = model_jobs.KIND
+    device_kinds = DEVICE_KINDS
+    label = gettext_lazy("Model task")
+    plural = gettext_lazy("Model tasks")
+    icon = "models"
+    order = 65
+    step = False
+    view_action = Action.MODELS_VIEW
+    submit_action = Action.MODELS_MANAGE
+    can = Capabilities(pause=False, finish=False)
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        task = ModelTask.objects.select_related("version__model").get(job=job)
+        return self._measuring(task, run) if task.act == ModelTask.Act.MEASURE else self._converting(task, run)
+
+    def _measuring(self, task: ModelTask, run: RunDir) -> Launch:
+        seen = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
+        if seen is None:
+            raise Vanished(wording.message("model_task.version_gone"))
+        copy_code(run, "server", "task_kinds", "measuring")
+        return Launch(
+            argv=[sys.executable, "-m", "inference.measuring"],
+            env={"AIP_MODEL_DIR": str(seen.path)},
+            read_only=[seen.path],
+            own_network=True,
+        )
+
+    def _converting(self, task: ModelTask, run: RunDir) -> Launch:
+        kept, spec = model_jobs.archive_of(task.job), task.job.spec
+        archive = run.inputs / f"archive{spec['suffix']}"
+        run.inputs.mkdir(parents=True, exist_ok=True)
+        if not kept.is_file():
+            raise Vanished(wording.message("model_task.archive_gone"))
+        if not archive.exists():
+            shutil.copyfile(kept, archive)
+        copy_code(run, "converter")
+        write_json(run.params, {side: spec["declared"][side] for side in ("width", "height")})
+        return Launch(
+            argv=[sys.executable, "-m", "inference.converter"],
+            env={"AIP_ARCHIVE": str(archive)},
+            own_network=True,
+        )
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        model_jobs.publish(job, attempt)
+
+    def facts(self, job: Job) -> list[Fact]:
+        task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()
+        if task is None:
+            return []
+        about = [Fact(gettext_lazy("Act"), task.get_act_display())]
+        if task.version is not None:
+            about.append(Fact(gettext_lazy("Model"), str(task.version)))
+        if task.made is not None:
+            about.append(Fact(gettext_lazy("Made"), str(task.made)))
+        if task.message:
+            about.append(Fact(gettext_lazy("Refused"), str(task.message)))
+        return about
 
 
 class ServiceKind(JobKind):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.http.response import HttpResponseBase
@@ -22,16 +22,29 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
 from aiplatform.lib.errors import Invalid
-from aiplatform.lib.idempotency import keep, once_in_parts
+from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
 from inference import model_tasks
 from inference.api.registry import ModelActs, VersionActs
-from inference.api.serializers import ModelDetailOut, ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
-from inference.models import Model, ModelVersion, Stage
+from inference.api.serializers import (
+    MeasureIn,
+    MeasurementOut,
+    ModelDetailOut,
+    ModelEditIn,
+    ModelIn,
+    ModelOut,
+    ModelTaskOut,
+    ModelVersionOut,
+    VersionIn,
+)
+from inference.formats.declared import NOTHING, Declared, labels_of
+from inference.models import Model, ModelTask, ModelVersion, Stage
 from inference.orders import MODELS
-from inference.services import cards, packaging
+from inference.services import cards, importing, model_jobs, packaging
 from inference.services import models as registry
 from inference.services.bytes import on_disk
+
+ORIGINS = ("file", "upload", "path", "job")
 
 
 class ModelViewSet(ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -75,16 +88,12 @@ class ModelViewSet(ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSe
     def get_serializer_class(self) -> Any:
         return ModelDetailOut if self.action in ("retrieve", "partial_update") else ModelOut
 
-    @extend_schema(request=ModelIn, responses={201: ModelVersionOut})
+    @extend_schema(request=ModelIn, responses={201: ModelVersionOut, 202: ModelTaskOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
+        """Bring in a model. An archive of torch is read by a job, which is answered (202) in place of the version."""
         serializer = ModelIn(data=request.data, context=self.get_serializer_context())
-        fields = sent(serializer, registry.check_name, user=request.user)
-        with _bytes(fields) as (archive, filename):
-            version = registry.register_upload(
-                user=request.user, archive=archive, filename=filename, made=partial(_kept, request), **fields
-            )
-        return _answer(version)
+        return _brought_in(request, sent(serializer, importing.check, user=request.user))
 
     @extend_schema(request=ModelEditIn, responses=ModelDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
@@ -114,17 +123,13 @@ class ModelViewSet(ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSe
         )
         return self.get_paginated_response(ModelVersionOut(page, many=True).data)
 
-    @extend_schema(request=VersionIn, responses={201: ModelVersionOut})
+    @extend_schema(request=VersionIn, responses={201: ModelVersionOut, 202: ModelTaskOut})
     @versions.mapping.post
     @once_in_parts
     def add_version(self, request: ApiRequest, pk: str) -> Response:
+        """Bring in a further version; of an archive of torch the job that reads it is answered (202)."""
         model = self.own_model(pk)
-        fields = _checked(VersionIn, self, request)
-        with _bytes(fields) as (archive, filename):
-            version = registry.register_upload(
-                user=request.user, archive=archive, filename=filename, model=model, made=partial(_kept, request)
-            )
-        return _answer(version)
+        return _brought_in(request, _checked(VersionIn, self, request) | {"model": model})
 
 
 class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
@@ -134,6 +139,8 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         "retrieve": Action.MODELS_VIEW,
         "download": Action.MODELS_VIEW,
         "package": Action.MODELS_VIEW,
+        "measurements": Action.MODELS_VIEW,
+        "measure": Action.EVALUATIONS_SUBMIT,
         "destroy": Action.MODELS_MANAGE,
     }
     serializer_class = ModelVersionOut
@@ -162,13 +169,72 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         version = self.get_object()
         return send_zip(request._request, packaging.entries(version), packaging.filename(version))
 
+    @extend_schema(responses=MeasurementOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def measurements(self, request: ApiRequest, pk: str) -> Response:
+        """How fast the version answered when it was measured, newest first."""
+        rows = model_jobs.measurements(self.get_object(), request.user)
+        return Response(MeasurementOut(rows, many=True).data)
 
-def _answer(version: ModelVersion) -> Response:
-    return Response(ModelVersionOut(version).data, status=201)
+    @extend_schema(request=MeasureIn, responses={202: ModelTaskOut})
+    @measurements.mapping.post
+    @once
+    def measure(self, request: ApiRequest, pk: str) -> Response:
+        """Queue a measurement of how fast the version answers, on processor cores or on a card."""
+        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
+        version = get_object_or_404(usable, pk=pk)
+        task = model_jobs.measure(user=request.user, version=version, **_checked(MeasureIn, self, request))
+        return Response(ModelTaskOut(task).data, status=202)
+
+
+class ModelTaskViewSet(RetrieveModelMixin, NumberedViewSet):
+    """Jobs about models: what became of a measurement, or of an archive of torch."""
+
+    needs: ClassVar[dict[str, Action]] = {"retrieve": Action.MODELS_VIEW}
+    serializer_class = ModelTaskOut
+    queryset = ModelTask.objects.none()
+
+    def get_queryset(self) -> Any:
+        return ModelTask.objects.visible_to(self.request.user).select_related("job__owner", "job__cluster")
+
+
+def _brought_in(request: ApiRequest, fields: dict[str, Any]) -> Response:
+    """Make what was sent, or named, a version; or queue the job that will."""
+    declared = _declared(fields)
+    origins: dict[str, Any] = {name: fields.pop(name) for name in ORIGINS if name in fields}
+    ways = [{"file"}, {"upload"}, {"path"}, {"job"}, {"path", "job"}]
+    if set(origins) not in ways:
+        said = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
+        raise Invalid(said, field="file")
+    about = {
+        "user": request.user, "declared": declared, "made": partial(_kept, request),
+        "queued": partial(_queued, request), **fields,
+    }  # fmt: skip
+    if {"path", "job"} & set(origins):
+        lying = importing.lying(request.user, origins.get("path", ""), origins.get("job"))
+        return _answer(importing.bring_in(brought=lying, **about))
+    with _bytes(origins) as (archive, filename):
+        return _answer(importing.bring_in(brought=importing.uploaded(archive, filename, declared), **about))
+
+
+def _declared(fields: dict[str, Any]) -> Declared:
+    """What is said of the model; taken out of `fields`."""
+    given = {name: fields.pop(name) for name in vars(NOTHING) if name in fields}
+    return Declared(**given | {"labels": labels_of(given.get("labels", ""))})
+
+
+def _answer(made: ModelVersion | ModelTask) -> Response:
+    if isinstance(made, ModelTask):
+        return Response(ModelTaskOut(made).data, status=202)
+    return Response(ModelVersionOut(made).data, status=201)
 
 
 def _kept(request: Request, version: ModelVersion) -> None:
     keep(request, _answer(version))
+
+
+def _queued(request: Request, task: ModelTask) -> None:
+    keep(request, _answer(task))
 
 
 def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
@@ -178,13 +244,11 @@ def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[s
     return checked
 
 
-def _bytes(fields: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:
-    """The sent file, or the finished upload that was named; taken out of `fields`."""
-    file, upload = fields.pop("file", None), fields.pop("upload", None)
-    if (file is None) == (upload is None):
-        raise Invalid(_("Send either a file or the id of a finished upload."), field="file")
-    if file is not None:
-        return on_disk(file)
+def _bytes(origins: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:
+    """The sent file, or the finished upload that was named."""
+    if "file" in origins:
+        return on_disk(origins["file"])
+    upload = origins["upload"]
     if upload.state == type(upload).State.OPEN:
         raise Invalid(_("This upload is not complete yet."), field="upload")
     return nullcontext((upload.file, upload.filename))

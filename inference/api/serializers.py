@@ -11,9 +11,11 @@ from aiplatform.lib.api import VisibleField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
 from inference.api.registry_serializers import AliasOut, VersionField
-from inference.models import Evaluation, Model, ModelVersion, Service, Visibility
+from inference.formats.declared import LAYOUTS, PIXELS, RESIZES
+from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service, Visibility
 from inference.services import cards, serving
 from workers.jobs.api.resource_request import ResourcesIn
+from workers.models import Job
 
 
 class ModelOut(OutMixin, serializers.ModelSerializer):
@@ -48,21 +50,39 @@ class ModelDetailOut(ModelOut):
         return cards.of(model)
 
 
-class ModelIn(serializers.Serializer):
-    """A new model: a form with `file`, or `upload`, the id of a finished upload."""
+class VersionIn(serializers.Serializer):
+    """Where a model lies, one of `file`, `upload`, `path` and `job`; and what its files do not say."""
+
+    file = serializers.FileField(required=False)
+    upload = VisibleField(Upload, required=False, help_text="The id of a finished upload.")
+    path = serializers.CharField(
+        required=False, max_length=1000, help_text="A file or a folder in your home, or in the outputs of `job`."
+    )
+    job = VisibleField(Job, required=False, help_text="A job that is over; without `path` its model folder is taken.")
+    task = serializers.CharField(
+        required=False, max_length=15, help_text=f"What the model is for: {', '.join(LAYOUTS)}."
+    )
+    labels = serializers.CharField(
+        required=False, max_length=2_000_000, trim_whitespace=False,
+        help_text="In the order of the model's outputs: one a line, or the JSON of a list or of id2label.",
+    )  # fmt: skip
+    layout = serializers.CharField(
+        required=False, max_length=20,
+        help_text="How the outputs are laid out: "
+        + "; ".join(f"{task}: {', '.join(layouts)}" for task, layouts in LAYOUTS.items()) + ".",
+    )  # fmt: skip
+    pixels = serializers.ChoiceField(list(PIXELS), required=False, help_text="What RGB values of 0..255 become.")
+    width = serializers.IntegerField(required=False, min_value=1, max_value=8192)
+    height = serializers.IntegerField(required=False, min_value=1, max_value=8192)
+    resize = serializers.ChoiceField(RESIZES, required=False)
+
+
+class ModelIn(VersionIn):
+    """A new model."""
 
     name = serializers.CharField(max_length=100, validators=[TITLE])
     description = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
-    file = serializers.FileField(required=False)
-    upload = VisibleField(Upload, required=False)
-
-
-class VersionIn(serializers.Serializer):
-    """A further version: `file` or `upload`."""
-
-    file = serializers.FileField(required=False)
-    upload = VisibleField(Upload, required=False)
 
 
 class ModelEditIn(serializers.Serializer):
@@ -101,6 +121,38 @@ class JobFields(serializers.Serializer):
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True)
     progress = serializers.FloatField(source="job.progress", read_only=True)
     eta_s = serializers.FloatField(source="job.eta_s", read_only=True)
+
+
+class ModelTaskOut(OutMixin, JobFields, serializers.ModelSerializer):
+    """A job about a model: a measurement with its figures, or a torch archive with the version made of it."""
+
+    refused = serializers.CharField(source="message", read_only=True, help_text="Why nothing came of it.")
+    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
+    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+
+    class Meta:
+        model = ModelTask
+        fields = [
+            "id", "act", "version", "made", "figures", "refused", "job", "state", "published", "sentence",
+            "wait_sentence", "progress", "eta_s", "created_at", "ended_at",
+        ]  # fmt: skip
+
+
+class MeasurementOut(OutMixin, serializers.ModelSerializer):
+    """How fast a version answered, and under which conditions."""
+
+    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
+
+    class Meta:
+        model = ModelTask
+        fields = ["id", "figures", "created_at"]
+
+
+class MeasureIn(serializers.Serializer):
+    """Where a version is measured."""
+
+    cpus = serializers.FloatField(required=False, min_value=0.1, max_value=256)
+    gpus = serializers.IntegerField(required=False, min_value=0, max_value=1)
 
 
 class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):

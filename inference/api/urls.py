@@ -3,12 +3,13 @@
 from rest_framework.routers import SimpleRouter
 
 from inference.api.evaluations import EvaluationViewSet
-from inference.api.models import ModelVersionViewSet, ModelViewSet
+from inference.api.models import ModelTaskViewSet, ModelVersionViewSet, ModelViewSet
 from inference.api.services import ServiceViewSet
 
 router = SimpleRouter()
 router.register("models", ModelViewSet, "api-model")
 router.register("model-versions", ModelVersionViewSet, "api-model-version")
+router.register("model-tasks", ModelTaskViewSet, "api-model-task")
 router.register("evaluations", EvaluationViewSet, "api-evaluation")
 router.register("services", ServiceViewSet, "api-service")
 urlpatterns = router.urls

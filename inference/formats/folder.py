@@ -50,6 +50,23 @@ class Found:
     files: dict[str, Path] = field(default_factory=dict)  # name in the version → where it lies now
 
 
+def weights_in(folder: Path) -> Path | None:
+    """The ONNX file below a folder, else the safetensors file; None without either."""
+    found = _weights(folder)
+    return next((path for path in found if path.suffix.lower() == ".onnx"), found[0] if found else None)
+
+
+def home_of(folder: Path) -> Path:
+    """Where the description of the model in a folder lies: beside the first of its weights."""
+    found = _weights(folder)
+    return found[0].parent if found else folder
+
+
+def _weights(folder: Path) -> list[Path]:
+    paths = sorted(folder / name for name in walk_beneath(folder, max_files=MOST_FILES, lenient=True))
+    return [path for path in paths if path.suffix.lower() in (".onnx", ".safetensors")]
+
+
 def survey(folder: Path) -> Found:
     """Decide which files of `folder` are kept, and read them with parsers that run nothing.
 

@@ -19,6 +19,7 @@ from inference.formats.wire import Damaged, Span, fields, numbers, text
 KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
 MOST_NODES = 200_000
 DEEPEST = 16
+MOST_METADATA, MOST_METADATA_BYTES = 200, 1 << 20  # entries, and of each; what is beyond is left out
 WIDTHS = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 14: 8, 15: 16, 16: 2}
 
 
@@ -46,6 +47,8 @@ class Summary:
     operators: dict[str, int] = field(default_factory=dict)
     inputs: list[Tensor] = field(default_factory=list)
     outputs: list[Tensor] = field(default_factory=list)
+    makers: dict[str, str] = field(default_factory=dict)  # output → the operator that makes it
+    metadata: dict[str, str] = field(default_factory=dict)  # what its exporter wrote beside the graph
 
 
 def inspect(path: Path) -> Summary:
@@ -70,6 +73,7 @@ class _Reader:
     def __init__(self, data: memoryview) -> None:
         self.data = data
         self.summary = Summary()
+        self.makers: dict[str, str] = {}  # tensor → operator, of the outermost graph
 
     def model(self) -> Summary:
         graph: Span | None = None
@@ -84,6 +88,8 @@ class _Reader:
                 graph = value
             elif number == 8 and not isinstance(value, int):
                 self._opset(value)
+            elif number == 14 and not isinstance(value, int):
+                self._metadata(value)
             elif number == 25 and not isinstance(value, int):
                 functions.append(value)
         if graph is None or not versions:
@@ -104,6 +110,13 @@ class _Reader:
                 version = value
         if domain in ("", "ai.onnx"):
             self.summary.opset = version
+
+    def _metadata(self, span: Span) -> None:
+        entry = {number: value for number, value in fields(self.data, *span) if not isinstance(value, int)}
+        parts = [bytes(self.data[slice(*entry.get(number, (0, 0)))][:MOST_METADATA_BYTES]) for number in (1, 2)]
+        if len(self.summary.metadata) < MOST_METADATA:
+            key, value = (part.decode(errors="replace") for part in parts)
+            self.summary.metadata[key] = value
 
     def _graph(self, span: Span, outer: set[str], *, depth: int) -> None:
         if depth > DEEPEST:
@@ -136,6 +149,7 @@ class _Reader:
         if depth == 0:
             self.summary.inputs = [tensor for tensor in inputs if tensor.name not in weights]
             self.summary.outputs = outputs
+            self.summary.makers = {tensor.name: self.makers.get(tensor.name, "") for tensor in outputs}
 
     def _node(self, span: Span, known: set[str] | None, *, depth: int, declared: bool = False) -> set[str]:
         """Check one node, give the names it produces. `known` None: names are not checked (functions)."""
@@ -166,6 +180,8 @@ class _Reader:
                     said = _("A node uses “%(name)s” before anything computes it; the graph is cyclic or cut.")
                     raise RefusedModel(said % {"name": name})
         self.summary.operators[operator] = self.summary.operators.get(operator, 0) + 1
+        if depth == 0:
+            self.makers |= dict.fromkeys(makes, operator)
         for attribute in attributes:
             self._attribute(attribute, known or set(), depth=depth)
         return makes

@@ -49,13 +49,17 @@ def parse(data: object) -> ModelSpec:
         known = " and ".join(", ".join(TASKS).rsplit(", ", 1))
         raise BadModel(f"model.json names the task {task!r}; known are {known}.")
     output = _object(top.get("output"), "output")
+    roles = TASKS[task].answer.roles(output)
+    tile = _object(top.get("input"), "input").get("tile")
+    if tile is not None and roles != TASKS[task].answer.outputs:
+        raise BadModel("Only models with the outputs of our own presets look at tiles; leave out input.tile.")
     return ModelSpec(
         task=task,
         architecture=str(top.get("architecture", "")),
         preset=str(top.get("preset", "")),
         classes=_classes(top.get("classes")),
         input=_input(_object(top.get("input"), "input"), task),
-        outputs={role: _text(output.get(role), f"output.{role}") for role in TASKS[task].answer.outputs},
+        outputs={role: _text(output.get(role), f"output.{role}") for role in roles},
         decode=_decode(_object(top.get("decode", {}), "decode")),
         raw=top,
     )

@@ -7,6 +7,8 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from aiplatform.lib import archives, files
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from inference.formats.folder import Found, survey
+from inference.formats.declared import NOTHING, Declared, describe
+from inference.formats.folder import WEIGHTS, Found, survey, weights_in
+from inference.formats.known import Known
 from inference.formats.onnx import RefusedModel
 from inference.models import Model, ModelVersion, Service, Visibility
 from inference.services import holding, trail, withdrawing
@@ -29,6 +33,7 @@ from workers.models import Job
 log = logging.getLogger(__name__)
 MOST_BYTES = 20 << 30  # unpacked
 MOST_FILES = 1000
+ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", "")
 
 
 class ModelRefused(DomainError):
@@ -37,6 +42,20 @@ class ModelRefused(DomainError):
     code = "model_refused"
     status = 400
     field = "file"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the files of a version come from: `source`, and the job that left them."""
+
+    source: str
+    job: Job | None = None
+    attempt: int = 0
+    label: str = ""  # what to call it on the page
+
+    def lineage(self) -> dict[str, Any]:
+        """The columns of a version that say so."""
+        return {"source": self.source, "job": self.job, "attempt": self.attempt, "code_label": self.label[:300]}
 
 
 def register_upload(
@@ -48,36 +67,72 @@ def register_upload(
     description: str = "",
     visibility: str = Visibility.PRIVATE,
     model: Model | None = None,
+    declared: Declared = NOTHING,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
-    """Make a version out of an uploaded archive, or of a single .onnx or .safetensors file.
+    """Make a version out of an uploaded archive, or of a single .onnx or .safetensors file; see `register`.
 
     Args:
         archive: the bytes as they came; left where they are.
         filename: what the file was called, to tell a bare model from an archive.
+    """
+    origin = Origin(ModelVersion.Source.IMPORT if declared else ModelVersion.Source.UPLOAD)
+    return register(
+        user=user,
+        bring=partial(unpack, archive, filename),
+        origin=origin,
+        name=name,
+        description=description,
+        visibility=visibility,
+        model=model,
+        declared=declared,
+        made=made,
+    )
+
+
+def register(
+    *,
+    user: User,
+    bring: Callable[[Path], None],
+    origin: Origin,
+    name: str = "",
+    description: str = "",
+    visibility: str = Visibility.PRIVATE,
+    model: Model | None = None,
+    declared: Declared = NOTHING,
+    made: Callable[[ModelVersion], object] = lambda _version: None,
+) -> ModelVersion:
+    """Make a version out of files from anywhere.
+
+    Args:
+        bring: makes the folder it is given, and puts the files there.
         model: add a version to this one; None makes a new model called `name`.
+        declared: what the person says of files that came without model.json.
         made: called with the version in the transaction that makes it.
 
     Raises:
         ModelRefused: pickles, no model, broken files; says why in plain words.
+        Invalid: what is declared does not fit the files, or each other.
         ArchiveRefused: the archive itself is broken or dangerous.
         NameTaken: the person has a model of this name.
     """
-    found, work = Refusals(), _workplace()
+    found, work = Refusals(), workplace()
     with found:
         if model is None:
             check_name(user=user, name=name)
+    with found:
+        declared.check()
     try:
         with found:
-            _unpack(archive, filename, work / "in")
-            content = _surveyed(work / "in")
+            bring(work / "in")
+            content = _surveyed(work / "in", declared)
         found.end()
         staged = _stage(content, work, work)
         listed = _listed(staged)
         with transaction.atomic():
             if model is None:
                 model = Model.objects.create(owner=user, name=name, description=description, visibility=visibility)
-            version = _add(model, content, staged, listed, source=ModelVersion.Source.UPLOAD, created_by=user)
+            version = _add(model, content, staged, listed, created_by=user, **origin.lineage())
             made(version)
             return version
     except IntegrityError:
@@ -112,7 +167,7 @@ def register_training(
     if Path(os.path.realpath(folder)) != Path(os.path.realpath(folder.parent.parent)) / "outputs" / "model":
         log.warning("job=%s attempt=%s its outputs/model is a link and is not followed", job.pk, attempt)
         return None
-    work = _workplace()
+    work = workplace()
     try:
         content = survey(folder)
         staged = _stage(content, folder.parent.parent, work)
@@ -270,29 +325,38 @@ def _taken(name: str) -> NameTaken:
     return NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
 
 
-def _workplace() -> Path:
+def workplace() -> Path:
     """Make a temporary folder on the file system of the models."""
     work = Path(settings.DATA_ROOT) / "models" / f".{uuid.uuid4().hex}"
     work.mkdir(parents=True)
     return work
 
 
-def _unpack(archive: Path, filename: str, into: Path) -> None:
+def unpack(archive: Path, filename: str, into: Path) -> None:
+    """Make the folder `into` of an archive, or of one bare file, as it was called when it came."""
     suffix = Path(filename).suffix.lower()
     if archives.kind_of(archive) is None or suffix in (".onnx", ".safetensors"):
         into.mkdir()
         shutil.copyfile(archive, into / f"model{suffix[:20]}")
         return
     # A .pt file is a zip too: refuse it by its name before looking inside.
-    if suffix not in (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", ""):
+    if suffix not in ARCHIVES:
         into.mkdir()
         (into / f"model{suffix[:20]}").touch()
         return
     archives.extract(archive, into, limits=archives.Limits(max_bytes=MOST_BYTES, max_files=MOST_FILES))
 
 
-def _surveyed(folder: Path) -> Found:
+def _surveyed(folder: Path, declared: Declared) -> Found:
     try:
-        return survey(folder)
+        weights = weights_in(folder)
+        known = describe(folder, weights, declared) if weights else Known()
+        content = survey(folder)
     except RefusedModel as exc:
         raise ModelRefused(str(exc)) from None
+    if content.task == WEIGHTS and known.labels:
+        content.classes = [{"id": place, "name": label} for place, label in enumerate(known.labels)]
+    content.architecture = content.architecture or known.architecture
+    if content.task == WEIGHTS and known.task:
+        content.facts["declared_task"] = known.task
+    return content

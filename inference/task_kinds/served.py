@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from inference.server.decode import Placement
 from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
+from inference.task_kinds.layouts import Layout
 
 if TYPE_CHECKING:
     from inference.evaluator.truth import Sample, Truth
@@ -49,6 +50,8 @@ class Answer:
         regions: callers may say which part of a picture to look at.
         joining: puts the answers to the tiles of a picture of a width and height together. None: models of this task
             know no tiles.
+        layouts: how its outputs may be laid out in models from elsewhere, the usual way first; none: such models need
+            a model.json of their own.
     """
 
     outputs: tuple[str, ...]
@@ -56,6 +59,12 @@ class Answer:
     slow: bool = False
     regions: bool = False
     joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None
+    layouts: tuple[Layout, ...] = ()
+
+    def roles(self, named: Collection[str]) -> tuple[str, ...]:
+        """Roles of a layout, all among those that a model names; the task's own where there is none."""
+        known = (self.outputs, *(layout.roles for layout in self.layouts))
+        return next((roles for roles in known if set(roles) <= set(named)), self.outputs)
 
 
 class Scoring(Protocol):
@@ -228,6 +237,7 @@ class ServedTask:
         pairs: places of truth and answer on an image, and how often they stand there; None of a task without `means`.
         means: further figures by which evaluations are compared, see `ClassMean`.
         right: whether a model made no mistake on an image; None of a task whose answers are not right or wrong.
+        elsewhere: what other tools call it: ends of transformers' architectures, its problem types, Ultralytics' tasks.
     """
 
     name: str
@@ -240,3 +250,4 @@ class ServedTask:
     pairs: Callable[[Mapping[str, Any]], Iterable[tuple[int, int, int]]] | None = None
     means: tuple[ClassMean, ...] = ()
     right: Callable[[Mapping[str, Any]], bool] | None = None
+    elsewhere: tuple[str, ...] = ()

@@ -57,4 +57,5 @@ def texts() -> list[str]:
     """Every text of every task that a page translates."""
     labels = [measure.label for task in TASKS.values() for measure in task.measures]
     labels += [mean.label for task in TASKS.values() for mean in task.means]
+    labels += [layout.label for task in TASKS.values() for layout in task.answer.layouts]
     return [*labels, *(text for task in TASKS.values() for text in task.pages.texts())]

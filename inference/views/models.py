@@ -13,13 +13,14 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from inference import model_tasks
-from inference.forms import ModelEditForm, UploadForm, VersionForm
-from inference.models import Model, ModelAlias, ModelVersion, Stage
+from inference.forms import ModelEditForm
+from inference.import_forms import BringForm, UploadForm, VersionForm
+from inference.models import Model, ModelAlias, ModelTask, ModelVersion, Stage
 from inference.orders import MODELS
-from inference.services import cards, packaging, serving
+from inference.services import cards, importing, model_jobs, packaging, serving
 from inference.services import models as registry
 from inference.services.bytes import on_disk
 from inference.views import model_page
@@ -53,15 +54,13 @@ def model_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.MODELS_MANAGE)
 def model_upload(request: SignedInRequest) -> HttpResponse:
     """Upload a model."""
-    form = UploadForm(request.POST or None, request.FILES or None)
+    known = {name: request.GET[name] for name in ("job", "path", "name") if name in request.GET}
+    form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
     if form.is_valid():
-        with refusals_shown_on(form), on_disk(form.cleaned_data.pop("file")) as (archive, filename):
-            version = registry.register_upload(
-                user=request.user, archive=archive, filename=filename, **form.cleaned_data
-            )
-            return redirect("inference:model-detail", version.model_id)
+        with refusals_shown_on(form):
+            return _page_of(_brought_in(request, form))
     else:
-        look_further(form, registry.check_name, user=request.user)
+        look_further(form, importing.check, user=request.user)
     return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -75,7 +74,9 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)
         visible_data = from_data.filter(pk=chosen.dataset_version_id).first()
     written = cards.of(model)
-    context = shared | {
+    speed = _measurements(request, chosen) if chosen else {}
+    words = dict(model_tasks.choices())
+    context = shared | speed | {
         "data": visible_data,
         "job_url": _job_url(request, chosen),
         "evaluations": chosen.evaluations.visible_to(request.user).for_list()[:8] if chosen else [],
@@ -87,9 +88,23 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             for part in cards.FIELDS
             if written[part.name]
         ],
-        "form": VersionForm(),
-    }
+        "form": VersionForm(user=request.user),
+        "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
+    }  # fmt: skip
     return render(request, "inference/model_detail.html", context)
+
+
+def _measurements(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
+    rows = model_jobs.measurements(version, request.user)
+    return {"measurements": rows, "measuring": any(not row.figures and not row.job.published for row in rows)}
+
+
+@needs(Action.MODELS_VIEW)
+@require_safe
+def version_speed(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The table of measurements alone, which is fetched again while one is on its way."""
+    version = get_object_or_404(ModelVersion.objects.visible_to(request.user), pk=pk)
+    return render(request, "inference/_measurements.html", {"chosen": version} | _measurements(request, version))
 
 
 def _job_url(request: SignedInRequest, version: ModelVersion | None) -> str:
@@ -105,12 +120,27 @@ def _job_url(request: SignedInRequest, version: ModelVersion | None) -> str:
 def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     """Add a version to one's own model."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    form = VersionForm(request.POST, request.FILES)
+    form = VersionForm(request.POST, request.FILES, user=request.user)
     if form.is_valid():
-        with refusals_shown_on(form), on_disk(form.cleaned_data["file"]) as (archive, filename):
-            registry.register_upload(user=request.user, archive=archive, filename=filename, model=model)
-            return redirect("inference:model-detail", pk)
+        with refusals_shown_on(form):
+            return _page_of(_brought_in(request, form, model=model))
     return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
+
+
+def _brought_in(request: SignedInRequest, form: BringForm, **about: Any) -> ModelVersion | ModelTask:
+    """What becomes of a form that is filled in rightly: a version, or the job that will make it."""
+    given, declared = form.cleaned_data, form.declared()
+    about |= form.about() | {"user": request.user, "declared": declared}
+    if given["file"]:
+        with on_disk(given["file"]) as (archive, filename):
+            return importing.bring_in(brought=importing.uploaded(archive, filename, declared), **about)
+    return importing.bring_in(brought=importing.lying(request.user, given["path"], given["job"]), **about)
+
+
+def _page_of(made: ModelVersion | ModelTask) -> HttpResponse:
+    if isinstance(made, ModelTask):
+        return redirect("workers:job", made.job_id)
+    return HttpResponseRedirect(f"{reverse('inference:model-detail', args=[made.model_id])}?version={made.number}")
 
 
 @needs(Action.MODELS_MANAGE)
@@ -147,6 +177,17 @@ def version_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     return HttpResponseRedirect(
         reverse("inference:model-detail", args=[model]) if left else reverse("inference:model-list")
     )
+
+
+@require_POST
+@needs(Action.EVALUATIONS_SUBMIT)
+def version_measure(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Queue a measurement of how fast a version answers."""
+    version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
+    with refusals_said(request):
+        model_jobs.measure(user=request.user, version=version)
+    page = reverse("inference:model-detail", args=[version.model_id])
+    return HttpResponseRedirect(f"{page}?version={version.number}#h-speed")
 
 
 @needs(Action.MODELS_VIEW)

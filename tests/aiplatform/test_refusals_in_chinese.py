@@ -64,7 +64,7 @@ def test_empty_change_missing_preset_and_doubled_source_are_told_in_chinese(ask,
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("m.pt", b"\x80\x04."), ("m.onnx", b""), ("m.zip", b"PK\x03\x04 broken")]
+    ("name", "content"), [("m.pkl", b"\x80\x04."), ("m.onnx", b""), ("m.zip", b"PK\x03\x04 broken")]
 )
 def test_model_that_is_refused_is_told_why_in_chinese(ask, name, content):
     sent = {"name": "cells", "file": SimpleUploadedFile(name, content)}

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from aiplatform.cli.client import tus
+from inference.models import ModelTask, ModelVersion
+from tests.datasets.helpers import uploaded
 from tests.factories import models as factory
+from tests.factories import work
+from tests.inference import foreign, tiny
+from training.services import homes
+from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 
@@ -40,3 +48,58 @@ def test_cli_moves_stage_and_alias_and_finds_versions_by_alias(real_aip, alice, 
     version.refresh_from_db()
     assert version.stage == "approved"
     assert not version.aliases.exists()
+
+
+def test_cli_brings_in_a_model_with_labels_and_adds_a_version(real_aip, alice, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(tus, "upload", lambda _client, path, **_: uploaded(alice, path.read_bytes(), path.name).pk)
+    path = foreign.net(tmp_path / "net.onnx", {"answer": foreign.LOGITS})
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    said = ("--task", "classification", "--labels", tmp_path / "labels.txt", "--pixels", "unit")
+
+    assert real_aip(alice, "models", "import", "pets", path, *said) == 0
+    assert real_aip(alice, "models", "import", "pets", path, *said, "--layout", "probabilities") == 0
+    assert real_aip(alice, "models", "import", "pets", path, *said[:2]) == 2
+    assert real_aip(alice, "models", "import", "pets") == 2
+
+    versions = ModelVersion.objects.order_by("number")
+    printed = capfd.readouterr()
+    assert [(one.model.name, one.number, one.task) for one in versions] == [
+        ("pets", 1, "classification"),
+        ("pets", 2, "classification"),
+    ]
+    assert [one["name"] for one in versions[0].classes] == ["cat", "dog"]
+    assert "pets v2 is in the registry" in printed.out + printed.err
+    assert "Name the classes of the model (2)" in printed.err
+
+
+def test_cli_brings_in_what_lies_in_the_home_or_in_outputs(real_aip, alice, cluster, tmp_path, capfd):
+    tiny.classifier(homes.home_of(alice) / "net")
+    job = work.job(alice, cluster, state="succeeded")
+    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+    torch.save({"w": torch.zeros(2)}, homes.home_of(alice) / "w.pth")
+
+    assert real_aip(alice, "models", "import", "a", "--home", "net") == 0
+    assert real_aip(alice, "models", "import", "b", "--job", job.pk) == 0
+    assert real_aip(alice, "models", "import", "c", "--home", "w.pth") == 0
+    assert real_aip(alice, "models", "import", "d", "--home", "gone") == 2
+
+    assert {one.model.name: one.source for one in ModelVersion.objects.all()} == {"a": "files", "b": "job"}
+    task = ModelTask.objects.get()
+    assert f"Job {task.job_id} reads the archive" in "".join(capfd.readouterr())
+
+
+def test_cli_shows_what_was_measured(real_aip, alice, tmp_path, capfd):
+    version = factory.model_version(alice, tmp_path)
+
+    assert real_aip(alice, "models", "measure", "cells", "--list") == 0
+    assert real_aip(alice, "models", "measure", "cells", "--no-wait") == 0
+    task = ModelTask.objects.get()
+    ModelTask.objects.filter(pk=task.pk).update(figures={"p50_ms": 4.25, "images_per_s": 900.5, "node": "box-7"})
+    assert real_aip(alice, "models", "measure", f"{version.model.name}:1", "--list") == 0
+
+    printed = "".join(capfd.readouterr())
+    assert "Not measured yet." in printed
+    assert f"Job {task.job_id} measures it" in printed
+    assert "box-7" in printed
+    assert "4.25 ms" in printed
+    assert "900.5 images/s" in printed

@@ -101,14 +101,14 @@ def test_model_form_takes_in_a_model(as_alice, tmp_path):
     )
 
     model = Model.objects.get()
-    assert answer.url == reverse("inference:model-detail", args=[model.pk])
+    assert answer.url == f"{reverse('inference:model-detail', args=[model.pk])}?version=1"
     page = as_alice.get(answer.url).content.decode()
     assert "Detection" in page
     assert "model.onnx" in page
 
 
 def test_model_form_refuses_a_pickle_on_the_field(as_alice):
-    sent = {"name": "cells", "visibility": "private", "file": SimpleUploadedFile("m.pt", b"\x80\x04.")}
+    sent = {"name": "cells", "visibility": "private", "file": SimpleUploadedFile("m.pkl", b"\x80\x04.")}
 
     answer = as_alice.post(reverse("inference:model-upload"), sent)
 

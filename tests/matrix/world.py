@@ -16,7 +16,7 @@ from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
 from datasets.models import Import
-from inference.services import serving
+from inference.services import model_jobs, serving
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.inference import judged
 from training.commands import services as commands
@@ -165,6 +165,7 @@ def make(tmp_path: Path) -> World:
         (r"reports/", {"pk": reports.create(user=owner, title="Found").pk, "number": 1}),
         (r"run-views/", {"pk": View.objects.create(owner=owner, name="mine").pk}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
+        (r"model-tasks/", {"pk": model_jobs.measure(user=owner, version=model).pk}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
         (r"services/", {"pk": service.pk}),

@@ -66,4 +66,5 @@ CLASSIFICATION = ServedTask(
         ClassMean("f1", "F1", class_f1),
     ),
     right=lambda one: bool(one["right"]),
+    elsewhere=("ForImageClassification", "classify"),
 )

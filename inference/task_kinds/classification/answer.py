@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
+from inference.task_kinds.layouts import per_class
 from inference.task_kinds.served import Answer, Arrays
+
+PROBABILITIES = "probabilities"  # role of an output that has been through the softmax in the model
 
 
 def read(
@@ -16,11 +21,21 @@ def read(
 ) -> list[list[dict[str, Any]]]:
     """For each picture its most probable classes, best first."""
     answers = []
-    for logits in cast(Iterable[decode.Floats], outputs[spec.outputs["logits"]]):
-        scores = decode.probabilities(logits)
+    for scores in probabilities(spec, outputs):
         best = decode.top(scores, requested.top_k or len(scores))
         answers.append([{**spec.class_at(place), "score": round(float(scores[place]), 6)} for place in best])
     return answers
 
 
-ANSWER = Answer(outputs=("logits",), read=read)
+def probabilities(spec: ModelSpec, outputs: Arrays) -> decode.Floats:
+    """How likely each class is on each picture [N, C]; a model either answers them or what they are made of."""
+    if PROBABILITIES in spec.outputs:
+        return np.asarray(outputs[spec.outputs[PROBABILITIES]], np.float32)
+    return decode.probabilities(np.asarray(outputs[spec.outputs["logits"]], np.float32))
+
+
+LAYOUTS = (
+    per_class("logits", "Scores before the softmax (logits)"),
+    per_class(PROBABILITIES, "Probabilities", maker="Softmax"),
+)
+ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS)

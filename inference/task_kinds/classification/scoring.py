@@ -11,8 +11,9 @@ from sklearn import metrics
 
 from inference.evaluator import counts
 from inference.evaluator.truth import Sample, Truth
-from inference.server.decode import Placement, probabilities
+from inference.server.decode import Placement
 from inference.server.spec import DecodeSpec, ModelSpec
+from inference.task_kinds.classification.answer import probabilities
 from inference.task_kinds.served import Arrays, Line
 
 KEPT_ANSWERS = 5
@@ -27,7 +28,7 @@ def lines(
     limits: DecodeSpec,
 ) -> list[Line]:
     """Each image's label and its probabilities by class id."""
-    rows = probabilities(np.asarray(outputs[spec.outputs["logits"]], np.float32))
+    rows = probabilities(spec, outputs)
     return [
         {
             "path": sample.path,

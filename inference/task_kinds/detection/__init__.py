@@ -42,4 +42,5 @@ DETECTION = ServedTask(
     pages=PAGES,
     measures=counted(),
     right=lambda one: not one["fp"] and not one["fn"],
+    elsewhere=("ForObjectDetection", "detect"),
 )

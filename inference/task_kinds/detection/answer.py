@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
+from inference.task_kinds.detection import layouts
 from inference.task_kinds.served import Answer, Arrays
 from training.presets.tiling.boxes import Parts
 from training.presets.tiling.masks import Patch
@@ -35,7 +34,7 @@ def detections(
     spec: ModelSpec, outputs: Arrays, row: int, placement: decode.Placement, limits: DecodeSpec
 ) -> decode.Detections:
     """The boxes of one picture of a batch."""
-    boxes, scores = (np.asarray(outputs[spec.outputs[role]][row], np.float32) for role in ANSWER.outputs)
+    boxes, scores = layouts.boxes_and_scores(spec, outputs, row)
     return decode.detections(
         boxes,
         scores,
@@ -85,4 +84,4 @@ def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
     )
 
 
-ANSWER = Answer(outputs=("boxes", "scores"), read=read, slow=True, joining=OfTiles)
+ANSWER = Answer(outputs=layouts.OWN, read=read, slow=True, joining=OfTiles, layouts=layouts.LAYOUTS)

@@ -55,4 +55,5 @@ SEGMENTATION = ServedTask(
     ),
     pairs=lambda one: one["pairs"],
     means=(ClassMean("miou", "mIoU", class_iou), ClassMean("dice", "Dice", class_f1)),
+    elsewhere=("ForSemanticSegmentation",),
 )

@@ -17,6 +17,7 @@ from PIL import Image
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import InputSpec, ModelSpec
+from inference.task_kinds.layouts import per_class
 from inference.task_kinds.segmentation import runs
 from inference.task_kinds.served import Answer, Arrays
 from training.presets.tiling.maps import Blend
@@ -118,4 +119,5 @@ class OfTiles:
         np.subtract(channels, self.ground, out=self.places[0, top : top + len(channels)], casting="unsafe")
 
 
-ANSWER = Answer(outputs=("logits",), read=read, slow=True, joining=OfTiles)
+LAYOUTS = (per_class("logits", "Scores of each class for each pixel [N, C, height, width]", rank=4, ground=True),)
+ANSWER = Answer(outputs=("logits",), read=read, slow=True, joining=OfTiles, layouts=LAYOUTS)

@@ -55,4 +55,5 @@ TAGGING = ServedTask(
         Measure("found", "Tags that are found", _hits, lambda one: _hits(one) + len(one["missed"])),
     ),
     right=_is_exact,
+    elsewhere=("multi_label_classification",),
 )

@@ -10,7 +10,10 @@ import numpy as np
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
+from inference.task_kinds.layouts import per_class
 from inference.task_kinds.served import Answer, Arrays
+
+PROBABILITIES = "probabilities"  # role of an output that has been through the logistic function in the model
 
 
 def read(
@@ -39,9 +42,15 @@ def read(
 
 
 def scores_of(spec: ModelSpec, outputs: Arrays) -> decode.Floats:
-    """How sure each class is on each picture [N, C], 0..1."""
+    """How sure each class is on each picture [N, C], 0..1; a model may answer it itself."""
+    if PROBABILITIES in spec.outputs:
+        return np.asarray(outputs[spec.outputs[PROBABILITIES]], np.float32)
     logits = np.asarray(outputs[spec.outputs["logits"]], np.float32)
     return np.asarray(0.5 * (1 + np.tanh(logits / 2)), np.float32)  # the logistic function, without an overflow
 
 
-ANSWER = Answer(outputs=("logits",), read=read)
+LAYOUTS = (
+    per_class("logits", "Scores before the logistic function (logits)"),
+    per_class(PROBABILITIES, "Probabilities", maker="Sigmoid"),
+)
+ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS)

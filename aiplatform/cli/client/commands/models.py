@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import evaluations_compared, lookup, registry, resources, versioned
+from aiplatform.cli.client.commands import bringing, evaluations_compared, lookup, registry, resources, versioned
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -87,6 +87,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = models.verb("delete", delete, "Remove a model that nothing uses.")
     verb.add_argument("model", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
+    bringing.add(models)
     registry.add(models)
     evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.")
     verb = evaluate.verb("start", start, "Evaluate a model version on a dataset version.")
@@ -106,7 +107,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
 def model_list(args: argparse.Namespace) -> None:
     filters = {"search": args.search, "task": args.task, "stage": args.stage, "alias": args.alias}
     rows = args.client.pages("models/", limit=args.limit, **filters)
-    show_list(args, rows, COLUMNS, empty="No models yet. A finished training makes one.")
+    show_list(
+        args, rows, COLUMNS, empty="No models yet. A finished training makes one, and aip models import brings one in."
+    )
 
 
 def show(args: argparse.Namespace) -> None:

@@ -1,0 +1,1 @@
+"""Read an archive of torch in a sandbox: weights become safetensors, programs ONNX. Needs torch, and no platform."""

@@ -1,0 +1,227 @@
+"""Models that were not trained here: from an upload, a path in a home, or what any finished job left behind.
+
+Files that can run code when they are opened (pickles, archives of torch) are opened by a job in its sandbox, see
+`model_jobs`. All others are read here by parsers that run nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import file_names, files
+from aiplatform.lib.errors import Invalid, NotFound, Refusals
+from inference.formats.declared import NOTHING, Declared
+from inference.formats.folder import KEPT, MOST_EXTRA_BYTES
+from inference.models import ModelTask, ModelVersion
+from inference.services import model_jobs
+from inference.services import models as registry
+from inference.services.models import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused, Origin
+from training.services import homes
+from workers.execution import earlier_outputs
+from workers.models import Job
+from workers.output import files as output_files
+
+TORCH = (".pt", ".pth", ".ckpt", ".pt2", ".bin")
+MODEL = (".onnx", ".safetensors")
+BESIDE = ("model.json", "config.json", "preprocessor_config.json")  # come with a file that they describe
+Source = ModelVersion.Source
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Files of a model, not copied yet.
+
+    Args:
+        bring: makes the folder it is given and puts the files there; of a torch archive, that file alone.
+        torch: its suffix where it is a torch archive, else "".
+    """
+
+    bring: Callable[[Path], None]
+    origin: Origin
+    torch: str = ""
+
+
+def bring_in(
+    *,
+    user: User,
+    brought: Brought,
+    declared: Declared = NOTHING,
+    made: Callable[[ModelVersion], object] = lambda _version: None,
+    queued: Callable[[ModelTask], object] = lambda _task: None,
+    **about: Any,
+) -> ModelVersion | ModelTask:
+    """Make a version of the files; of a torch archive the job that will make it.
+
+    Args:
+        made, queued: called in the transaction that makes the one or the other.
+        about: name, description and visibility of a new model, or `model`: see `models.register`.
+
+    Raises:
+        DomainError: see `models.register` and `model_jobs.convert`.
+    """
+    if brought.torch:
+        return model_jobs.convert(
+            user=user, bring=brought.bring, suffix=brought.torch, label=brought.origin.label, declared=declared,
+            queued=queued, **about,
+        )  # fmt: skip
+    return registry.register(
+        user=user, bring=brought.bring, origin=brought.origin, declared=declared, made=made, **about
+    )
+
+
+def check(
+    *, user: User, name: str | None = None, task: str = "", layout: str = "", pixels: str = "", resize: str = ""
+) -> None:
+    """Refuse at once what is wrong with a name for a new model and with what is declared, before any file is read."""
+    found = Refusals()
+    with found:
+        registry.check_name(user=user, name=name)
+    with found:
+        Declared(task=task, layout=layout, pixels=pixels, resize=resize).check()
+    found.end()
+
+
+def lying(user: User, path: str, job: Job | None) -> Brought:
+    """What lies at a path: in the outputs of `job`, which `user` may see, or in the home of `user`.
+
+    Raises:
+        DomainError: see `from_job` and `from_home`.
+    """
+    return from_job(job, path, by=user) if job is not None else from_home(user, path)
+
+
+def uploaded(archive: Path, filename: str, declared: Declared = NOTHING) -> Brought:
+    """What somebody sent."""
+    suffix = Path(filename).suffix.lower()
+    origin = Origin(Source.IMPORT if declared else Source.UPLOAD, label=filename if declared else "")
+    if suffix in TORCH:
+        return Brought(partial(_single, archive, suffix), origin, suffix)
+    return Brought(partial(registry.unpack, archive, filename), origin)
+
+
+def _single(archive: Path, suffix: str, into: Path) -> None:
+    into.mkdir()
+    shutil.copyfile(archive, into / f"archive{suffix}")
+
+
+def from_home(user: User, path: str) -> Brought:
+    """A file or a folder in the home of a person.
+
+    Raises:
+        Invalid: it leads out of the home, or there is nothing of a model at it.
+    """
+    return _lying(homes.home_of(user), _plain(path), Origin(Source.FILES, label=path))
+
+
+def from_job(job: Job, path: str = "", *, by: User) -> Brought:
+    """What a job that is over left in its outputs; `by` may see the job.
+
+    Args:
+        path: a file or a folder below its outputs; "" takes `model` where the job left that, else all of them.
+
+    Raises:
+        NotAllowed: this person's roles show no jobs.
+        Invalid: the job has not ended, left nothing, or nothing of a model at the path.
+    """
+    by.require(Action.JOBS_VIEW)
+    if not job.is_final:
+        raise Invalid(_("Its outputs become a model once it has ended."), field="job")
+    outputs = earlier_outputs.folder_of(job)
+    if outputs is None:
+        raise Invalid(_("It left no outputs."), field="job")
+    if not path and (outputs / "model").is_dir():
+        path = "model"
+    attempt = next(number for number in output_files.attempts(job) if output_files.folder_of(job, number) == outputs)
+    return _lying(outputs, _plain(path), Origin(Source.JOB, job, attempt, path))
+
+
+def _plain(path: str) -> str:
+    """The path without what means nothing in it."""
+    return os.fsdecode(b"/".join(file_names.parse(path)))
+
+
+def _lying(root: Path, path: str, origin: Origin) -> Brought:
+    try:
+        at = files.resolve_beneath(root, path)
+    except files.OutsideRoot as exc:
+        raise Invalid(exc.message, field="path") from None
+    if at.is_dir():
+        return _folder(root, path, origin)
+    if not at.is_file():
+        raise Invalid(_("There is no file or folder at this path."), field="path")
+    suffix = at.suffix.lower()
+    if suffix in TORCH:
+        return Brought(partial(_copied, root, {path: f"archive{suffix}"}), origin, suffix)
+    if suffix in MODEL:
+        beside = [str(PurePosixPath(path).with_name(name)) for name in BESIDE if at.with_name(name).is_file()]
+        return Brought(partial(_copied, root, {name: PurePosixPath(name).name for name in (path, *beside)}), origin)
+    if suffix and suffix in ARCHIVES:
+        return Brought(partial(_unpacked, root, path), origin)
+    said = _("%(name)s is no model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
+    raise Invalid(said % {"name": at.name}, field="path")
+
+
+def _folder(root: Path, path: str, origin: Origin) -> Brought:
+    """What in a folder belongs to a model: its one archive of torch only where there is nothing else to take."""
+    names = list(_below(root, path))
+    if any(name.lower().endswith(MODEL) for name in names):
+        kept = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT]
+        return Brought(partial(_copied, root, {name: name.removeprefix(f"{path}/") for name in kept}), origin)
+    archives = [name for name in names if name.lower().endswith(TORCH)]
+    if len(archives) == 1:
+        suffix = PurePosixPath(archives[0]).suffix.lower()
+        return Brought(partial(_copied, root, {archives[0]: f"archive{suffix}"}), origin, suffix)
+    if archives:
+        said = _("There are several archives of torch in it, such as %(names)s. Name one of them.")
+        raise Invalid(said % {"names": ", ".join(archives[:3])}, field="path")
+    raise Invalid(_("There is no model in it: a .onnx, .safetensors or .pt file is needed."), field="path")
+
+
+def _below(root: Path, path: str) -> Iterator[str]:
+    try:
+        for name in files.walk_beneath(root / path, max_files=100 * MOST_FILES, lenient=True):
+            yield f"{path}/{name}" if path else name
+    except files.OutsideRoot as exc:
+        raise Invalid(exc.message, field="path") from None
+
+
+def _copied(root: Path, names: Mapping[str, str], into: Path) -> None:
+    """Copy files below `root`, each under the name it gets; of what is no weights only what is small."""
+    into.mkdir()
+    if len(names) > MOST_FILES:
+        raise ModelRefused(_("A model has at most %(most)s files.") % {"most": MOST_FILES}, field="path")
+    left = MOST_BYTES
+    for name, new in names.items():
+        try:
+            descriptor = files.open_beneath(root, name)
+        except FileNotFoundError:
+            raise NotFound(_("A file went away while it was read: %(name)s.") % {"name": name}) from None
+        except files.OutsideRoot as exc:
+            raise Invalid(exc.message, field="path") from None
+        with os.fdopen(descriptor, "rb") as source:
+            size = os.fstat(source.fileno()).st_size
+            if size > MOST_EXTRA_BYTES and not name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1])):
+                continue
+            left -= size
+            if left < 0:
+                raise ModelRefused(_("A model has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}, field="path")
+            target = into / new
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+
+
+def _unpacked(root: Path, path: str, into: Path) -> None:
+    beside = into.with_name("archive")
+    _copied(root, {path: "packed"}, beside)
+    registry.unpack(beside / "packed", path, into)

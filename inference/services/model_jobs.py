@@ -1,0 +1,231 @@
+"""Jobs about a model: measure how fast a version answers, and read an archive of torch in a sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import files, titles, wording
+from aiplatform.lib.errors import DomainError, Refusals
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
+from inference.formats.declared import NOTHING, Declared
+from inference.messages import MODEL_TASK as REFUSALS
+from inference.models import Model, ModelTask, ModelVersion, Visibility
+from inference.services import models as registry
+from inference.services.models import Origin
+from workers.jobs import submission
+from workers.jobs.resource_request import Resources, cluster_for
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+KIND = "model_task"
+CPUS = 2.0
+ARCHIVE = "torch"  # name of the archive beside the attempts of its job
+SPEED, REFUSED = "speed.json", "refused.json"  # in the outputs
+SHOWN = 8
+LONGEST = 300  # characters of what a program says
+MOST_BYTES = 1 << 20  # of what is read of its outputs
+Act = ModelTask.Act
+
+
+class CannotMeasure(DomainError):
+    """There is nothing to run in this version."""
+
+    code = "cannot_measure"
+
+
+class _Made(Exception):
+    """Another worker made the version meanwhile."""
+
+
+def archive_of(job: Job) -> Path:
+    """Where the archive lies that a job reads."""
+    return Path(settings.DATA_ROOT) / "jobs" / str(job.pk) / ARCHIVE
+
+
+def measure(*, user: User, version: ModelVersion, cpus: float = CPUS, gpus: int = 0) -> ModelTask:
+    """Queue a measurement of how fast a version answers, on so many cores or on a card.
+
+    Raises:
+        CannotMeasure: it has no ONNX file.
+        DomainError: the queue refuses.
+    """
+    if not version.can_serve:
+        raise CannotMeasure(_("%(model)s has no ONNX file, so it cannot run here.") % {"model": version})
+    resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": gpus}
+    name = titles.derived(f"{version} speed", room=100)
+    with transaction.atomic():
+        job = submission.submit(owner=user, kind=KIND, name=name, spec={"version": version.pk}, **resources)
+        return ModelTask.objects.create(job=job, act=Act.MEASURE, version=version)
+
+
+def convert(
+    *,
+    user: User,
+    bring: Callable[[Path], None],
+    suffix: str,
+    label: str = "",
+    declared: Declared = NOTHING,
+    name: str = "",
+    description: str = "",
+    visibility: str = Visibility.PRIVATE,
+    model: Model | None = None,
+    queued: Callable[[ModelTask], object] = lambda _task: None,
+) -> ModelTask:
+    """Queue a job that opens an archive of torch where it can do no harm, and makes a version of what is in it.
+
+    Args:
+        bring: makes the folder it is given and puts the archive there, alone.
+        suffix: of the archive, which tells how it is read.
+        label: what the archive was called.
+
+    Raises:
+        Invalid: what is declared fits no model.
+        NameTaken: the person has a model of this name.
+        DomainError: the queue refuses.
+    """
+    found, work = Refusals(), registry.workplace()
+    with found:
+        if model is None:
+            registry.check_name(user=user, name=name)
+    with found:
+        declared.check()
+    try:
+        with found:
+            bring(work / "in")
+        found.end()
+        (archive,) = (work / "in").iterdir()
+        spec = {
+            "suffix": suffix, "label": label[:300], "declared": asdict(declared), "name": name,
+            "description": description, "visibility": visibility, "model": model.pk if model else None,
+        }  # fmt: skip
+        with transaction.atomic():
+            resources: Resources = {"cluster": cluster_for(user, None), "cpus": CPUS, "gpus_per_node": 0}
+            called = titles.derived(f"{model or name} import", room=100)
+            job = submission.submit(owner=user, kind=KIND, name=called, spec=spec, **resources)
+            task = ModelTask.objects.create(job=job, act=Act.CONVERT)
+            queued(task)
+            archive_of(job).parent.mkdir(parents=True, exist_ok=True)
+            archive.rename(archive_of(job))
+        return task
+    finally:
+        files.remove_tree(work)
+
+
+def measurements(version: ModelVersion, user: User) -> Sequence[ModelTask]:
+    """The newest measurements of a version that `user` may see: those with figures, and those on their way.
+
+    Whoever sees the version sees how fast it is; `ModelTask.job` is shown to those who see the job.
+    """
+    rows = version.measurements.filter(act=Act.MEASURE).select_related("job__owner").order_by("-pk")
+    own = Job.objects.visible_to(user).values("pk")
+    return list(rows.filter(~Q(figures={}) | Q(job__in=own))[:SHOWN])
+
+
+def publish(job: Job, attempt: Attempt) -> None:
+    """Keep what an attempt measured or made; may be called again."""
+    task = ModelTask.objects.filter(job=job).select_related("version__model", "job__owner").first()
+    if task is None:
+        return
+    outputs = RunDir.of(job.pk, attempt.number).outputs
+    if refused := _refusal(_json(outputs, REFUSED)):
+        _tell(task, refused)
+    elif task.act == Act.MEASURE:
+        if figures := _figures(_json(outputs, SPEED)):
+            ModelTask.objects.filter(pk=task.pk).update(figures=figures | {"node": _machine(attempt)})
+    elif task.made_id is None and (outputs / "model").is_dir():
+        _register(task, outputs)
+
+
+def _tell(task: ModelTask, message: wording.Message) -> None:
+    task.message = message
+    task.save(update_fields=["message"])
+
+
+def _register(task: ModelTask, outputs: Path) -> None:
+    """Make the version of what the job read; what is declared may turn out not to fit."""
+    spec, owner = task.job.spec, task.job.owner
+    model = Model.objects.editable_by(owner).filter(pk=spec["model"]).first() if spec["model"] else None
+    if spec["model"] and model is None:
+        _tell(task, wording.message("model_task.model_gone"))
+        return
+
+    def made(version: ModelVersion) -> None:
+        if not ModelTask.objects.filter(pk=task.pk, made=None).update(made=version):
+            raise _Made
+
+    declared = Declared(**spec["declared"] | {"labels": tuple(spec["declared"]["labels"])})
+    about = {name: spec[name] for name in ("name", "description", "visibility")}
+    origin = Origin(ModelVersion.Source.IMPORT, label=spec["label"])
+    try:
+        registry.register(
+            user=owner,
+            bring=partial(_taken, outputs),
+            origin=origin,
+            model=model,
+            declared=declared,
+            made=made,
+            **about,
+        )
+    except _Made:
+        return
+    except DomainError as exc:
+        _tell(task, wording.of_error(exc))
+        return
+    archive_of(task.job).unlink(missing_ok=True)
+
+
+def _taken(outputs: Path, into: Path) -> None:
+    """Copy what the program wrote, through no link."""
+    into.mkdir()
+    for name in ("model.onnx", "model.safetensors"):
+        try:
+            descriptor = files.open_beneath(outputs, f"model/{name}")
+        except (OSError, files.OutsideRoot):
+            continue
+        with os.fdopen(descriptor, "rb") as source, (into / name).open("wb") as out:
+            shutil.copyfileobj(source, out, 1 << 20)
+
+
+def _machine(attempt: Attempt) -> str:
+    held = attempt.allocations.select_related("node").first()
+    return held.node.name if held else ""
+
+
+def _refusal(given: Mapping[str, Any]) -> wording.Message:
+    """Why a program made nothing, as it says; empty where it says nothing."""
+    code, facts = given.get("code"), given.get("facts")
+    if code not in REFUSALS or not isinstance(facts, dict) or not is_sound(facts):
+        return wording.Message()
+    short = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in facts.items()}
+    return wording.message(f"model_task.{code}", **short)
+
+
+def _json(outputs: Path, name: str) -> Mapping[str, Any]:
+    """The table in a file that a program left; {} where there is none."""
+    try:
+        with os.fdopen(files.open_beneath(outputs, name), "rb") as file:
+            found = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError, files.OutsideRoot):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _figures(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers and short words of a measurement; {} where it has no time."""
+    numbers = {name: value for name, value in given.items() if finite(value) is not None}
+    words = {name: value[:100] for name, value in given.items() if isinstance(value, str) and is_sound(value)}
+    return words | numbers if numbers.get("p50_ms") else {}

@@ -1,0 +1,135 @@
+"""How detectors of different programs write their boxes: read as boxes [P, 4] and scores [P, C].
+
+Sources: the output of Ultralytics' exports since YOLOv8 ([N, 4 + C, P], boxes as centre and size in pixels of the
+input, scores after the logistic function), of YOLOv5 ([N, P, 5 + C], with a score of there being an object at all) and
+of its models without suppression ([N, P, 6], boxes as corners, score, class); DETR's (Carion et al. 2020; boxes as
+centre and size in parts of the input, logits with "no object" last).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.server import decode
+from inference.server.spec import InputSpec, ModelSpec
+from inference.task_kinds.layouts import Found, Layout, Output, Outputs, Unfit, of_rank, one
+from inference.task_kinds.served import Arrays
+
+OWN = ("boxes", "scores")
+YOLO, YOLOV5, END2END, DETR = ("yolo",), ("yolov5",), ("end2end",), ("detr_logits", "detr_boxes")
+
+Floats = NDArray[np.float32]
+
+
+def boxes_and_scores(spec: ModelSpec, outputs: Arrays, row: int) -> tuple[Floats, Floats]:
+    """Boxes [P, 4] as x1 y1 x2 y2 in pixels of the input and probabilities [P, C] of one picture of a batch."""
+    roles = tuple(spec.outputs)
+    if roles == YOLO:
+        (rows,) = (values.T for values in _values(spec, outputs, row, YOLO))
+        return _corners(rows[:, :4]), np.ascontiguousarray(rows[:, 4:])
+    if roles == YOLOV5:
+        (rows,) = _values(spec, outputs, row, YOLOV5)
+        return _corners(rows[:, :4]), np.asarray(rows[:, 4:5] * rows[:, 5:], np.float32)
+    if roles == END2END:
+        (rows,) = _values(spec, outputs, row, END2END)
+        scores = np.zeros((len(rows), len(spec.classes)), np.float32)
+        known = np.flatnonzero((rows[:, 5] >= 0) & (rows[:, 5] < len(spec.classes)))
+        scores[known, rows[known, 5].astype(np.int64)] = rows[known, 4]
+        return rows[:, :4], scores
+    if roles == DETR:
+        logits, boxes = _values(spec, outputs, row, DETR)
+        seen = cast(InputSpec, spec.input)
+        size = np.array([seen.width, seen.height] * 2, np.float32)
+        return _corners(boxes * size), decode.probabilities(logits)[:, :-1]
+    boxes, scores = _values(spec, outputs, row, OWN)
+    return boxes, scores
+
+
+def _values(spec: ModelSpec, outputs: Arrays, row: int, roles: tuple[str, ...]) -> list[Floats]:
+    return [np.asarray(outputs[spec.outputs[role]][row], np.float32) for role in roles]
+
+
+def _corners(boxes: Floats) -> Floats:
+    """Boxes of centre x, centre y, width, height as x1 y1 x2 y2."""
+    centre, half = boxes[:, :2], boxes[:, 2:] / 2
+    return np.concatenate([centre - half, centre + half], axis=1)
+
+
+def _single(role: str, place: int, beside: int) -> Callable[[Outputs], Found]:
+    """Find one output of three dimensions; `beside` its classes so many numbers stand in the dimension `place`."""
+
+    def find(outputs: Outputs) -> Found:
+        output = one(outputs, 3, "output0", "output", "predictions")
+        size = output.size(place)
+        if size is not None and size <= beside:
+            raise Unfit
+        return {role: output.name}, None if size is None else size - beside
+
+    return find
+
+
+def _end_to_end(outputs: Outputs) -> Found:
+    output = one(outputs, 3, "output0", "output", "predictions")
+    if output.size(2) not in (6, None):
+        raise Unfit
+    return {"end2end": output.name}, None
+
+
+def _pair(boxes_role: str, scores_role: str, beside: int) -> Callable[[Outputs], Found]:
+    """Find boxes [N, P, 4] and what says how likely each class is [N, P, C + `beside`]."""
+
+    def find(outputs: Outputs) -> Found:
+        flat = of_rank(outputs, 3)
+        boxes = [output for output in flat if output.size(2) in (4, None) and not _scores(output)]
+        boxes = [output for output in boxes if "boxes" in output.name.lower()] or boxes
+        rest = [output for output in flat if boxes and output.name != boxes[0].name]
+        rest = [output for output in rest if _scores(output)] or rest
+        if not rest:
+            raise Unfit
+        size = rest[0].size(2)
+        return {boxes_role: boxes[0].name, scores_role: rest[0].name}, None if size is None else size - beside
+
+    return find
+
+
+def _scores(output: Output) -> bool:
+    return any(word in output.name.lower() for word in ("logit", "score"))
+
+
+def _lone(place: int, beside: int) -> Callable[[Outputs, int], bool]:
+    """Whether one output has the labels' number and `beside` in a dimension, or few where there are no labels."""
+
+    def fits(outputs: Outputs, labels: int) -> bool:
+        flat = of_rank(outputs, 3)
+        if len(flat) != 1:
+            return False
+        own, other = flat[0].shape[place], flat[0].shape[3 - place]
+        return own == labels + beside if labels else beside < own < other and (own != 6 or place == 1)
+
+    return fits
+
+
+LAYOUTS = (
+    Layout("boxes", "Boxes [N, P, 4] as x1 y1 x2 y2 in pixels, and scores [N, P, C]", OWN, _pair(*OWN, 0)),
+    Layout("yolo", "YOLOv8 and later: [N, 4 + C, P]", YOLO, _single("yolo", 1, 4), _lone(1, 4), "letterbox"),
+    Layout("yolov5", "YOLOv5: [N, P, 5 + C]", YOLOV5, _single("yolov5", 2, 5), _lone(2, 5), "letterbox"),
+    Layout(
+        "end2end",
+        "YOLO end to end: [N, P, 6] as x1 y1 x2 y2, score, class",
+        END2END,
+        _end_to_end,
+        lambda outputs, _labels: len(of_rank(outputs, 3)) == 1 and of_rank(outputs, 3)[0].shape[2] == 6,
+        "letterbox",
+    ),
+    Layout(
+        "detr",
+        "DETR: logits [N, Q, C + 1] and boxes [N, Q, 4]",
+        DETR,
+        _pair("detr_boxes", "detr_logits", 1),
+        lambda outputs, _labels: any("logit" in output.name.lower() for output in outputs),
+    ),
+)

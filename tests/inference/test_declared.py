@@ -1,0 +1,280 @@
+"""Models from other programs: described by what is declared and by what their files say."""
+
+import json
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+from PIL import Image
+
+from aiplatform.lib.errors import DomainError, Invalid
+from inference.formats.declared import Declared, labels_of
+from inference.models import ModelVersion
+from inference.server.alone import Model
+from tests.factories import models as factory
+from tests.inference import foreign, tiny
+from tests.inference.foreign import LOGITS, PETS
+
+pytestmark = pytest.mark.django_db
+
+BOX, OTHER = (10, 20, 30, 60), (40, 8, 60, 16)  # x1 y1 x2 y2 in the pixels of an input of 64
+
+
+def centred(box):
+    x1, y1, x2, y2 = box
+    return [(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1]
+
+
+def yolo():
+    return np.array([[*centred(BOX), 0.1, 0.9], [*centred(OTHER), 0.8, 0.2], *[[0] * 6] * 20]).T[None]
+
+
+def yolov5():
+    return np.array([[*centred(BOX), 0.95, 0.1, 0.95], [*centred(OTHER), 0.8, 1.0, 0.2], *[[0] * 7] * 20])[None]
+
+
+def end_to_end():
+    return np.array([[*BOX, 0.9, 1], [*OTHER, 0.8, 0], *[[0] * 6] * 20])[None]
+
+
+def detr():
+    boxes = np.array([centred(BOX), centred(OTHER), [32, 32, 4, 4]]) / 64
+    sure = np.array([[0.05, 0.9, 0.05], [0.8, 0.1, 0.1], [0.01, 0.01, 0.98]])
+    return {"logits": np.log(sure)[None], "pred_boxes": boxes[None]}
+
+
+def own():
+    return {"boxes": np.array([[BOX, OTHER]]), "scores": np.array([[[0.1, 0.9], [0.8, 0.2]]])}
+
+
+def refusals(function, *args, **kwargs):
+    with pytest.raises(DomainError) as refused:
+        function(*args, **kwargs)
+    return {refusal.blamed: refusal.message for refusal in refused.value.every}
+
+
+def picture(tmp_path, size=(64, 64)):
+    path = tmp_path / "picture.png"
+    Image.new("RGB", size, "grey").save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "layout"),
+    [
+        ({"output0": yolo()}, ""),
+        ({"output0": yolo()}, "yolo"),
+        ({"output": yolov5()}, ""),
+        ({"output": yolov5()}, "yolov5"),
+        ({"output0": end_to_end()}, "end2end"),
+        (detr(), ""),
+        (own(), ""),
+    ],
+)
+def test_detector_of_another_program_answers_in_the_pixels_of_the_picture(alice, tmp_path, outputs, layout):
+    path = foreign.net(tmp_path / "net.onnx", outputs)
+
+    version = foreign.bring(alice, path, task="detection", labels=PETS, pixels="unit", layout=layout)
+
+    assert (version.task, version.source, version.number) == ("detection", ModelVersion.Source.IMPORT, 1)
+    assert [one["name"] for one in version.classes] == ["cat", "dog"]
+    said = Model(version.path).predict(picture(tmp_path, (128, 128)))["predictions"]
+    assert [(one["name"], round(one["score"], 2)) for one in said] == [("dog", 0.9), ("cat", 0.8)]
+    np.testing.assert_allclose([one["box"] for one in said], 2 * np.array([BOX, OTHER]), atol=0.05)
+
+
+def test_shapes_that_fit_two_layouts_are_read_as_the_labels_say(alice, tmp_path):
+    """Six columns are the corners, score and class of end to end, unless there is one label: then they are YOLOv5's."""
+    path = foreign.net(tmp_path / "net.onnx", {"output0": end_to_end()})
+
+    both = foreign.bring(alice, path, task="detection", labels=PETS, pixels="unit")
+    path.rename(tmp_path / "one.onnx")
+    single = foreign.bring(alice, tmp_path / "one.onnx", task="detection", labels=("cat",), pixels="unit")
+
+    assert json.loads((both.path / "model.json").read_text())["output"] == {"end2end": "output0"}
+    assert json.loads((single.path / "model.json").read_text())["output"] == {"yolov5": "output0"}
+
+
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_probabilities_are_told_from_logits_by_the_operator_that_makes_them(alice, tmp_path, task, inside):
+    operator = {"classification": "Softmax", "tagging": "Sigmoid"}[task] if inside else "Identity"
+    path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, last=operator)
+
+    version = foreign.bring(alice, path, task=task, labels=PETS, pixels="imagenet")
+
+    best = Model(version.path).predict(picture(tmp_path))["predictions"][0]
+    assert best["name"] == "dog"
+    assert best["score"] == pytest.approx(1 / (1 + np.exp(-2.0)), abs=1e-5)
+
+
+def test_map_of_classes_may_begin_with_the_ground(alice, tmp_path):
+    logits = np.zeros((1, 3, 16, 16))
+    logits[:, 0] = 1
+    logits[:, 2, :, 8:] = 5
+    path = foreign.net(tmp_path / "net.onnx", {"logits": logits})
+
+    version = foreign.bring(alice, path, task="segmentation", labels=PETS, pixels="signed")
+
+    said = Model(version.path).predict(picture(tmp_path))["predictions"]
+    assert [(one["name"], round(one["share"], 1)) for one in said] == [("dog", 0.5)]
+
+
+def test_all_that_does_not_fit_is_said_at_once(alice, tmp_path):
+    path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, size=None)
+
+    said = refusals(foreign.bring, alice, path, task="classification", labels=("cat",))
+
+    assert set(said) == {"width", "height", "pixels", "labels"}
+    assert said["labels"] == "The model answers for 2 classes, and 1 are named. Name them in their order."
+
+
+def test_outputs_that_are_laid_out_otherwise_are_named(alice, tmp_path):
+    path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS})
+
+    said = refusals(foreign.bring, alice, path, task="detection", labels=PETS, pixels="unit", layout="yolo")
+
+    assert "answer [1, 2]" in said["layout"]
+
+
+@pytest.mark.parametrize("odd", [{"channels": 4}, {"kind": TensorProto.UINT8}, {"channels": 64}])
+def test_inputs_that_no_picture_fits_are_refused(alice, tmp_path, odd):
+    path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, **odd)
+
+    assert (
+        "An input of 32-bit floats"
+        in refusals(foreign.bring, alice, path, task="classification", labels=PETS, pixels="unit")["file"]
+    )
+
+
+def test_grey_input_takes_grey_pictures(alice, tmp_path):
+    path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, channels=1)
+
+    version = foreign.bring(alice, path, task="classification", labels=PETS, pixels="unit")
+
+    assert Model(version.path).spec.input.channels == 1
+    assert Model(version.path).predict(picture(tmp_path))["predictions"][0]["name"] == "dog"
+
+
+def test_size_that_the_file_fixes_cannot_be_declared_otherwise(alice, tmp_path):
+    path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS})
+
+    said = refusals(foreign.bring, alice, path, task="classification", labels=PETS, pixels="unit", width=32)
+
+    assert said == {"width": "The file takes 64 pixels, not 32. Leave it empty."}
+
+
+def test_model_that_describes_itself_is_not_described_again(alice, tmp_path):
+    tiny.classifier(tmp_path / "net")
+    archive = factory.zipped(tmp_path / "net", tmp_path / "net.zip")
+
+    assert "describes the model already" in refusals(foreign.bring, alice, archive, task="detection")["task"]
+
+
+def test_weights_without_a_program_keep_what_is_declared(alice, tmp_path):
+    path = tmp_path / "net.safetensors"
+    header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+
+    version = foreign.bring(alice, path, task="classification", labels=PETS)
+
+    assert (version.task, version.facts["declared_task"]) == ("weights", "classification")
+    assert [one["name"] for one in version.classes] == ["cat", "dog"]
+
+
+def test_folder_of_hugging_face_needs_no_declaration(alice, tmp_path):
+    folder = tmp_path / "vit"
+    foreign.net(folder / "model.onnx", {"logits": LOGITS}, size=None)
+    config = {"architectures": ["ViTForImageClassification"], "id2label": {"0": "cat", "1": "dog"}, "image_size": 32}
+    (folder / "config.json").write_text(json.dumps(config))
+    processor = {"image_mean": [0.5] * 3, "image_std": [0.25] * 3, "size": {"height": 48, "width": 40}}
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+
+    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "vit.zip"))
+
+    seen = Model(version.path).spec
+    assert (version.task, version.architecture) == ("classification", "ViTForImageClassification")
+    assert (seen.input.width, seen.input.height, seen.input.mean[0], seen.input.std[0]) == (40, 48, 127.5, 63.75)
+    assert [one.name for one in seen.classes] == ["cat", "dog"]
+
+
+def test_export_of_optimum_lies_a_folder_deeper(alice, tmp_path):
+    folder = tmp_path / "detr"
+    foreign.net(folder / "onnx" / "model.onnx", detr())
+    config = {"architectures": ["DetrForObjectDetection"], "id2label": {"0": "cat", "1": "dog"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False}))
+
+    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "detr.zip"))
+
+    assert Model(version.path).predict(picture(tmp_path))["predictions"][0]["name"] == "dog"
+    assert Model(version.path).spec.input.std == (255.0,) * 3
+
+
+def test_export_of_ultralytics_needs_no_declaration(alice, tmp_path):
+    said = {"task": "detect", "names": "{0: 'cat', 1: 'dog'}", "imgsz": "[64, 64]", "description": "Ultralytics net"}
+    path = foreign.net(tmp_path / "net.onnx", {"output0": yolo()}, size=None, metadata=said)
+
+    version = foreign.bring(alice, path)
+
+    seen = Model(version.path).spec
+    assert (version.task, version.source, version.architecture) == ("detection", "upload", "Ultralytics net")
+    assert (seen.input.resize, seen.input.width, seen.input.std[0]) == ("letterbox", 64, 255.0)
+    said = Model(version.path).predict(picture(tmp_path, (64, 32)))["predictions"]
+    np.testing.assert_allclose(said[0]["box"], [10, 4, 30, 32], atol=0.05)  # 16 rows of grey above, cut below
+
+
+@pytest.mark.parametrize(
+    "names", ["__import__('os').system('true')", "{0: 'cat', 2: 'dog'}", "[" * 5000, "{" + "0:" * 3000, "{'a': 1}", "7"]
+)
+def test_metadata_that_is_no_list_of_names_means_nothing(alice, tmp_path, names):
+    path = foreign.net(tmp_path / "net.onnx", {"output0": yolo()}, metadata={"task": "detect", "names": names})
+
+    assert set(refusals(foreign.bring, alice, path)) == {"labels"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        b"[]",
+        b"{",
+        b'{"architectures": 7}',
+        b'{"architectures": [7]}',
+        b'{"architectures": ["XForImageClassification"]}',
+    ],
+)
+def test_odd_config_of_hugging_face_is_passed_over_or_completed_by_hand(alice, tmp_path, config):
+    folder = tmp_path / "net"
+    foreign.net(folder / "model.onnx", {"logits": LOGITS})
+    (folder / "config.json").write_bytes(config)
+    archive = factory.zipped(folder, tmp_path / "net.zip")
+
+    version = foreign.bring(alice, archive, task="classification", labels=PETS, pixels="unit")
+
+    assert version.task == "classification"
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("cat\n\n dog \n", PETS),
+        ('["cat", "dog"]', PETS),
+        ('{"1": "dog", "0": "cat"}', PETS),
+        ("", ()),
+    ],
+)
+def test_labels_come_as_people_have_them(text, labels):
+    assert labels_of(text) == labels
+
+
+@pytest.mark.parametrize("text", ["[", '{"1": "dog"}', '{"a": "dog"}'])
+def test_labels_with_gaps_or_without_an_end_are_refused(text):
+    with pytest.raises(Invalid):
+        labels_of(text)
+
+
+def test_declaration_refuses_all_that_no_model_has():
+    said = refusals(Declared(task="x", pixels="x", resize="x", width=9000, height=-1, labels=("a" * 300,)).check)
+
+    assert set(said) == {"task", "pixels", "resize", "width", "height", "labels"}
+    assert set(refusals(Declared(task="classification", layout="yolo").check)) == {"layout"}
