@@ -13,7 +13,7 @@ class InferenceConfig(AppConfig):
         from accounts.services import audit
         from aiplatform.lib import messages, search
         from datasets import usage, ways
-        from inference import kind, outputs_panel, searching
+        from inference import kind, outputs_panel, searching, task_panel
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.services import evaluations, publishing, starting_weights, trail
@@ -28,6 +28,7 @@ class InferenceConfig(AppConfig):
         kinds.register(kind.ServiceKind())
         register_messages()
         job_page.PANELS.register(outputs_panel.PANEL)
+        job_page.PANELS.register(task_panel.PANEL)
         audit.register_verbs(trail.VERBS)
         fact_words.register_names(trail.FACTS)
         publishers.register(publishing.keep_model)

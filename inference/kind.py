@@ -24,7 +24,7 @@ from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.services import evaluations, learning, model_jobs, promotion, serving, withdrawing
-from training.presets import tiling
+from training.presets import cores, tiling
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
@@ -47,14 +47,15 @@ def copy_code(run: RunDir, *packages: str) -> None:
     for package in packages:
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PACKAGE / package, home / package, dirs_exist_ok=True, ignore=ignore)
-    _copy_tiling(run)
+    _copy_presets(run)
 
 
-def _copy_tiling(run: RunDir) -> None:
-    """Put what presets score tiles with into the run as `code/training/presets/tiling`, so that all answer alike."""
+def _copy_presets(run: RunDir) -> None:
+    """Put what presets score tiles with, and tell busy cores by, into the run as `code/training/presets`."""
     source = Path(tiling.__file__).parent
     target = run.code / Path(*tiling.__name__.split("."))
     shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(cores.__file__, target.parent / "cores.py")
     for above in (target.parent, target.parent.parent):
         (above / "__init__.py").touch()
 
@@ -164,6 +165,14 @@ class ModelTaskKind(JobKind):
     def ended(self, job: Job, attempt: Attempt) -> None:
         model_jobs.publish(job, attempt)
 
+    def url(self, job: Job) -> str:
+        task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()
+        shown = task and (task.made or task.version)
+        if not task or not shown:
+            return super().url(job)
+        page = f"{reverse('inference:model-detail', args=[shown.model_id])}?version={shown.number}"
+        return page if task.made else f"{page}#h-speed"
+
     def facts(self, job: Job) -> list[Fact]:
         task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()
         if task is None:
@@ -173,8 +182,6 @@ class ModelTaskKind(JobKind):
             about.append(Fact(gettext_lazy("Model"), str(task.version)))
         if task.made is not None:
             about.append(Fact(gettext_lazy("Made"), str(task.made)))
-        if task.message:
-            about.append(Fact(gettext_lazy("Refused"), str(task.message)))
         return about
 
 

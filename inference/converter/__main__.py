@@ -17,7 +17,7 @@ def main() -> int:
         said = converted(Path(os.environ["AIP_ARCHIVE"]), outputs / "model", **params)
     except Refused as refused:
         (outputs / "refused.json").write_text(json.dumps({"code": refused.code, "facts": refused.facts}))
-        sys.stdout.write(f"Not converted: {refused.code} {refused.facts}\n")
+        sys.stdout.write(f"Not converted: {refused}\n")
         return 1
     sys.stdout.write(f"{said}\n")
     return 0

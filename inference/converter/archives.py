@@ -29,7 +29,7 @@ class Refused(Exception):
     """The archive cannot become a model here; `code` says why."""
 
     def __init__(self, code: str, **facts: str | int | float) -> None:
-        super().__init__(code)
+        super().__init__(f"{code.replace('_', ' ')} {', '.join(str(fact) for fact in facts.values())}".strip())
         self.code, self.facts = code, facts
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from inference.server import model_json
 from inference.server.engine import Engine
 from inference.server.spec import InputSpec
+from training.presets.cores import Waiting
 
 WARMING = 3
 MOST_RUNS, LONGEST_S = 200, 5.0  # of each of the two
@@ -33,7 +34,7 @@ def measured(folder: Path, *, threads: int) -> dict[str, Any]:
 
     `p50_ms` and `p95_ms` are of one picture at a time, `images_per_s` of batches of `batch` where the model takes
     them; `load_ms` is the time to open it, `memory_mib` what the process grew by until it had answered. `busy` is how
-    many times as long its work took as its processor time says: above 1 something else had the cores.
+    many times as long its work took as it would have on free cores.
 
     Raises:
         Unmeasurable: an input of free size without a description.
@@ -43,10 +44,10 @@ def measured(folder: Path, *, threads: int) -> dict[str, Any]:
     load_ms = 1000 * (time.perf_counter() - began)
     spec = model_json.load(folder)
     single = _feeds(engine, spec.input, 1)
-    took, busy = _times(lambda: engine.run(single), threads)
+    took, busy = _times(lambda: engine.run(single))
     batch = BATCH if engine.batches else 1
     many = _feeds(engine, spec.input, batch)
-    batches, _busy = _times(lambda: engine.run(many), threads) if batch > 1 else (took, busy)
+    batches, _busy = _times(lambda: engine.run(many)) if batch > 1 else (took, busy)
     return {
         "p50_ms": round(1000 * float(np.percentile(took, 50)), 3),
         "p95_ms": round(1000 * float(np.percentile(took, 95)), 3),
@@ -63,18 +64,18 @@ def measured(folder: Path, *, threads: int) -> dict[str, Any]:
     }
 
 
-def _times(run: Callable[[], object], threads: int) -> tuple[list[float], float]:
-    """Seconds of each run, and how many times as long they took as the processor worked on them."""
+def _times(run: Callable[[], object]) -> tuple[list[float], float]:
+    """Seconds of each run, and how many times as long they took as on free cores."""
     for _ in range(WARMING):
         run()
     took: list[float] = []
-    began, worked = time.perf_counter(), time.process_time()
+    waiting, began = Waiting(), time.perf_counter()
+    waiting.slowdown()
     while len(took) < MOST_RUNS and (len(took) < 5 or time.perf_counter() - began < LONGEST_S):
         started = time.perf_counter()
         run()
         took.append(time.perf_counter() - started)
-    spent = max(time.process_time() - worked, 1e-6) / threads
-    return took, max(sum(took) / spent, 1.0)
+    return took, waiting.slowdown()
 
 
 def _feeds(engine: Engine, described: InputSpec | None, count: int) -> Feeds:
