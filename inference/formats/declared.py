@@ -277,7 +277,7 @@ class _Description:
             said = _("Name the classes of the model (%(count)s), one a line, in the order of its outputs.")
             raise Invalid(said % {"count": "?" if count is None else count}, field="labels")
         if count is not None and len(labels) not in ((count, count - 1) if layout.ground else (count,)):
-            said = _("The model answers for %(count)s classes, and %(given)s are named. Name them in their order.")
+            said = _("The model answers for %(count)s classes; the labels name %(given)s. Name all in their order.")
             raise Invalid(said % {"count": count, "given": len(labels)}, field="labels")
         _check_labels(labels)
         return [{"id": place, "name": label} for place, label in enumerate(labels)]

@@ -126,7 +126,7 @@ def test_all_that_does_not_fit_is_said_at_once(alice, tmp_path):
     said = refusals(foreign.bring, alice, path, task="classification", labels=("cat",))
 
     assert set(said) == {"width", "height", "pixels", "labels"}
-    assert said["labels"] == "The model answers for 2 classes, and 1 are named. Name them in their order."
+    assert said["labels"] == "The model answers for 2 classes; the labels name 1. Name all in their order."
 
 
 def test_outputs_that_are_laid_out_otherwise_are_named(alice, tmp_path):

@@ -159,7 +159,7 @@ def test_declaration_that_does_not_fit_the_program_is_said_on_the_job(alice, tmp
     ran(task)
 
     assert task.made is None
-    assert "answers for 2 classes, and 1 are named" in str(task.message)
+    assert "answers for 2 classes; the labels name 1" in str(task.message)
     assert "answers for 2 classes" in as_alice.get(f"/jobs/{task.job_id}/").content.decode()
 
 

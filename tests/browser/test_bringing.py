@@ -1,0 +1,61 @@
+"""A model from another program in a real browser: brought in, and its speed measured."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from inference.models import ModelTask, ModelVersion
+from tests.inference import foreign
+from tests.inference.running import bring
+
+FIGURES = {
+    "p50_ms": 4.2, "p95_ms": 5.1, "images_per_s": 812.5, "batch": 8, "threads": 2, "memory_mib": 61.0, "load_ms": 20.0,
+    "busy": 1.0, "provider": "CPUExecutionProvider", "processor": "A processor", "node": "box-7",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
+)
+def test_model_of_another_program_is_brought_in_and_measured(
+    open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
+):
+    path = foreign.net(tmp_path / "pets.onnx", {"answer": foreign.LOGITS})
+    page = open_as(alice, width=width, height=1000, dark=dark, language=language)
+    page.watch.allow("status of 422")
+    page.goto("/models/new/")
+    page.locator("#id_name").fill("pets")
+    page.locator("#id_file").set_input_files(path)
+    page.locator("details.more summary").nth(1).click()
+    page.locator("#id_task").select_option("classification")
+    page.locator("#id_labels").fill("cat")
+    accessible(page)
+    fits(page)
+    shot(page, f"bring-{width}", full=True)
+
+    page.locator("form.card button.btn-primary").click()
+    expect(page.locator("#id_labels_error")).to_contain_text("2")
+    expect(page.locator("#id_pixels_error")).to_be_visible()
+    assert page.locator("#id_name").input_value() == "pets"
+    shot(page, f"bring-refused-{width}", full=True)
+
+    page.locator("#id_labels").fill("cat\ndog")
+    page.locator("#id_pixels").select_option("unit")
+    if not page.locator("#id_file").evaluate("field => field.files.length"):
+        page.locator("#id_file").set_input_files(path)
+    page.locator("form.card button.btn-primary").click()
+    expect(page).to_have_url(re.compile(r"/models/\d+/\?version=1"))
+    assert ModelVersion.objects.get().task == "classification"
+
+    page.locator("section[aria-labelledby=h-speed] button").click()
+    table = page.locator("section[aria-labelledby=h-speed] tbody tr")
+    expect(table).to_have_count(1)
+    bring(ModelTask.objects.get().job, "running")
+    ModelTask.objects.update(figures=FIGURES)
+    expect(table).to_contain_text("box-7")
+    accessible(page)
+    fits(page)
+    shot(page, f"measured-{width}", full=True)
