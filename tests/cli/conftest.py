@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,12 +51,13 @@ class _Answered:
         self.status = response.status_code
         self.headers = {name.lower(): value for name, value in response.items()}
         self._body = response.getvalue() if response.streaming else response.content
+        self._left = io.BytesIO(self._body)
 
     def json(self) -> Any:
         return json.loads(self._body) if self._body.strip() else None
 
-    def read(self) -> bytes:
-        return self._body
+    def read(self, size: int = -1) -> bytes:
+        return self._left.read(size)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -75,6 +75,13 @@ test("figures share a card across splits, nodes and cards", () => {
   assert.equal(nameOf("my_own_figure"), "");
 });
 
+test("both directions of disk and network share a card, and are told apart on it", () => {
+  assert.equal(groupOf("system/disk_read_mib_s"), groupOf("system/node2/disk_write_mib_s"));
+  assert.equal(titleOf(groupOf("system/disk_read_mib_s")), "Disk (MiB/s)");
+  assert.equal(nameOf("system/node2/disk_write_mib_s"), "Disk (MiB/s) · written · node 2");
+  assert.equal(nameOf("system/machine_net_in_mib_s"), "Network of the whole machine (MiB/s) · received");
+});
+
 test("figures of masks, points and neighbours share cards too, and a card of one curve is called like it", () => {
   assert.deepEqual(["val/mask_ap", "val/mask_ap75", "val/pck05", "test/pck10", "val/recall_1", "val/recall_5"].map(groupOf), ["mask_ap", "mask_ap", "pck", "pck", "recall", "recall"]);
   assert.equal(titleOf(groupOf("val/mask_ap50/nut")), "Mask AP50 on validation, by class");

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from workers.execution.agent.log_shipping import kind_of_disk
+from workers.machines.telemetry import storage
 from workers.machines.telemetry.host import Host
 from workers.machines.telemetry.links import groups
 from workers.machines.telemetry.probe import FakeProbe
@@ -163,3 +165,59 @@ def test_sampler_counts_the_whole_process_tree_of_a_job(tmp_path):
     assert second.jobs[7]["system/gpu1_util"] == 30
     assert 8 not in second.jobs
     assert second.node["simulated"] is True
+
+
+def counted(proc: Path, pid: int, read: int, written: int) -> None:
+    """What the kernel would say of a process in a made-up /proc."""
+    (proc / str(pid)).mkdir(exist_ok=True)
+    (proc / str(pid) / "io").write_text(f"rchar: 9\nread_bytes: {read}\nwrite_bytes: {written}\n")
+
+
+def test_storage_is_counted_over_a_tree_and_goes_on_where_a_child_ends(tmp_path, monkeypatch):
+    clock = iter([10.0, 12.0, 14.0, 16.0])
+    monkeypatch.setattr(storage.time, "monotonic", lambda: next(clock))
+    read_by = storage.Storage(tmp_path)
+    counted(tmp_path, 1, 100, 0)
+    counted(tmp_path, 2, 50, 10)
+
+    first = read_by.rates({1: [1, 2], 3: [3]})
+    counted(tmp_path, 2, 250, 30)
+    second = read_by.rates({1: [1, 2]})
+    counted(tmp_path, 1, 100 + 250, 30)  # it waited for its child, whose counts are its own now
+    third = read_by.rates({1: [1]})
+    counted(tmp_path, 1, 0, 0)  # a child that nobody waited for took its counts along
+    fourth = read_by.rates({1: [1]})
+
+    assert first == {}
+    assert second == {1: (100.0, 10.0)}
+    assert third == {1: (0.0, 0.0)}
+    assert fourth == {1: (0.0, 0.0)}
+
+
+def test_storage_says_nothing_of_processes_that_may_not_be_looked_into(tmp_path):
+    read_by = storage.Storage(tmp_path)
+    (tmp_path / "1").mkdir()
+
+    assert [read_by.rates({1: [1]}) for _look in range(2)] == [{}, {}]
+
+
+def test_sampler_shows_what_a_real_process_writes_and_the_machines_network(tmp_path):
+    if kind_of_disk(tmp_path) == "tmpfs":
+        pytest.skip("a file system in memory writes to no disk")
+    file = str(tmp_path / "written")
+    writes = f"import os\nwith open({file!r}, 'wb') as f:\n while 1: f.write(bytes(1 << 20)); f.flush(); f.seek(0)"
+    writer = subprocess.Popen([sys.executable, "-c", writes])
+    sampler, deadline = Sampler(FakeProbe(1), tmp_path), time.monotonic() + 60
+    figures: dict[str, float] = {}
+    try:
+        while not figures.get("system/disk_write_mib_s") and time.monotonic() < deadline:
+            time.sleep(0.05)
+            figures = sampler.sample([Watched(7, writer.pid)]).jobs[7]
+    finally:
+        writer.kill()
+        writer.wait(timeout=60)
+
+    assert figures["system/disk_write_mib_s"] > 0
+    assert figures["system/disk_read_mib_s"] >= 0
+    assert figures["system/machine_net_in_mib_s"] >= 0
+    assert "system/machine_net_out_mib_s" in figures

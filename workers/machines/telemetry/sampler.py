@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from workers.machines.telemetry import processes
-from workers.machines.telemetry.host import Host
+from workers.machines.telemetry.host import MIB, Host
 from workers.machines.telemetry.nvml import find_probe
 from workers.machines.telemetry.probe import FakeProbe, Probe, Reading
+from workers.machines.telemetry.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,17 @@ class Sampler:
     def __init__(self, probe: Probe, disk: Path, host: Host | None = None) -> None:
         self.probe = probe
         self.host = host or Host(disk)
+        self.storage = Storage(self.host.proc)
 
     def sample(self, watched: Iterable[Watched] = ()) -> Sample:
         """One sample of the node and of the jobs it runs."""
         watched = list(watched)
         every = self.probe.read()
         readings = {reading.index: reading for reading in every if reading.kind == "gpu"}
+        node = self._node(readings)
         trees = self.host.trees(w.root_pid for w in watched)
+        stored = self.storage.rates({root: tree.pids for root, tree in trees.items()})
+        net = _rates("machine_net", ("in", "out"), (node["net_in_bps"], node["net_out_bps"]))
         jobs = {}
         for entry in watched:
             tree = trees.get(entry.root_pid)
@@ -50,9 +55,10 @@ class Sampler:
             figures = {"system/memory_mib": round(tree.memory_mib, 1)}
             if tree.cpu_percent is not None:
                 figures["system/cpu"] = round(tree.cpu_percent, 1)
-            figures.update(_card_figures(entry.cards, readings, tree.pids))
+            figures |= _rates("disk", ("read", "write"), stored.get(entry.root_pid, (None, None)))
+            figures |= net | _card_figures(entry.cards, readings, tree.pids)
             jobs[entry.job] = figures
-        return Sample(self._node(readings), jobs, every)
+        return Sample(node, jobs, every)
 
     def _node(self, readings: Mapping[int, Reading]) -> dict[str, Any]:
         host = self.host.read()
@@ -91,6 +97,12 @@ def open_probe(fake_cards: int = 0, fake_npus: int = 0) -> Probe:
     if fake_cards or fake_npus:
         return FakeProbe(fake_cards, npus=fake_npus)
     return find_probe()
+
+
+def _rates(of: str, ways: tuple[str, str], rates: tuple[float | None, float | None]) -> dict[str, float]:
+    """Curves in MiB/s of bytes per second in two directions; none while there is nothing to compare with."""
+    known = {way: rate for way, rate in zip(ways, rates, strict=True) if rate is not None}
+    return {f"system/{of}_{way}_mib_s": round(rate / MIB, 3) for way, rate in known.items()}
 
 
 def _card_figures(cards: Iterable[int], readings: Mapping[int, Reading], pids: frozenset[int]) -> dict[str, float]:

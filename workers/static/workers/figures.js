@@ -22,6 +22,8 @@ const GROUPS = {
   eta_s: () => t("Time left (s)"),
   "system/cpu": () => t("Processor (100 % is one core)"),
   "system/memory_mib": () => t("Memory (MiB)"),
+  "system/disk_mib_s": () => t("Disk (MiB/s)"),
+  "system/machine_net_mib_s": () => t("Network of the whole machine (MiB/s)"),
   "system/gpu_util": () => t("GPU load (%)"),
   "system/gpu_memory_mib": () => t("GPU memory (MiB)"),
 };
@@ -81,9 +83,13 @@ const KEYS = {
   "test/accuracy": () => t("Accuracy on test"),
 };
 
+// directions that share a card
+const WAY = /_(read|write|in|out)_mib_s$/;
+const WAYS = { read: () => t("read"), write: () => t("written"), in: () => t("received"), out: () => t("sent") };
+
 /** Which card a curve belongs to. */
 export function groupOf(key) {
-  if (key.startsWith("system/")) return key.replace(/^system\/node\d+\//, "system/").replace(/gpu\d+_/, "gpu_");
+  if (key.startsWith("system/")) return key.replace(/^system\/node\d+\//, "system/").replace(/gpu\d+_/, "gpu_").replace(WAY, "_mib_s");
   const [split, figure, ...part] = key.split("/");
   if (part.length && /^((mask_)?ap\d*|iou|nme)$/.test(figure)) return `${split}/${figure}`; // one curve per class
   const name = key.split("/").pop();
@@ -107,7 +113,8 @@ export function nameOf(key) {
   const card = /gpu(\d+)_/.exec(key);
   const group = GROUPS[groupOf(key)];
   if (key.startsWith("system/") && group) {
-    const places = [node && t("node %(number)s", { number: node[1] }), card && t("card %(number)s", { number: card[1] })];
+    const way = WAY.exec(key)?.[1] ?? "";
+    const places = [WAYS[way]?.(), node && t("node %(number)s", { number: node[1] }), card && t("card %(number)s", { number: card[1] })];
     return [group(), ...places.filter(Boolean)].join(" · ");
   }
   return "";

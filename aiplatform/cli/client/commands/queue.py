@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import log_lines, output, waiting
-from aiplatform.cli.client.commands import lookup, outputs, resources
+from aiplatform.cli.client.commands import lookup, media, outputs, resources
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -75,6 +75,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = jobs.verb("download", fetch, "Fetch what a job gave back; a download that was cut goes on.")
     verb.add_argument("id", type=int)
     verb.add_argument("--to", type=Path, metavar="FOLDER", help="where it goes; ./aip-outputs/ID when left out")
+    media.add(jobs)
     verb = jobs.verb("dataset", dataset, "Make a dataset of what a job gave back.")
     verb.add_argument("id", type=int)
     verb.add_argument("name", nargs="?", default="", help="that of the job when left out")
