@@ -53,7 +53,8 @@ def test_cli_brings_media_once_and_under_names_that_stay_in_the_folder(real_aip,
     files = {path.relative_to(folder).parent.as_posix(): path for path in folder.rglob("*.*") if path.is_file()}
     printed = capfd.readouterr()
     assert set(files) == {"image/val/samples", "text/_/notes", "table/worst"}
-    assert Image.open(files["image/val/samples"]).size == (8, 4)
+    with Image.open(files["image/val/samples"]) as image:
+        assert image.size == (8, 4)
     assert files["text/_/notes"].read_text() == "hello"
     assert json.loads(files["table/worst"].read_text()) == {"rows": [[1]]}
     assert "4 of 4 in" in printed.out + printed.err

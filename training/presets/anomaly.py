@@ -14,6 +14,7 @@ from torch import Tensor
 
 from . import data, export, image_cache, lite0, patches, phases
 from .anomaly_card import CARD
+from .events import with_events
 from .pauses import ALONE, Ended, Pausable
 from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
 
@@ -174,7 +175,7 @@ class Training:
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     return Training(run, CARD.read(run.params())).train()
 
 

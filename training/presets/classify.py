@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from . import data, distill, export, image_cache, lite0, nets, own_network, phases, shown, variation
 from .classify_card import CARD
+from .events import with_events
 from .marks import Marks
 from .net import Net
 from .ranks import Ranks, join
@@ -281,7 +282,7 @@ def _network(params: Mapping[str, Any], *, classes: int, channels: int, width: i
 
 def main(kind: type[Classification] = Classification) -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     params = kind.card.read(run.params())
     ranks = join()
     try:

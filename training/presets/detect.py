@@ -21,6 +21,7 @@ from . import boxes as geometry
 from . import checkpoints, coco, data, export, image_cache, lanes, lite0, mosaic, phases, shown, tiles, view, warp
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
+from .events import with_events
 from .marks import Marks, boxed
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
@@ -385,7 +386,7 @@ class Detection(shown.Shown):
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     params = CARD.read(run.params())
     ranks = join()
     try:

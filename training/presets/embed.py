@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from . import data, export, image_cache, lite0, neighbours, nets, phases, points, shown
 from .embed_card import CARD
+from .events import with_events
 from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
@@ -232,7 +233,7 @@ class Embedding(shown.Shown):
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     params = CARD.read(run.params())
     ranks = join()
     try:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from . import boxes as geometry
 from . import coco, data, export, image_cache, phases, pyramid, svm, view
+from .events import with_events
 from .hog_detect_card import CARD
 from .pauses import ALONE, Ended, Pausable
 from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
@@ -270,7 +271,7 @@ def overlaps(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     torch.manual_seed(0)
     return Training(run, CARD.read(run.params())).train()
 

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from . import data, export, image_cache, phases, svm
+from .events import with_events
 from .hog import BLOCK, Hog, HogSvm
 from .hog_svm_card import CARD
 from .pauses import ALONE, Ended, Pausable
@@ -143,7 +144,7 @@ class Training:
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     torch.manual_seed(0)
     return Training(run, CARD.read(run.params())).train()
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from . import coco, data, lite0, masks, tiles, warp, yolact
 from .detect import Detection
+from .events import with_events
 from .instances_card import CARD
 from .marks import Marks, boxed
 from .ranks import Ranks, join
@@ -232,7 +233,7 @@ def _classes(numbers: np.ndarray, kinds: np.ndarray) -> np.ndarray:
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     params = CARD.read(run.params())
     ranks = join()
     try:

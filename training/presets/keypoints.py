@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from . import crops, data, export, lanes, lite0, phases, pose, segmenter, shown, skeletons
+from .events import with_events
 from .keypoints_card import CARD
 from .marks import Marks
 from .ranks import Ranks, join
@@ -302,7 +303,7 @@ def _thirty_twos(pixels: float) -> int:
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     params = CARD.read(run.params())
     ranks = join()
     try:

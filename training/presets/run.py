@@ -78,6 +78,7 @@ class Run:
     weights: Path | None = None  # file that the parameter `weights` names, where the platform put it
     teacher: Path | None = None  # and that `teacher` names
     show: str = ""  # what is wanted instead of a training: batch, layers or profile, see the files of these names
+    recorder: Callable[[int, Mapping[str, float | str]], None] | None = None  # gets what is reported, too
     terminated: bool = field(default=False, init=False)
     _metrics: int | None = field(default=None, init=False)  # descriptor of the metrics file, once open
 
@@ -127,6 +128,8 @@ class Run:
         if self._metrics is None:  # opening it for each line would cost more than all the rest
             self._metrics = os.open(self.metrics_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         os.write(self._metrics, f"{line}\n".encode())
+        if self.recorder is not None:
+            self.recorder(step, figures)
 
     def requested(self) -> str:
         """Return the control command in force: "", one of CONTROL_COMMANDS. Cheap enough for every step."""

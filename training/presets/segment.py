@@ -29,6 +29,7 @@ from . import (
     view,
     warp,
 )
+from .events import with_events
 from .marks import Marks
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
@@ -318,7 +319,7 @@ def taught_by(about: Mapping[str, Any]) -> nn.Module:
 
 def main() -> int:
     """Train as the environment says; return the exit code."""
-    run = Run.from_environment()
+    run = with_events(Run.from_environment())
     params = CARD.read(run.params())
     ranks = join()
     try:

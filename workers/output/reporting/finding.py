@@ -20,6 +20,7 @@ MOST_FOUND = 300
 DEEPEST = 12
 LONGEST_PATH = 400
 RESTS_S = 2.0  # a folder that changed so lately may have changed again within the clock's step
+OWN_EVENTS = ".aip"  # of presets, which say the same in metrics.jsonl
 PACE = 20  # a search is made again after so many times what it took
 SOONEST_S = 1.0
 
@@ -28,7 +29,7 @@ def reader_of(name: str) -> str:
     """Which reader a file of this name is for, "" for none."""
     if name == sdk_media.NAME:
         return "media"
-    if "tfevents" in name and not name.endswith((".tmp", ".profile-empty")):
+    if "tfevents" in name and not name.endswith((".tmp", ".profile-empty", OWN_EVENTS)):
         return "events"
     if name == trainer_state.NAME:
         return "trainer_state"
