@@ -17,14 +17,14 @@ from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
 from datasets.models import Import
 from inference.services import serving
-from tests.factories import annotation, datasets, models, people, training, work
+from tests.factories import annotation, datasets, models, people, profiles, training, work
 from tests.inference import judged
 from training.commands import services as commands
 from training.environments import services as environments
 from training.experiments.models import View
 from training.job_templates import services as templates
 from training.reports import writing as reports
-from training.services import homes
+from training.services import homes, looking
 from training.studies import creating as studies
 from workers.models import (
     Alarm,
@@ -105,6 +105,7 @@ def make(tmp_path: Path) -> World:
     run = work.run_dir(trained.job)
     run.log.write_text("said\n")
     (run.outputs / "metrics.json").write_text("{}")
+    profiles.wrote(looking.profile(trained, by=owner), profiles.GPU)
     params = _params(owner, trained)
     (homes.home_of(owner) / "metrics.json").write_text("{}")
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))

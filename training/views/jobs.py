@@ -195,17 +195,18 @@ def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
-    """Where the time of its steps goes, of presets that can say so."""
+    """Where the time of its steps goes, of presets that can say so and of scripts that say so themselves."""
     preset, mode = PRESETS.get(training.preset), looking.mode_of(training)
-    if preset is None or not preset.looks or mode not in ("", "profile"):
+    if training.preset and (preset is None or not preset.looks or mode not in ("", "profile")):
         return {}
-    look = looking.latest_profile(training, request.user)
+    look, profile = profiles.latest(training, request.user)
     return {
         "profiles": True,
         "profile_look": look,
-        "profile": profiles.read(look) if look else None,
-        "may_profile": not mode and request.user.can(Action.TRAINING_SUBMIT),
+        "profile": profile,
+        "may_profile": bool(preset) and not mode and request.user.can(Action.TRAINING_SUBMIT),
         "most_steps": looking.MOST_STEPS,
+        "profile_snippet": profiles.SNIPPET,
     }
 
 
