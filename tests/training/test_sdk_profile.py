@@ -24,7 +24,7 @@ from aip import profile
 class Slow(Dataset):
     def __len__(self): return 4 * 30
     def __getitem__(self, number): time.sleep({sleep}); return torch.randn(16), number
-torch.manual_seed(1)
+torch.set_num_threads(1)  # others work on these cores too
 model = torch.nn.Sequential(torch.nn.Linear(16, 256), torch.nn.ReLU(), torch.nn.Linear(256, 2))
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 loader = DataLoader(Slow(), batch_size=4)
@@ -61,7 +61,7 @@ def written(training):
 
 
 def test_sdk_profile_finds_the_parts_of_a_torch_loop_and_what_it_waits_for(training):
-    run(training, LOOP.format(sleep=0.005) + """
+    run(training, LOOP.format(sleep=0.01) + """
 for epoch in range(2):
     for images, numbers in profile(loader, steps=6, skip=2):
         seen += numbers.tolist()
@@ -74,7 +74,7 @@ assert seen == list(range(120)) * 2
     assert about["shares"]["wait"] > 0.5
     assert all(about["shares"][part] > 0 for part in ("forward", "backward", "optimizer"))
     assert (about["steps"], about["kind"], about["precision"], about["batch_size"]) == (6, "cpu", "float32", 4)
-    assert about["step_ms"] >= 20
+    assert about["step_ms"] >= 40
     assert about["loader"] == {"kind": "DataLoader", "workers": 0, "pin_memory": False, "batch_size": 4}
     assert {one["step"] for one in about["timeline"]} == set(range(6))
     assert len(about["operations"]) <= 60
@@ -82,7 +82,7 @@ assert seen == list(range(120)) * 2
     with gzip.open(work.run_dir(training.job).outputs / "profile" / "trace.json.gz") as file:
         assert json.load(file)["traceEvents"]
     assert found.own
-    assert [one.code for one in found.advice] == ["no_workers"]
+    assert found.advice[0].code == "no_workers"
     assert "num_workers=0" in found.advice[0].text
 
 

@@ -25,18 +25,23 @@ MOST_ROWS, MOST_BARS, LONGEST = 60, 400, 120
 WIDE = 960.0  # of the drawing of a time line
 STEPS_DRAWN = 4
 MOST_NAMED = 12
-SNIPPET = """\
+LOOP, ANY_LOOP = (  # lines for a script of one's own
+    """\
 from aip import profile
 
 for batch in profile(loader, steps=10, skip=5):
-    ...                              # the loop as it is
+    ...
+""",
+    """\
+from aip import profile
 
-with profile(steps=10) as profiling:  # or a loop of any form
+with profile(steps=10, skip=5) as profiling:
     while learning:
-        with profiling.part("forward"):  # parts may be named
+        with profiling.part("forward"):
             ...
         profiling.step()
-"""
+""",
+)
 
 
 class NoProfile(NotFound):

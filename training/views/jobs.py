@@ -206,7 +206,8 @@ def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
         "profile": profile,
         "may_profile": bool(preset) and not mode and request.user.can(Action.TRAINING_SUBMIT),
         "most_steps": looking.MOST_STEPS,
-        "profile_snippet": profiles.SNIPPET,
+        "profile_loop": profiles.LOOP,
+        "profile_any_loop": profiles.ANY_LOOP,
     }
 
 
