@@ -104,6 +104,7 @@ def test_record_of_cores_tells_forward_backward_and_optimizer_by_what_torch_note
 
 def test_record_of_a_card_gives_its_work_to_the_part_that_gave_it_out():
     work = [
+        Event("cudaLaunchKernel", 80, 1, 4, launched_by=4),  # numbers of the driver's calls are its own
         Event("memcpy", 23, 3, card=True, launched_by=3),  # given out in no part
         Event("gemm", 30, 35, card=True, launched_by=4),
         Event("relu", 65, 25, card=True, launched_by=7),

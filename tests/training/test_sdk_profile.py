@@ -190,6 +190,21 @@ assert len(profile(few)) == 5 and profile(few).batch_size == 24
     assert written(training)["steps"] == 1
 
 
+def test_sdk_profile_asks_odd_loaders_nothing_that_ends_the_loop(training):
+    run(training, LOOP.format(sleep=0) + """
+class Odd:
+    def __getattr__(self, name): raise RuntimeError(name)
+    def __iter__(self): return iter(range(40))
+class Half(DataLoader):
+    batch_size = property(lambda self: 1 / 0, lambda self, given: None)
+assert list(profile(Odd(), steps=2, skip=1)) == list(range(40))
+from aip import loop_profile
+assert loop_profile._about(Half(Slow())) == {"kind": "Half"}
+""")  # fmt: skip
+
+    assert written(training)["loader"] == {"kind": "Odd"}
+
+
 def test_sdk_profile_lets_errors_of_loader_and_loop_through(training):
     said = run(training, LOOP.format(sleep=0) + """
 def ends():

@@ -120,14 +120,15 @@ def _within(given: Any, low: int, high: int, usual: int) -> int:
 
 def _about(batches: Any) -> dict[str, Any]:
     """What is known of a loader: of torch's, how it reads."""
-    loader = getattr(batches, "iterable", batches)  # what tqdm shows the progress of
-    data = sys.modules.get("torch.utils.data")
-    if data is None or not isinstance(loader, data.DataLoader):
-        return {"kind": type(loader).__name__[:LONGEST_NAME]}
-    size = loader.batch_size
-    return {
-        "kind": "DataLoader",
-        "workers": int(loader.num_workers),
-        "pin_memory": bool(loader.pin_memory),
-        "batch_size": int(size) if isinstance(size, int) else None,
-    }
+    with contextlib.suppress(Exception):  # a loader may be anything
+        loader = getattr(batches, "iterable", batches)  # what tqdm shows the progress of
+        data = sys.modules.get("torch.utils.data")
+        if data is not None and isinstance(loader, data.DataLoader):
+            size = loader.batch_size
+            return {
+                "kind": "DataLoader",
+                "workers": int(loader.num_workers),
+                "pin_memory": bool(loader.pin_memory),
+                "batch_size": size if isinstance(size, int) else None,
+            }
+    return {"kind": type(batches).__name__[:LONGEST_NAME]}

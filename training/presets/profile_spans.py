@@ -97,7 +97,8 @@ def of_record(events: Iterable[Any]) -> Found:
             if not event.is_user_annotation():
                 work.append((begin, end, event.linked_correlation_id()))
             continue
-        launched[event.correlation_id()] = begin
+        if not event.linked_correlation_id():  # an operation: calls of the card's driver count by themselves
+            launched[event.correlation_id()] = begin
         if name == MARK + STEP:
             steps.append((begin, end))
         elif name.startswith(MARK):
@@ -111,7 +112,7 @@ def of_record(events: Iterable[Any]) -> Found:
             own = (event.start_thread_id(), event.sequence_nr())
             if own not in last or last[own].begin < begin:
                 last[own] = Span(begin, end, FORWARD, DERIVED)
-        if any(word in name for word in _PRODUCTS):
+        if name.startswith("aten::") and any(word in name for word in _PRODUCTS):
             found = next((_PRECISIONS[word] for word in event.dtypes() if word in _PRECISIONS), "")
             precisions[found] = precisions.get(found, 0) + 1
     others += [span for own, span in last.items() if own in answered]
