@@ -55,8 +55,7 @@ def test_own_code_shows_lines_to_copy_and_then_what_its_script_noted(
     shot(page, f"own-profile-before-{width}", full=True)
 
     wrote(training, of_a_script())
-    page.reload()
-    expect(page.locator("#profile tbody tr")).to_have_count(5)
+    expect(page.locator("#profile tbody tr")).to_have_count(5, timeout=15_000)  # it asked again by itself
     expect(page.locator("#profile .profile-shares li")).to_have_count(4)
     expect(page.locator("#profile .notice")).to_contain_text("num_workers=4")
     page.locator("#profile a[href*=files]").click()

@@ -76,10 +76,14 @@ def test_own_code_has_no_steps_to_profile_from_outside(alice, api, own):
 @pytest.mark.django_db
 def test_page_of_own_code_shows_the_lines_to_copy_until_it_has_left_a_profile(as_alice, own):
     before = as_alice.get(f"/training/{own.pk}/metrics/").content.decode()
+    awaited = as_alice.get(f"/training/{own.pk}/metrics/?profile=awaited")
     wrote(own, of_a_script())
+    came = as_alice.get(f"/training/{own.pk}/metrics/?profile=awaited").content.decode()
     after = as_alice.get(f"/training/{own.pk}/metrics/").content.decode()
 
     assert "from aip import profile" in before
+    assert (awaited.status_code, awaited.content) == (204, b"")
+    assert "100.0 ms a step on cpu" in came
     for page in (before, after):
         assert f'action="/training/{own.pk}/profile/"' not in page
     assert "100.0 ms a step on cpu: 10 steps." in after

@@ -189,9 +189,12 @@ def job_log(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Curves, and where the time of a step goes; `?profile=awaited` has nothing to say while there is none."""
     training = training_or_404(request, pk)
-    context = panels_of(request, training, job_tabs.METRICS)
-    return shown(request, training, "job-metrics", **context, **_profile(request, training))
+    profile = _profile(request, training)
+    if request.GET.get("profile") == "awaited" and not profile.get("profile"):
+        return HttpResponse(status=204)  # htmx leaves what is shown as it is
+    return shown(request, training, "job-metrics", **panels_of(request, training, job_tabs.METRICS), **profile)
 
 
 def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
