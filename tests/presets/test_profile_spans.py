@@ -102,6 +102,14 @@ def test_record_of_cores_tells_forward_backward_and_optimizer_by_what_torch_note
     )
 
 
+def test_record_knows_waiting_by_torchs_own_range_around_a_loader():
+    own = Event("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 20, 2, range=True)
+
+    found = of_record([RECORD[0], own, *RECORD[2:]])
+
+    assert shares(found.steps, laid(found.steps, found.spans))["wait"] == pytest.approx(0.2)
+
+
 def test_record_of_a_card_gives_its_work_to_the_part_that_gave_it_out():
     work = [
         Event("cudaLaunchKernel", 80, 1, 4, launched_by=4),  # numbers of the driver's calls are its own

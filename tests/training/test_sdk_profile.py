@@ -104,10 +104,10 @@ assert len(seen) == 120
     about, found = written(training), profiles.read(training)
     assert about["named"]["augment"] > 0.4
     assert about["shares"]["other"] >= about["named"]["augment"]
-    assert about["known"] == ["forward", "backward"]
+    assert about["known"] == ["wait", "forward", "backward"]  # torch tells of a DataLoader
     assert about["precision"] == "bfloat16"
-    assert [part for part, _words, _share in found.shares] == ["forward", "backward", "other"]
-    assert [str(words) for words in found.untold] == ["waiting for data", "optimizer"]
+    assert [part for part, _words, _share in found.shares] == ["wait", "forward", "backward", "other"]
+    assert [str(words) for words in found.untold] == ["optimizer"]
     assert found.named[0][0] == "augment"
 
 
@@ -160,6 +160,27 @@ assert seen == list(range(120))
 
     assert said == "profile: none was taken, RuntimeError: no such card\n"
     assert not (work.run_dir(training.job).outputs / "profile" / "profile.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("hindrance", "line"),
+    [
+        ("profile_facts.MOST_TRACE_BYTES = 10", ""),
+        ("torch.profiler.profile.export_chrome_trace = fail", "profile: the trace was not kept, RuntimeError: full\n"),
+    ],
+)
+def test_sdk_profile_without_its_trace_is_kept(training, hindrance, line):
+    said = run(training, LOOP.format(sleep=0) + f"""
+from aip import profile_facts
+def fail(*_, **__): raise RuntimeError("full")
+{hindrance}
+for images, numbers in profile(loader, steps=3, skip=1):
+    learn(images, numbers)
+""")  # fmt: skip
+
+    assert said.startswith(line + "profile: ")
+    assert written(training)["steps"] == 3
+    assert [path.name for path in (work.run_dir(training.job).outputs / "profile").iterdir()] == ["profile.json"]
 
 
 def test_sdk_profile_leaves_another_profiler_alone(training):

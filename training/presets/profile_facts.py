@@ -17,7 +17,8 @@ MOST_TRACE_BYTES = 64 << 20
 LONGEST_NAME = 120
 WAIT, FORWARD, BACKWARD, OPTIMIZER, OTHER = PARTS = ("wait", "forward", "backward", "optimizer", "other")
 MARK = "aip::"  # begins the names of ranges that a profile lays around parts
-_NO_OPERATIONS = (MARK, "ProfilerStep", "enumerate(DataLoader)")  # ranges: around a step, around waiting for a batch
+LOADER = "enumerate(DataLoader)"  # and of that of torch's own ranges around waiting for a batch
+_NO_OPERATIONS = (MARK, LOADER, "ProfilerStep")  # ranges: of no work of their own
 
 
 def operations(seen: Any, steps: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .profile_facts import BACKWARD, FORWARD, MARK, OPTIMIZER, OTHER
+from .profile_facts import BACKWARD, FORWARD, LOADER, MARK, OPTIMIZER, OTHER, WAIT
 
 STEP = "profiled step"  # the mark around a whole step
 DERIVED, NAMED, CARD = 1, 2, 3  # rank of what is found in operations, was marked, and was computed by a card
@@ -78,9 +78,10 @@ def shares(steps: Sequence[tuple[int, int]], pieces: Sequence[Sequence[Span]]) -
 def of_record(events: Iterable[Any]) -> Found:
     """Steps and spans from the events of torch's profiler (`profiler.kineto_results.events()`).
 
-    Marks are ranges that were laid around parts. Backward is what autograd's engine runs, the optimizer what torch's
-    own ranges around `Optimizer.step` hold. Forward goes from the first to the last operation of which the engine
-    later runs the other side: both carry one sequence number. Work of a card belongs to the part that gave it out.
+    Marks are ranges that were laid around parts, by torch itself around waiting for a DataLoader. Backward is what
+    autograd's engine runs, the optimizer what torch's ranges around `Optimizer.step` and `zero_grad` hold. Forward goes
+    from the first to the last operation of which the engine later runs the other side: both carry one sequence number.
+    Work of a card belongs to the part that gave it out.
     """
     marks: list[Span] = []
     steps: list[tuple[int, int]] = []
@@ -103,6 +104,8 @@ def of_record(events: Iterable[Any]) -> Found:
             steps.append((begin, end))
         elif name.startswith(MARK):
             marks.append(Span(begin, end, name[len(MARK) :]))
+        elif name.startswith(LOADER):
+            marks.append(Span(begin, end, WAIT))
         elif name.startswith(_OPTIMIZER):
             others.append(Span(begin, end, OPTIMIZER, DERIVED))
         elif name.startswith(_BACKWARD):
