@@ -249,6 +249,40 @@ assert seen == list(range(20)) + list(range(120))
     assert written(training)["steps"] == 1  # the fifth was cut short
 
 
+def test_sdk_profile_without_torch_takes_the_steps_there_are(training):
+    run(training, "from aip import profile\nassert list(profile(range(9), skip=2)) == list(range(9))")
+
+    assert (written(training)["steps"], written(training)["known"]) == (7, ["wait"])
+
+
+def test_sdk_profile_ends_when_it_watched_for_long_enough(training):
+    run(training, LOOP.format(sleep=0) + """
+from aip import step_recorder
+step_recorder.LONGEST_S = 0
+for images, numbers in profile(loader, steps=5, skip=1):
+    learn(images, numbers)
+    seen += numbers.tolist()
+assert seen == list(range(120))
+""")  # fmt: skip
+
+    assert written(training)["steps"] == 1
+
+
+def test_sdk_profile_outlives_a_log_that_is_gone(training):
+    run(training, LOOP.format(sleep=0) + """
+import os, sys
+for images, numbers in profile(loader, steps=5, skip=1):
+    learn(images, numbers)
+    seen += numbers.tolist()
+    if len(seen) == 36:
+        sys.stdout.close()
+assert seen == list(range(120))
+sys.stdout = open(os.devnull, "w")
+""")  # fmt: skip
+
+    assert written(training)["steps"] == 5
+
+
 def test_sdk_profile_says_when_a_loop_was_too_short(training):
     said = run(training, "from aip import profile\nassert list(profile(range(4), steps=5)) == [0, 1, 2, 3]")
 

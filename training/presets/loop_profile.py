@@ -57,9 +57,9 @@ class Profiling(Generic[Item]):
     def _steps(self) -> Iterator[Item]:
         recorder = self._recorder
         recorder.busy = True
-        recorder.loader = _about(self._batches)
-        batches = iter(self._batches)
         try:
+            recorder.loader = _about(self._batches)
+            batches = iter(self._batches)
             while not recorder.over:
                 recorder.begin()
                 with self.part(WAIT):

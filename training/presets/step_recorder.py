@@ -35,9 +35,9 @@ class Recorder:
 
     def __init__(self, steps: int, skip: int) -> None:
         self.steps, self.left = steps, skip
-        self.phase = (SKIPPING if skip else PLAIN) if os.environ.get("RANK", "0") == "0" else OVER
+        self.phase = (SKIPPING if skip else PLAIN) if (os.environ.get("RANK") or "0") == "0" else OVER
         self.torch: Any = None
-        self.seen: Any = None  # torch's profiler, while it is at work and after
+        self.seen: Any = None  # torch's profiler, while it is at work
         self.busy = False  # a loop is going through its steps
         self.told = False  # what came of it was said in the log
         self.loader: dict[str, Any] = {}
@@ -131,8 +131,7 @@ class Recorder:
             self.phase = OVER
             self._abandon()
             if not self.told:
-                self.told = True
-                say(f"profile: none was taken, {type(error).__name__}: {str(error)[:300]}")
+                self._tell(f"none was taken, {type(error).__name__}: {str(error)[:300]}")
 
     def _watch(self) -> None:
         """Let torch note what it does, from here on."""
@@ -197,7 +196,7 @@ class Recorder:
         about = self._facts(seen)
         run = current()
         if run.metrics_file is None:  # outside a job
-            self._say(_said(about))
+            self._tell(_said(about))
             return
         folder = run.output_dir / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
@@ -205,13 +204,15 @@ class Recorder:
             try:
                 profile_facts.keep_trace(seen, folder)
             except Exception as error:  # noqa: BLE001  the rest is worth keeping without it
-                say(f"profile: the trace was not kept, {type(error).__name__}: {str(error)[:300]}")
+                self._tell(f"the trace was not kept, {type(error).__name__}: {str(error)[:300]}")
         profile_facts.keep(about, folder)
-        self._say(f"{_said(about)} ({FOLDER}/profile.json)")
+        self._tell(f"{_said(about)} ({FOLDER}/profile.json)")
 
-    def _say(self, line: str) -> None:
+    def _tell(self, line: str) -> None:
+        """Say in the log what came of it, where there is one to write to."""
         self.told = True
-        say(line)
+        with contextlib.suppress(OSError, ValueError):
+            say(f"profile: {line}")
 
     def _facts(self, seen: Any) -> dict[str, Any]:
         """What is known, in the form of a preset's profile and with what is a script's own."""
@@ -257,9 +258,14 @@ class Recorder:
         if os.getpid() != self._process or self.over:
             return
         self.leave()
-        if not self.over:
+        if self.over:
+            return
+        if self.taken:  # without torch each step that counts says something
+            with self._harmless():
+                self._finish()
+        else:
             self.phase = OVER
-            say("profile: none was taken, the loop ended before it had seen enough steps; lower `skip` or `steps`")
+            self._tell("none was taken, the loop ended before it had seen enough steps; lower `skip` or `steps`")
 
 
 def _cores() -> int:
@@ -294,4 +300,4 @@ def _line(steps: list[tuple[int, int]], pieces: list[list[Span]]) -> Iterator[di
 def _said(about: dict[str, Any]) -> str:
     """A profile as one line."""
     parts = ", ".join(f"{part} {100 * about['shares'][part]:.0f} %" for part in (*about["known"], OTHER))
-    return f"profile: {about['step_ms']:.1f} ms a step; {parts}"
+    return f"{about['step_ms']:.1f} ms a step; {parts}"
