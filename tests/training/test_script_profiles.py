@@ -105,7 +105,11 @@ def test_profile_of_own_code_is_that_of_the_newest_attempt_that_left_one(alice, 
     (third.outputs / "profile" / "profile.json").write_text(json.dumps(of_a_script(step_ms=50.0)))
 
     newest = profiles.found(own, alice)
+    fourth = factory.move(own, "running", attempt=4).outputs / "profile"
+    fourth.mkdir()
+    (fourth / "profile.json").write_text('{"source": "script"}')
 
+    assert profiles.found(own, alice) == newest
     assert (first.attempt, first.step_ms) == (1, 70.0)
     assert (newest.attempt, newest.step_ms) == (3, 50.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -137,14 +138,11 @@ def found(training: TrainingJob, user: User) -> Profile:
 
 
 def read(look: TrainingJob) -> Profile | None:
-    """The profile a job left; None while there is none, and of what is none."""
-    attempt, about = pictures.facts(look, "profile")
-    if not attempt:
-        return None
-    try:
-        return of(about, attempt)
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
-        return None
+    """The profile of the newest attempt of a job that left one; None while there is none, and of what is none."""
+    for attempt, about in pictures.all_facts(look, "profile"):
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError, OverflowError):
+            return of(about, attempt)
+    return None
 
 
 def of(about: Mapping[str, Any], attempt: int = 1) -> Profile:
