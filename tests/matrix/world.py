@@ -17,7 +17,8 @@ from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
 from datasets.models import Import
 from inference.services import serving
-from tests.factories import annotation, datasets, models, people, profiles, training, work
+from tests.factories import annotation, datasets, models, people, training, work
+from tests.factories.profiles import GPU, wrote
 from tests.inference import judged
 from training.commands import services as commands
 from training.environments import services as environments
@@ -105,7 +106,7 @@ def make(tmp_path: Path) -> World:
     run = work.run_dir(trained.job)
     run.log.write_text("said\n")
     (run.outputs / "metrics.json").write_text("{}")
-    profiles.wrote(looking.profile(trained, by=owner), profiles.GPU)
+    wrote(looking.profile(trained, by=owner), GPU)
     params = _params(owner, trained)
     (homes.home_of(owner) / "metrics.json").write_text("{}")
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
