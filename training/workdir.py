@@ -11,9 +11,13 @@ from workers.runs import RunDir
 
 LITTER = shutil.ignore_patterns("__pycache__", "*.pyc")
 SDK_FOLDER = Path(__file__).parent / "presets"
-SDK_FILES = ("run.py", "checkpoints.py", "media.py")  # of the presets: pure, standard library only
+SDK_FILES = (  # of the presets: pure, standard library only
+    "run.py", "checkpoints.py", "media.py",
+    "loop_profile.py", "step_recorder.py", "profile_facts.py", "profile_spans.py",
+)  # fmt: skip
 SDK = '''"""How a script reports, listens, saves and keeps to its share of a card; harmless outside a job."""
 
+from .loop_profile import profile  # noqa: F401
 from .media import embedding, histogram, image, table, text  # noqa: F401
 from .run import *  # noqa: F403
 '''

@@ -37,3 +37,18 @@ def wrote(look: TrainingJob, about: Any) -> None:
     run = factory.move(look, "succeeded")
     (run.outputs / "profile").mkdir(parents=True, exist_ok=True)
     (run.outputs / "profile" / "profile.json").write_text(json.dumps(about))
+
+
+SCRIPT = {
+    **GPU, "source": "script", "torch": "2.9", "device": "cpu", "kind": "cpu", "precision": "float32", "cores": 4,
+    "kernels": 0.0, "device_busy_ms": 0.0, "memory_mib": None, "batch_size": 32,
+    "loader": {"kind": "DataLoader", "workers": 0, "pin_memory": False, "batch_size": 32},
+    "known": ["wait", "forward", "backward"],
+    "shares": {"wait": 0.6, "forward": 0.1, "backward": 0.2, "optimizer": 0.0, "other": 0.1},
+    "named": {"augment": 0.06},
+}  # fmt: skip
+
+
+def of_a_script(**facts: Any) -> dict[str, Any]:
+    """That of a script of one's own on cores, with some facts of its own."""
+    return copy.deepcopy(SCRIPT) | facts

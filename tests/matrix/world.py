@@ -18,13 +18,14 @@ from aiplatform.lib.wording import verbatim
 from datasets.models import Import
 from inference.services import model_jobs, serving
 from tests.factories import annotation, datasets, models, people, training, work
+from tests.factories.profiles import GPU, wrote
 from tests.inference import judged
 from training.commands import services as commands
 from training.environments import services as environments
 from training.experiments.models import View
 from training.job_templates import services as templates
 from training.reports import writing as reports
-from training.services import homes
+from training.services import homes, looking
 from training.studies import creating as studies
 from workers.models import (
     Alarm,
@@ -105,6 +106,7 @@ def make(tmp_path: Path) -> World:
     run = work.run_dir(trained.job)
     run.log.write_text("said\n")
     (run.outputs / "metrics.json").write_text("{}")
+    wrote(looking.profile(trained, by=owner), GPU)
     params = _params(owner, trained)
     (homes.home_of(owner) / "metrics.json").write_text("{}")
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))

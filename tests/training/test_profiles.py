@@ -133,11 +133,3 @@ def test_page_shows_the_profile_with_every_name_escaped(as_alice, alice, bob, cl
     assert as_alice.get(f"/training/{look.pk}/images/").status_code == 302
     client.force_login(bob)
     assert client.post(f"/training/{training.pk}/profile/", {"steps": "5"}).status_code == 404
-
-
-@pytest.mark.django_db
-def test_own_code_has_no_steps_to_profile(alice, machine, cells, code):
-    training = factory.training(alice, data=cells, name="own", code=code, start_file="train.py")
-
-    with pytest.raises(Invalid, match="presets with a network"):
-        looking.profile(training, by=alice)

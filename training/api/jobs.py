@@ -25,6 +25,7 @@ from training.api.serializers import (
     LayersIn,
     PreviewIn,
     ProfileIn,
+    ProfileOut,
     RestoreIn,
     TrainingDetailOut,
     TrainingIn,
@@ -32,7 +33,7 @@ from training.api.serializers import (
 )
 from training.models import TrainingJob
 from training.orders import ORDERING
-from training.services import checkpoints, drafts, folds, jobs, looking, results, steering
+from training.services import checkpoints, drafts, folds, jobs, looking, profiles, results, steering
 from workers.output import files as output_files
 from workers.output import logs, metrics
 from workers.output.api import asked
@@ -55,6 +56,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "restore": Action.TRAINING_CONTROL,
         "layers": Action.TRAINING_SUBMIT,
         "profile": Action.TRAINING_SUBMIT,
+        "read_profile": Action.TRAINING_VIEW,
         "checkpoints": Action.TRAINING_VIEW,
         "cross_validation": Action.TRAINING_VIEW,
         "files": Action.TRAINING_VIEW,
@@ -160,6 +162,12 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Profile some of its steps by a short job, which leaves profile/profile.json among its files."""
         training = self.get_object()
         return self.answer(looking.profile(training, by=request.user, **sent(ProfileIn(data=request.data))), 201)
+
+    @extend_schema(responses=ProfileOut)
+    @profile.mapping.get
+    def read_profile(self, request: ApiRequest, pk: str) -> Response:
+        """The newest profile: of a preset its newest look's, of a script of one's own what it left itself."""
+        return Response(ProfileOut(profiles.found(self.get_object(), request.user)).data)
 
     @extend_schema(responses=CheckpointOut(many=True))
     @action(detail=True)

@@ -17,6 +17,7 @@ from training.models import ParameterSet, ParameterSetVersion, TrainingJob
 from training.programs import script
 from training.programs.launchers import Launcher
 from training.services import looking, own_network, snippets, steering
+from training.services.profiles import Profile
 from workers.images.models import Image
 from workers.jobs.api.following import FollowingIn
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
@@ -118,6 +119,49 @@ class RestoreIn(StrictSerializer):
 
 class ProfileIn(StrictSerializer):
     steps = serializers.IntegerField(min_value=1, max_value=looking.MOST_STEPS, default=looking.USUAL_STEPS)
+
+
+class OperationOut(serializers.Serializer):
+    """One kind of operation; calls and milliseconds of one step."""
+
+    name = serializers.CharField()
+    calls = serializers.FloatField()
+    self_cpu_ms = serializers.FloatField()
+    cpu_ms = serializers.FloatField()
+    self_device_ms = serializers.FloatField()
+    share = serializers.FloatField(help_text="Of all operations' own time, 0 to 1.")
+
+
+class AdviceOut(serializers.Serializer):
+    code = serializers.CharField()
+    text = serializers.CharField()
+
+
+class ProfileOut(serializers.Serializer):
+    """Where the time of a step goes; milliseconds of one step."""
+
+    attempt = serializers.IntegerField(help_text="Of the job that left it.")
+    own = serializers.BooleanField(help_text="A script of one's own wrote it, by the SDK.")
+    steps = serializers.IntegerField()
+    step_ms = serializers.FloatField()
+    profiled_step_ms = serializers.FloatField(allow_null=True)
+    device = serializers.CharField()
+    batch_size = serializers.IntegerField(help_text="0: not known.")
+    precision = serializers.CharField(help_text="Empty: not known.")
+    memory_mib = serializers.FloatField(allow_null=True)
+    shares = serializers.SerializerMethodField()
+    named = serializers.SerializerMethodField()
+    operations = OperationOut(many=True)
+    of_operations = serializers.IntegerField()
+    advice = AdviceOut(many=True)
+
+    def get_shares(self, profile: Profile) -> dict[str, float]:
+        """Of the parts that are known and of the rest; together 1."""
+        return {part: share for part, _words, share in profile.shares}
+
+    def get_named(self, profile: Profile) -> dict[str, float]:
+        """Parts of the rest that the script named as it liked."""
+        return dict(profile.named)
 
 
 class LayersIn(StrictSerializer):

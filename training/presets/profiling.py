@@ -6,29 +6,37 @@ twice: as they are, for how long one takes, and under torch.profiler, which slow
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from .profile_facts import (
+    BACKWARD,
+    FOLDER,
+    FORWARD,
+    MARK,
+    MOST_STEPS,
+    OPTIMIZER,
+    OTHER,
+    PARTS,
+    USUAL_STEPS,
+    WAIT,
+    keep,
+    keep_trace,
+    operations,
+)
 from .run import COMPLETED, TERMINATED, say
 
 if TYPE_CHECKING:
     from .trainer import Trainer
 
-FOLDER = "profile"
-WARMING, USUAL_STEPS, MOST_STEPS = 3, 10, 100
-MOST_OPERATIONS = 60
-MOST_TRACE_BYTES = 64 << 20
-LONGEST_NAME = 120
-WAIT, FORWARD, BACKWARD, OPTIMIZER, OTHER = PARTS = ("wait", "forward", "backward", "optimizer", "other")
+WARMING = 3  # steps before those that count
 
 
 class Clock:
@@ -45,7 +53,7 @@ class Clock:
     def part(self, name: str, lanes: int = 1) -> Iterator[None]:
         """Count what happens within as a part; of one that several lanes do beside each other each counts in part."""
         begun = time.perf_counter()
-        with record_function(f"aip::{name}"):
+        with record_function(f"{MARK}{name}"):
             yield
             self.settle()
         ended = time.perf_counter()
@@ -81,13 +89,12 @@ def write(trainer: Trainer) -> int:
             "steps": wanted,
             "step_ms": round(1000 * step_s, 3),
             "profiled_step_ms": round(1000 * slowed_s, 3),
-            **_operations(seen, wanted),
+            **operations(seen, wanted),
         }
         folder = trainer.run.output_dir / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        _trace(seen, folder)
-        (folder / "profile.tmp").write_text(json.dumps(about, indent=1))
-        (folder / "profile.tmp").replace(folder / "profile.json")
+        keep_trace(seen, folder)
+        keep(about, folder)
         trainer.run.report(trainer.at.step, {"progress": 1.0, "eta_s": 0})
         say(f"{1000 * step_s:.1f} ms a step; {about['of_operations']} kinds of operations over {wanted} steps")
     trainer.ranks.wait()
@@ -130,7 +137,7 @@ def _apart(trainer: Trainer, clock: Clock) -> Iterator[None]:
 
     def gradients(*given: Any, **named: Any) -> Any:
         before, began = clock.spent[FORWARD], time.perf_counter()
-        with record_function("aip::gradients"):
+        with record_function(f"{MARK}gradients"):
             found = whole_gradients(*given, **named)
             clock.settle()
         took = time.perf_counter() - began
@@ -177,36 +184,3 @@ def _facts(trainer: Trainer, clock: Clock, steps: int) -> dict[str, Any]:
         "timeline": [one for one in clock.line if one["step"] < MOST_STEPS][: 8 * MOST_STEPS],
         "memory_mib": round(torch.cuda.max_memory_allocated() / 2**20) if on_card else None,
     }
-
-
-def _operations(seen: Any, steps: int) -> dict[str, Any]:
-    """The operations that took most, per step; milliseconds. Kernels are what a card was given to do."""
-    rows, kernels, busy_ms = [], 0, 0.0
-    for one in seen.key_averages():
-        if one.key.startswith(("aip::", "ProfilerStep")):
-            continue
-        own_device = float(getattr(one, "self_device_time_total", 0.0)) / 1000
-        if "cuda" in str(getattr(one, "device_type", "")).lower():
-            kernels, busy_ms = kernels + one.count, busy_ms + own_device
-        rows.append({
-            "name": one.key[:LONGEST_NAME],
-            "calls": round(one.count / steps, 2),
-            "self_cpu_ms": round(one.self_cpu_time_total / 1000 / steps, 4),
-            "cpu_ms": round(one.cpu_time_total / 1000 / steps, 4),
-            "self_device_ms": round(own_device / steps, 4),
-        })  # fmt: skip
-    rows.sort(key=lambda row: -max(row["self_device_ms"], row["self_cpu_ms"]))
-    return {
-        "operations": rows[:MOST_OPERATIONS],
-        "of_operations": len(rows),
-        "kernels": round(kernels / steps, 1),
-        "device_busy_ms": round(busy_ms / steps, 3),
-    }
-
-
-def _trace(seen: Any, folder: Path) -> None:
-    """Keep the whole record for other programs, unless it is huge."""
-    path = folder / "trace.json.gz"
-    seen.export_chrome_trace(str(path))
-    if path.stat().st_size > MOST_TRACE_BYTES:
-        path.unlink()

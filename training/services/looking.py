@@ -110,6 +110,11 @@ def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> Tra
         DomainError: the data is gone, or the queue refuses.
     """
     preset = PRESETS.get(training.preset)
+    if not training.preset:
+        said = _(
+            "Own code profiles itself: `from aip import profile`, and `for batch in profile(loader):` as its loop."
+        )
+        raise Invalid(said, field="steps")
     if preset is None or not preset.looks or mode_of(training):
         raise Invalid(_("Steps can be profiled of trainings of presets with a network. This is none."), field="steps")
     if own_network.is_own(training.params) and training.job.owner_id != by.pk:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,11 +69,15 @@ def strip(training: TrainingJob) -> Strip | None:
 
 def facts(training: TrainingJob, name: str) -> tuple[int, dict[str, Any]]:
     """The newest attempt that left `<name>/<name>.json`, and what it says; (0, {}) while there is none."""
+    return next(all_facts(training, name), (0, {}))
+
+
+def all_facts(training: TrainingJob, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same of each attempt that left one, newest first."""
     for attempt in output_files.attempts(training.job):
         root = output_files.folder_of(training.job, attempt)
         if root is not None and (found := _json(root, f"{name}/{name}.json")):
-            return attempt, found
-    return 0, {}
+            yield attempt, found
 
 
 def _is_folder(path: Path) -> bool:

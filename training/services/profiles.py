@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from aiplatform.lib.numbers import finite
+from accounts.models import User
+from aiplatform.lib.errors import NotFound
 from training.models import TrainingJob
-from training.services import pictures
+from training.services import looking, pictures
+from training.services.profile_advice import SCRIPT, Advice, advice, number
 
 PARTS = {  # of a step, in their order
     "wait": _("waiting for data"),
@@ -22,47 +25,28 @@ PARTS = {  # of a step, in their order
 MOST_ROWS, MOST_BARS, LONGEST = 60, 400, 120
 WIDE = 960.0  # of the drawing of a time line
 STEPS_DRAWN = 4
+MOST_NAMED = 12
+LOOP, ANY_LOOP = (  # lines for a script of one's own
+    """\
+from aip import profile
 
-WAITS, MANY_KERNELS, IDLE, COPIES, FLOAT32, ONE_OPERATION, OPTIMIZER = (
-    "waits", "many_kernels", "idle", "copies", "float32", "one_operation", "optimizer",
-)  # fmt: skip
-ADVICE = {
-    WAITS: _(
-        "%(share)s of a step waits for the next batch. Give the job more processor cores, or choose smaller images; "
-        "from the second pass on the cached ones come faster."
-    ),
-    MANY_KERNELS: _(
-        "The card gets %(count)s small pieces of work a step, %(us)s µs each: starting them takes longer than doing "
-        "them. A larger batch_size or compile gives it fewer and larger ones; on a shared card MPS lets several jobs "
-        "fill it."
-    ),
-    IDLE: _(
-        "The card computes for %(share)s of a step and waits for the processor the rest. A larger batch_size fills it."
-    ),
-    COPIES: _(
-        "%(share)s of the time goes into copying and converting. Keep data in the form in which it is computed with."
-    ),
-    FLOAT32: _("It computes in 32 bits. amp lets a card use its matrix units in bfloat16, several times as fast."),
-    ONE_OPERATION: _(
-        "%(share)s of the time goes into %(name)s alone: a smaller network or smaller images help more than anything "
-        "else."
-    ),
-    OPTIMIZER: _("%(share)s of a step goes into the optimizer: with a larger batch_size it comes less often."),
-}
-COPYING = ("copy", "memcpy", "_to_copy", "contiguous", "clone")
-SMALL_US, MANY = 25.0, 150
+for batch in profile(loader, steps=10, skip=5):
+    ...
+""",
+    """\
+from aip import profile
+
+with profile(steps=10, skip=5) as profiling:
+    while learning:
+        with profiling.part("forward"):
+            ...
+        profiling.step()
+""",
+)
 
 
-@dataclass(frozen=True)
-class Advice:
-    """What would help, as a code and facts; `text` says it."""
-
-    code: str
-    facts: Mapping[str, Any]
-
-    @property
-    def text(self) -> str:
-        return str(ADVICE[self.code]) % self.facts
+class NoProfile(NotFound):
+    code = "no_profile"
 
 
 @dataclass(frozen=True)
@@ -90,18 +74,28 @@ class Bar:
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile as it is shown; times in milliseconds of one step."""
+    """A profile as it is shown; times in milliseconds of one step.
+
+    Attributes:
+        own: a script of one's own wrote it, and knows some parts only; `shares` has those and the rest.
+        profiled_step_ms: how long a step took while it was watched; None where only a clock watched.
+        batch_size: 0 where it is not known; `precision` is "" then.
+        named: parts that the script named as it liked, which are some of the rest.
+    """
 
     attempt: int
+    own: bool
     steps: int
     step_ms: float
-    profiled_step_ms: float
+    profiled_step_ms: float | None
     device: str
     on_card: bool
     threads: int
     batch_size: int
     precision: str
     shares: list[tuple[str, Any, float]]  # part, its words, 0..1
+    untold: list[Any]  # words of the parts that nobody could tell
+    named: list[tuple[str, float]]
     operations: list[Operation]
     of_operations: int
     bars: list[Bar]
@@ -114,15 +108,41 @@ class Profile:
         return 1 + max((bar.row for bar in self.bars), default=-1)
 
 
+def latest(training: TrainingJob, user: User) -> tuple[TrainingJob | None, Profile | None]:
+    """The job that was to leave a profile of this training, and what it left.
+
+    A script of one's own leaves it itself; of a preset it is the newest look that this person may see.
+    """
+    look = looking.latest_profile(training, user) if training.preset else training
+    return look, read(look) if look else None
+
+
+def found(training: TrainingJob, user: User) -> Profile:
+    """The newest profile of a training.
+
+    Raises:
+        NoProfile: there is none; the sentence says how one is made.
+    """
+    look, profile = latest(training, user)
+    if profile is not None:
+        return profile
+    if not training.preset:
+        said = _(
+            "This script has left no profile yet. It leaves one with `from aip import profile` and "
+            "`for batch in profile(loader):` around its loop."
+        )
+        raise NoProfile(said)
+    if look is None:
+        raise NoProfile(_("Nobody has profiled this training. Profile some of its steps first."))
+    raise NoProfile(_("The job that profiles this training has left nothing yet."), look=look.pk)
+
+
 def read(look: TrainingJob) -> Profile | None:
-    """The profile a look left; None while there is none, and of what is none."""
-    attempt, about = pictures.facts(look, "profile")
-    if not attempt:
-        return None
-    try:
-        return of(about, attempt)
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
-        return None
+    """The profile of the newest attempt of a job that left one; None while there is none, and of what is none."""
+    for attempt, about in pictures.all_facts(look, "profile"):
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError, OverflowError):
+            return of(about, attempt)
+    return None
 
 
 def of(about: Mapping[str, Any], attempt: int = 1) -> Profile:
@@ -131,34 +151,37 @@ def of(about: Mapping[str, Any], attempt: int = 1) -> Profile:
     Raises:
         LookupError, TypeError, ValueError, AttributeError: it is none.
     """
-    shares = {part: min(max(_number(about["shares"].get(part, 0)), 0.0), 1.0) for part in PARTS}
+    shares = {part: min(max(number(about["shares"].get(part, 0)), 0.0), 1.0) for part in PARTS}
     kind = str(about["kind"])
     operations = _operations(about["operations"], on_card=kind == "cuda")
-    memory = about.get("memory_mib")
+    memory, watched_ms = about.get("memory_mib"), about["profiled_step_ms"]
+    own = about.get("source") == SCRIPT
+    known = [part for part in PARTS if not own or part == "other" or part in about["known"]]
     return Profile(
         attempt=attempt,
-        steps=int(_number(about["steps"])),
-        step_ms=_number(about["step_ms"]),
-        profiled_step_ms=_number(about["profiled_step_ms"]),
+        own=own,
+        steps=int(number(about["steps"])),
+        step_ms=number(about["step_ms"]),
+        profiled_step_ms=None if own and watched_ms is None else number(watched_ms),
         device=str(about["device"])[:LONGEST],
         on_card=kind == "cuda",
-        threads=int(_number(about["threads"])),
-        batch_size=int(_number(about["batch_size"])),
+        threads=int(number(about["threads"])),
+        batch_size=int(number(about["batch_size"])),
         precision=str(about["precision"])[:20],
-        shares=[(part, PARTS[part], shares[part]) for part in PARTS],
+        shares=[(part, PARTS[part], shares[part]) for part in known],
+        untold=[words for part, words in PARTS.items() if part not in known],
+        named=_named(about["named"]) if own else [],
         operations=operations,
-        of_operations=int(_number(about["of_operations"])),
+        of_operations=int(number(about["of_operations"])),
         bars=_bars(about["timeline"]),
-        advice=advice(about, shares, operations),
-        memory_mib=None if memory is None else _number(memory),
+        advice=advice(about, shares, [(one.name, one.share) for one in operations]),
+        memory_mib=None if memory is None else number(memory),
     )
 
 
-def _number(value: Any) -> float:
-    found = finite(value)
-    if found is None or abs(found) > 1e12:
-        raise ValueError("not a number")
-    return found
+def _named(shares: Any) -> list[tuple[str, float]]:
+    rows = [(str(name)[:LONGEST], min(max(number(share), 0.0), 1.0)) for name, share in shares.items()]
+    return sorted(rows, key=lambda row: -row[1])[:MOST_NAMED]
 
 
 def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
@@ -167,10 +190,10 @@ def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
     kept = [
         Operation(
             name=str(row["name"])[:LONGEST],
-            calls=_number(row["calls"]),
-            self_cpu_ms=_number(row["self_cpu_ms"]),
-            cpu_ms=_number(row["cpu_ms"]),
-            self_device_ms=_number(row["self_device_ms"]),
+            calls=number(row["calls"]),
+            self_cpu_ms=number(row["self_cpu_ms"]),
+            cpu_ms=number(row["cpu_ms"]),
+            self_device_ms=number(row["self_device_ms"]),
             share=0.0,
         )
         for row in rows[:MOST_ROWS]
@@ -186,9 +209,9 @@ def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
 def _bars(line: Any) -> list[Bar]:
     """The first steps, one below the other, each from its own beginning."""
     rows = [
-        (int(_number(one["step"])), str(one["part"]), _number(one["begin_ms"]), _number(one["ms"]))
+        (int(number(one["step"])), str(one["part"]), number(one["begin_ms"]), number(one["ms"]))
         for one in line[:MOST_BARS]
-        if one["part"] in PARTS and int(_number(one["step"])) in range(STEPS_DRAWN)
+        if one["part"] in PARTS and int(number(one["step"])) in range(STEPS_DRAWN)
     ]
     begins = {step: min(begin for own, _part, begin, _ms in rows if own == step) for step, *_rest in rows}
     longest = max((begin + ms - begins[step] for step, _part, begin, ms in rows), default=0.0) or 1.0
@@ -197,33 +220,3 @@ def _bars(line: Any) -> list[Bar]:
         Bar(part, step, round((begin - begins[step]) * scale, 2), round(max(ms * scale, 0.5), 2), ms)
         for step, part, begin, ms in rows
     ]
-
-
-def advice(about: Mapping[str, Any], shares: Mapping[str, float], operations: list[Operation]) -> list[Advice]:
-    """What would make a step faster, the most telling first. Bounds are those from which a remedy usually pays."""
-    found = []
-    on_card = about["kind"] == "cuda"
-    if shares["wait"] >= 0.15:
-        found.append(Advice(WAITS, {"share": _percent(shares["wait"])}))
-    if on_card:
-        kernels, busy_ms = _number(about["kernels"]), _number(about["device_busy_ms"])
-        step_ms = _number(about["step_ms"]) or 1.0
-        each_us = 1000 * busy_ms / kernels if kernels else 0.0
-        if kernels >= MANY and each_us < SMALL_US:
-            found.append(Advice(MANY_KERNELS, {"count": round(kernels), "us": f"{each_us:.0f}"}))
-        elif kernels and busy_ms / step_ms < 0.5 and shares["wait"] < 0.15:
-            found.append(Advice(IDLE, {"share": _percent(busy_ms / step_ms)}))
-        if about["precision"] == "float32":
-            found.append(Advice(FLOAT32, {}))
-    copied = sum(one.share for one in operations if any(word in one.name.lower() for word in COPYING))
-    if copied >= 0.2:
-        found.append(Advice(COPIES, {"share": _percent(copied)}))
-    if operations and operations[0].share >= 0.4:
-        found.append(Advice(ONE_OPERATION, {"share": _percent(operations[0].share), "name": operations[0].name}))
-    if shares["optimizer"] >= 0.2:
-        found.append(Advice(OPTIMIZER, {"share": _percent(shares["optimizer"])}))
-    return found
-
-
-def _percent(share: float) -> str:
-    return f"{100 * min(max(share, 0.0), 1.0):.0f} %"

@@ -189,23 +189,28 @@ def job_log(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Curves, and where the time of a step goes; `?profile=awaited` has nothing to say while there is none."""
     training = training_or_404(request, pk)
-    context = panels_of(request, training, job_tabs.METRICS)
-    return shown(request, training, "job-metrics", **context, **_profile(request, training))
+    profile = _profile(request, training)
+    if request.GET.get("profile") == "awaited" and not profile.get("profile"):
+        return HttpResponse(status=204)  # htmx leaves what is shown as it is
+    return shown(request, training, "job-metrics", **panels_of(request, training, job_tabs.METRICS), **profile)
 
 
 def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
-    """Where the time of its steps goes, of presets that can say so."""
+    """Where the time of its steps goes, of presets that can say so and of scripts that say so themselves."""
     preset, mode = PRESETS.get(training.preset), looking.mode_of(training)
-    if preset is None or not preset.looks or mode not in ("", "profile"):
+    if training.preset and (preset is None or not preset.looks or mode not in ("", "profile")):
         return {}
-    look = looking.latest_profile(training, request.user)
+    look, profile = profiles.latest(training, request.user)
     return {
         "profiles": True,
         "profile_look": look,
-        "profile": profiles.read(look) if look else None,
-        "may_profile": not mode and request.user.can(Action.TRAINING_SUBMIT),
+        "profile": profile,
+        "may_profile": bool(preset) and not mode and request.user.can(Action.TRAINING_SUBMIT),
         "most_steps": looking.MOST_STEPS,
+        "profile_loop": profiles.LOOP,
+        "profile_any_loop": profiles.ANY_LOOP,
     }
 
 

@@ -23,7 +23,9 @@ def add(train: Noun) -> None:
     verb.add_argument("--image", type=Path, help="what the model is given; images it is scored on when left out")
     _folder(verb)
     verb = train.verb(
-        "profile", profile, "Say where the time of a training's steps goes; the training is not disturbed."
+        "profile",
+        profile,
+        "Say where the time of a training's steps goes: of a preset by a short job, of own code what it noted itself.",
     )
     verb.add_argument("id", help="id or name")
     verb.add_argument("--steps", type=int, default=10, help="so many steps (10)")
@@ -57,8 +59,24 @@ def layers(args: argparse.Namespace) -> int:
 
 def profile(args: argparse.Namespace) -> int:
     number = lookup.training(args.client, args.id)
+    if not args.client.get(f"training/jobs/{number}/")["preset"]:
+        return _own_profile(args, number)
     look = args.client.post(f"training/jobs/{number}/profile/", {"steps": args.steps}, once=True)
     return _brought(args, look, "profile/profile.json", _say_profile)
+
+
+def _own_profile(args: argparse.Namespace, number: int) -> int:
+    """Print what a script of one's own noted; the exit code."""
+    about = args.client.get(f"training/jobs/{number}/profile/")
+    if args.json:
+        output.as_json(about)
+        return 0
+    _say_profile(about)
+    for name, share in about["named"].items():
+        print(f"of the rest, {output.clean(name)} {100 * share:.0f} %")
+    for one in about["advice"]:
+        print(f"- {output.clean(one['text'])}")
+    return 0
 
 
 def _brought(args: argparse.Namespace, look: dict[str, Any], path: str, say: Any) -> int:
@@ -105,4 +123,5 @@ def _say_profile(about: dict[str, Any]) -> None:
     columns: list[output.Column] = [
         ("operation", "name"), ("calls", "calls"), ("own cpu ms", "self_cpu_ms"), ("card ms", "self_device_ms"),
     ]  # fmt: skip
-    output.table(about["operations"][:15], columns)
+    if about["operations"]:
+        output.table(about["operations"][:15], columns)
