@@ -18,7 +18,12 @@ LOOKED_AT = 5000  # files
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """None while the job is at work, where it left no weights or is in the registry, and for people who may not."""
-    if not job.is_final or job.model_versions.exists() or not user.can(Action.MODELS_MANAGE) or not user.can(Action.JOBS_VIEW):
+    if (
+        not job.is_final
+        or job.model_versions.exists()
+        or not user.can(Action.MODELS_MANAGE)
+        or not user.can(Action.JOBS_VIEW)
+    ):
         return None
     outputs = earlier_outputs.folder_of(job)
     if outputs is None:

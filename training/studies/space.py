@@ -143,8 +143,10 @@ def read(given: Iterable[Any]) -> list[Range]:
     found, ranges = Refusals(), []
     rows = list(given)
     with found:
-        if not 0 < len(rows) <= MOST_RANGES:
-            raise BadRange(_("Search from 1 to %(most)s parameters.") % {"most": MOST_RANGES})
+        if not rows:
+            raise BadRange(_("Give at least one parameter a range, such as 0.001 .. 0.1 log for a learning rate."))
+        if len(rows) > MOST_RANGES:
+            raise BadRange(_("Search at most %(most)s parameters.") % {"most": MOST_RANGES})
     for row in rows[:MOST_RANGES]:
         with found:
             ranges.append(_of_line(row) if isinstance(row, str) else of_row(row))
