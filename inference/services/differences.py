@@ -94,8 +94,8 @@ class Comparison:
     Attributes:
         images: how many images all of them judged.
         rows: figures that were drawn anew, with intervals.
-        only_told: keys of figures of which images do not keep enough to say an interval: average precisions, means
-            over the classes of objects, and what an older evaluator did not keep.
+        only_told: keys of figures of which images do not keep enough to say an interval: average precisions by size
+            of objects, means over their classes, and what an older evaluator did not keep.
         mcnemar: one for each evaluation but the base; empty where images are not right or wrong.
     """
 
@@ -206,6 +206,8 @@ def _entries(row: Evaluation, only: Collection[str] | None = None) -> dict[str, 
             path = str(entry["path"])
             if only is None:
                 found[path] = {name: value for name, value in entry.items() if name not in DRAWN}
+                if "ranked" in entry:  # numbers in lists take twenty times the room
+                    found[path]["ranked"] = np.array(entry["ranked"], np.float32)
             elif path in only:
                 found[path] = entry
             if len(found) > MOST_IMAGES:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.task_kinds.served import ClassMean, Measure, ServedTask
+from inference.services import average_precision
+from inference.task_kinds.served import ClassMean, Measure, Ranked, ServedTask
 
 RESAMPLES, AT_ONCE = 2000, 50
 CONFIDENCE = 0.95
@@ -30,7 +31,7 @@ class Scored:
     NaN where no image counts.
     """
 
-    figure: Measure | ClassMean
+    figure: Measure | ClassMean | Ranked
     whole: Numbers
     drawn: Numbers
 
@@ -87,7 +88,28 @@ def score(task: ServedTask, entries: Sequence[Entries], *, seed: Sequence[int]) 
         for (measure, own), drawn in zip(sums.items(), by_measure, strict=True)
     ]
     whole = _means(means, pairs, np.ones((1, images)))[0] if means else ()
-    return [*quotients, *(Scored(mean, whole[at], drawn_means[:, at]) for at, mean in enumerate(means))]
+    return [
+        *_ranked(task, entries, seed),
+        *quotients,
+        *(Scored(mean, whole[at], drawn_means[:, at]) for at, mean in enumerate(means)),
+    ]
+
+
+def _ranked(task: ServedTask, entries: Sequence[Entries], seed: Sequence[int]) -> list[Scored]:
+    """Average precisions, of fewer draws; none of a task without, where entries lack them or are too many."""
+    if not task.ranked:
+        return []
+    try:
+        rankings = [average_precision.Ranking(own) for own in entries]
+    except KeyError:
+        return []
+    images, count = len(entries[0]), average_precision.draws_of(rankings)
+    if not count:
+        return []
+    whole = np.stack([one.precisions(np.ones((1, images)))[0] for one in rankings])
+    draws = _draws(images, seed=seed, count=count)
+    drawn = np.concatenate([np.stack([one.precisions(often) for one in rankings], 1) for _begin, often in draws])
+    return [Scored(one, whole[:, one.levels].mean(1), drawn[:, :, one.levels].mean(2)) for one in task.ranked]
 
 
 def interval(values: Numbers) -> tuple[float | None, float | None]:
@@ -99,11 +121,11 @@ def interval(values: Numbers) -> tuple[float | None, float | None]:
     return float(low), float(high)
 
 
-def _draws(images: int, *, seed: Sequence[int]) -> Iterator[tuple[int, Numbers]]:
-    """Where each batch begins, and how often each of its draws has each image [AT_ONCE, images]."""
+def _draws(images: int, *, seed: Sequence[int], count: int = RESAMPLES) -> Iterator[tuple[int, Numbers]]:
+    """Where each batch begins, and how often each of its draws has each image [at most AT_ONCE, images]."""
     chance = np.random.default_rng(list(seed))
-    for begin in range(0, RESAMPLES, AT_ONCE):
-        draws = (chance.integers(0, images, images) for _draw in range(AT_ONCE))
+    for begin in range(0, count, AT_ONCE):
+        draws = (chance.integers(0, images, images) for _draw in range(min(AT_ONCE, count - begin)))
         yield begin, np.array([np.bincount(draw, minlength=images) for draw in draws], float)
 
 

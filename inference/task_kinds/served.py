@@ -172,6 +172,28 @@ class ClassMean:
     lower_is_better: bool = False
 
 
+@dataclass(frozen=True)
+class Ranked:
+    """An average precision, of entries that have `ranked` and `truths` (see `matching`).
+
+    `levels` are those of its overlaps that it is the mean of: all, or one.
+    """
+
+    key: str
+    label: str
+    levels: slice
+    lower_is_better: bool = False
+
+
+def average_precisions(over: str, at_50: str, at_75: str) -> tuple[Ranked, ...]:
+    """COCO's three by what a task calls them: over all overlaps, at 0.50 and at 0.75."""
+    return (
+        Ranked("map", over, slice(None)),
+        Ranked("ap50", at_50, slice(0, 1)),
+        Ranked("ap75", at_75, slice(5, 6)),
+    )
+
+
 def counted() -> tuple[Measure, ...]:
     """Measures of entries that have `tp`, `fp` and `fn`: over all objects of all images, whatever their classes.
 
@@ -236,6 +258,7 @@ class ServedTask:
             is that figure.
         pairs: places of truth and answer on an image, and how often they stand there; None of a task without `means`.
         means: further figures by which evaluations are compared, see `ClassMean`.
+        ranked: average precisions by which evaluations are compared, see `Ranked`.
         right: whether a model made no mistake on an image; None of a task whose answers are not right or wrong.
         elsewhere: what other tools call it: ends of transformers' architectures, its problem types, Ultralytics' tasks.
     """
@@ -249,5 +272,6 @@ class ServedTask:
     measures: tuple[Measure, ...] = ()
     pairs: Callable[[Mapping[str, Any]], Iterable[tuple[int, int, int]]] | None = None
     means: tuple[ClassMean, ...] = ()
+    ranked: tuple[Ranked, ...] = ()
     right: Callable[[Mapping[str, Any]], bool] | None = None
     elsewhere: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from inference.server.requested import Requested
 from inference.server.service import Call, Service
 from inference.server.settings import Settings
 from inference.services import serving
+from inference.services.average_precision import Ranking
 from inference.task_kinds.instances.outlines import area, outlines
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
@@ -148,6 +149,15 @@ def test_evaluator_figures_of_instances_are_those_of_pycocotools_from_its_file(s
     assert found["summary"]["box_ap50"] != found["summary"]["ap50"]
     own = [one["ap50"] for one in found["classes"] if one["ap50"] is not None]
     assert np.mean(own) == pytest.approx(judge.stats[1], abs=1e-9)
+
+
+def test_entries_of_images_hold_what_average_precisions_of_masks_are_made_of(segmenting):
+    found = evaluate(segmenting)
+
+    images = [json.loads(line) for line in (segmenting.outputs / "images.jsonl").read_text().splitlines()]
+    (levels,) = Ranking(images).precisions(np.ones((1, len(images))))
+    assert levels.mean() == pytest.approx(found["summary"]["map"], abs=1e-6)
+    assert levels[0] == pytest.approx(found["summary"]["ap50"], abs=1e-6)
 
 
 def test_evaluator_shows_the_images_whose_masks_overlap_least_first(segmenting):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.detection.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, counted
+from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, average_precisions, counted
 
 PAGES = Pages(
     figures=(
@@ -41,6 +41,7 @@ DETECTION = ServedTask(
     scoring="inference.task_kinds.detection.scoring",
     pages=PAGES,
     measures=counted(),
+    ranked=average_precisions("mAP", "AP50", "AP75"),
     right=lambda one: not one["fp"] and not one["fn"],
     elsewhere=("ForObjectDetection", "detect"),
 )

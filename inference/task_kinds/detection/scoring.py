@@ -17,6 +17,7 @@ from inference.evaluator.truth import Box, Sample, Truth, Unfit
 from inference.server.decode import Placement
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.detection.answer import detections
+from inference.task_kinds.matching import boxes_overlap, ranked
 from inference.task_kinds.served import Arrays, Line
 
 MATCH_IOU = 0.5
@@ -273,4 +274,17 @@ def _image(
         "fn": len(truths) - len(right),
         "badness": 0.0 if flawless else round(1 - figures["f1"], 6),
         "cells": sorted({f"{t},{a}" for t, a in cells}),
+        **_ranked(answers, sample.boxes),
     }
+
+
+def _ranked(answers: Sequence[Sequence[float]], truths: Sequence[Box]) -> dict[str, Any]:
+    """What the image adds to average precisions, by the overlap of boxes."""
+    corners = np.array([box[2:6] for box in answers], float).reshape(-1, 4)
+    there = np.array([box.corners for box in truths], float).reshape(-1, 4)
+    crowd = np.array([box.crowd for box in truths], bool)
+    return ranked(
+        [(int(box[0]), float(box[1])) for box in answers],
+        [(box.class_id, box.crowd) for box in truths],
+        lambda own, others: boxes_overlap(corners[own], there[others], crowd[others]),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.task_kinds.instances.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, counted
+from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, average_precisions, counted
 
 PAGES = Pages(
     figures=(
@@ -44,5 +44,6 @@ INSTANCES = ServedTask(
     scoring="inference.task_kinds.instances.scoring",
     pages=PAGES,
     measures=counted(),
+    ranked=average_precisions("Mask AP", "Mask AP50", "Mask AP75"),
     right=lambda one: not one["fp"] and not one["fn"],
 )

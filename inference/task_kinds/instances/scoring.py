@@ -14,6 +14,7 @@ from inference.server.decode import Placement
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.detection import scoring as boxes
 from inference.task_kinds.instances.answer import objects
+from inference.task_kinds.matching import ranked
 from inference.task_kinds.segmentation import truth_maps
 from inference.task_kinds.served import Arrays, Line
 
@@ -87,16 +88,37 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
             own = boxes.curve(precision, order.index(entry["id"]))
             entry |= {f"box_{name}": entry.get(name) for name in APS} | {name: own.get(name) for name in APS}
     threshold = found["summary"]["threshold"]
+    judged: dict[int, list[dict[str, Any]]] = {}
+    for one in coco["annotations"]:
+        judged.setdefault(one["image_id"], []).append(one)
     for image in images:
         line = by_path[image["path"]]
         overlap = _mean_overlap(there[image["path"]], line, threshold)
         image |= {"mask_iou": overlap, "badness": round(1 - overlap, 6)}
+        image |= _ranked(line, judged.get(line["id"], []))
         # What is drawn: the outline of each answer kept by the detector's scoring, and the outlines that are there.
         rings = {tuple(box): outline for box, outline in zip(line["boxes"], line["rings"], strict=True)}
         image["outlines"] = [rings.get(tuple(answer), []) for answer in image["answers"]]
         image["truth_outlines"] = [_outline(one, line["stands"]) for one in _drawn(truth, line["id"])]
     images.sort(key=lambda one: (-one["badness"], one["path"]))
     return found, images
+
+
+def _ranked(line: Line, truths: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the image adds to average precisions, by the overlap of masks."""
+    order = sorted(range(len(line["boxes"])), key=lambda place: -line["boxes"][place][1])
+    boxes_, masks = ([line[part][place] for place in order] for part in ("boxes", "masks"))
+
+    def overlaps(own: Sequence[int], others: Sequence[int]) -> Any:
+        crowds = [int(truths[place]["iscrowd"]) for place in others]
+        table = coco_masks.iou([masks[at] for at in own], [truths[at]["segmentation"] for at in others], crowds)
+        return np.asarray(table, np.float64)
+
+    return ranked(
+        [(int(box[0]), float(box[1])) for box in boxes_],
+        [(int(one["category_id"]), bool(one["iscrowd"])) for one in truths],
+        overlaps,
+    )
 
 
 def _drawn(truth: Truth, image_id: int) -> list[dict[str, Any]]:
