@@ -128,7 +128,8 @@ class ModelTaskKind(JobKind):
     step = False
     view_action = Action.MODELS_VIEW
     submit_action = Action.MODELS_MANAGE
-    can = Capabilities(pause=False, finish=False)
+    can = Capabilities(pause=False, finish=False, restore=True)
+    about_restore = gettext_lazy("Runs it once more, from its beginning.")
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         task = ModelTask.objects.select_related("version__model").get(job=job)
@@ -164,6 +165,15 @@ class ModelTaskKind(JobKind):
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         model_jobs.publish(job, attempt)
+
+    def check_restore(self, job: Job) -> None:
+        task = ModelTask.objects.get(job=job)
+        if task.act == ModelTask.Act.CONVERT:
+            if not model_jobs.archive_of(job).is_file():
+                raise Vanished(wording.message("model_task.archive_gone"))
+        elif not ModelVersion.objects.usable_by(job.owner).filter(pk=task.version_id or 0).exists():
+            raise Vanished(wording.message("model_task.version_gone"))
+        cluster_for(job.owner, job.cluster)
 
     def url(self, job: Job) -> str:
         task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()

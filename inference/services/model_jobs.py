@@ -145,7 +145,8 @@ def publish(job: Job, attempt: Attempt) -> None:
         _tell(task, refused)
     elif task.act == Act.MEASURE:
         if figures := _figures(_json(outputs, SPEED)):
-            ModelTask.objects.filter(pk=task.pk).update(figures=figures | {"node": _machine(attempt)})
+            figures |= {"node": _machine(attempt)}
+            ModelTask.objects.filter(pk=task.pk).update(figures=figures, message=wording.Message())
     elif task.made_id is None and (outputs / "model").is_dir():
         _register(task, outputs)
 
@@ -164,7 +165,7 @@ def _register(task: ModelTask, outputs: Path) -> None:
         return
 
     def made(version: ModelVersion) -> None:
-        if not ModelTask.objects.filter(pk=task.pk, made=None).update(made=version):
+        if not ModelTask.objects.filter(pk=task.pk, made=None).update(made=version, message=wording.Message()):
             raise _Made
 
     declared = Declared(**spec["declared"] | {"labels": tuple(spec["declared"]["labels"])})

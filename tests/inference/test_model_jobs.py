@@ -204,6 +204,31 @@ def test_links_among_the_outputs_of_a_reader_are_not_followed(alice, tmp_path):
     assert task.made is None
 
 
+def test_job_that_was_lost_is_run_once_more(alice, tmp_path):
+    path, _net = archive(tmp_path, "weights")
+    task = queued(alice, path)
+    kind = ModelTaskKind()
+    bring(task.job, "running")  # and its machine died: nothing is among its outputs
+    kind.ended(task.job, task.job.attempts.get())
+
+    kind.check_restore(task.job)
+    ran(task)
+
+    assert task.made is not None
+    with pytest.raises(Vanished, match="Bring the model in again"):
+        kind.check_restore(task.job)  # what it would read is a version now
+
+
+def test_restoring_a_measurement_needs_a_version_that_one_may_use(alice, bob, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+    task = model_jobs.measure(user=alice, version=version)
+
+    ModelTaskKind().check_restore(task.job)
+    Model.objects.filter(pk=version.model_id).update(owner=bob)
+    with pytest.raises(Vanished):
+        ModelTaskKind().check_restore(task.job)
+
+
 def test_names_and_declarations_are_refused_before_a_job_is_queued(alice, tmp_path):
     factory.model_version(alice, tmp_path, name="net")
     path, _net = archive(tmp_path, "weights")
