@@ -132,8 +132,19 @@ class ModelTaskKind(JobKind):
     about_restore = gettext_lazy("Runs it once more, from its beginning.")
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        task = ModelTask.objects.select_related("version__model").get(job=job)
+        task = self._task(job)
         return self._measuring(task, run) if task.act == ModelTask.Act.MEASURE else self._converting(task, run)
+
+    def _task(self, job: Job) -> ModelTask:
+        """What the job is about; a measurement goes with the version that it measures.
+
+        Raises:
+            Vanished: it is gone.
+        """
+        task = ModelTask.objects.filter(job=job).select_related("version__model", "job__owner").first()
+        if task is None:
+            raise Vanished(wording.message("model_task.version_gone"))
+        return task
 
     def _measuring(self, task: ModelTask, run: RunDir) -> Launch:
         seen = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
@@ -167,7 +178,7 @@ class ModelTaskKind(JobKind):
         model_jobs.publish(job, attempt)
 
     def check_restore(self, job: Job) -> None:
-        task = ModelTask.objects.get(job=job)
+        task = self._task(job)
         if task.act == ModelTask.Act.CONVERT:
             if not model_jobs.archive_of(job).is_file():
                 raise Vanished(wording.message("model_task.archive_gone"))

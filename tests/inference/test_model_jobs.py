@@ -227,6 +227,14 @@ def test_restoring_a_measurement_needs_a_version_that_one_may_use(alice, bob, tm
     Model.objects.filter(pk=version.model_id).update(owner=bob)
     with pytest.raises(Vanished):
         ModelTaskKind().check_restore(task.job)
+    version.model.delete()
+    with pytest.raises(Vanished):
+        ModelTaskKind().check_restore(task.job)
+    bring(task.job, "running")
+    with pytest.raises(Vanished, match="was deleted"):
+        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.of(task.job_id, 1))
+    ModelTaskKind().ended(task.job, task.job.attempts.get())
+    assert ModelTaskKind().url(task.job) == f"/jobs/{task.job_id}/"
 
 
 def test_names_and_declarations_are_refused_before_a_job_is_queued(alice, tmp_path):
