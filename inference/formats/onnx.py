@@ -19,7 +19,7 @@ from inference.formats.wire import Damaged, Span, fields, numbers, text
 KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
 MOST_NODES = 200_000
 DEEPEST = 16
-MOST_METADATA, MOST_METADATA_BYTES = 200, 1 << 20  # entries, and of each; what is beyond is left out
+MOST_METADATA, MOST_METADATA_BYTES = 200, 256 << 10  # entries, and of each; what is beyond is left out
 WIDTHS = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 14: 8, 15: 16, 16: 2}
 
 

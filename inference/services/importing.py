@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -18,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import file_names, files
+from aiplatform.lib import file_names, files, trees
 from aiplatform.lib.errors import Invalid, NotFound, Refusals
 from inference.formats.declared import NOTHING, Declared
 from inference.formats.folder import KEPT, MOST_EXTRA_BYTES
@@ -33,6 +35,7 @@ from workers.output import files as output_files
 
 TORCH = (".pt", ".pth", ".ckpt", ".pt2", ".bin")
 MODEL = (".onnx", ".safetensors")
+MOST_LISTED, DEEPEST = 100_000, 32
 BESIDE = ("model.json", "config.json", "preprocessor_config.json")  # come with a file that they describe
 Source = ModelVersion.Source
 
@@ -163,7 +166,8 @@ def _lying(root: Path, path: str, origin: Origin) -> Brought:
     if suffix in TORCH:
         return Brought(partial(_copied, root, {path: f"archive{suffix}"}), origin, suffix)
     if suffix in MODEL:
-        beside = [str(PurePosixPath(path).with_name(name)) for name in BESIDE if at.with_name(name).is_file()]
+        there = [name for name in BESIDE if at.with_name(name).is_file() and not at.with_name(name).is_symlink()]
+        beside = [str(PurePosixPath(path).with_name(name)) for name in there]
         return Brought(partial(_copied, root, {name: PurePosixPath(name).name for name in (path, *beside)}), origin)
     if suffix and suffix in ARCHIVES:
         return Brought(partial(_unpacked, root, path), origin)
@@ -188,11 +192,29 @@ def _folder(root: Path, path: str, origin: Origin) -> Brought:
 
 
 def _below(root: Path, path: str) -> Iterator[str]:
+    """Paths of the regular files in a folder below `root`, itself and what is in it reached through no link.
+
+    Its owner may put links there while it is read, and the server may be allowed to read more than they are.
+    """
     try:
-        for name in files.walk_beneath(root / path, max_files=100 * MOST_FILES, lenient=True):
-            yield f"{path}/{name}" if path else name
+        with trees.opened(root, file_names.parse(path)) as folder:
+            count = 0
+            for at, folders, names, here in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+                if at.count("/") >= DEEPEST:
+                    folders.clear()
+                folders.sort()
+                for name in sorted(names):
+                    count += 1
+                    if count > MOST_LISTED:
+                        said = _("The folder holds more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
+                        raise Invalid(said, field="path")
+                    with suppress(FileNotFoundError):  # it went away meanwhile
+                        if stat.S_ISREG(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+                            yield str(PurePosixPath(path, at, name))
     except files.OutsideRoot as exc:
         raise Invalid(exc.message, field="path") from None
+    except OSError as exc:
+        raise Invalid(_("The folder cannot be read: %(why)s.") % {"why": exc.strerror}, field="path") from None
 
 
 def _copied(root: Path, names: Mapping[str, str], into: Path) -> None:

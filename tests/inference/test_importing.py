@@ -94,6 +94,45 @@ def test_links_in_a_folder_are_passed_over(alice, home):
     assert {one["name"] for one in version.files} == {"model.onnx", "model.json"}
 
 
+def test_link_beside_a_file_is_passed_over_too(alice, home, tmp_path):
+    tiny.classifier(tmp_path / "elsewhere")
+    foreign.net(home / "net" / "net.onnx", {"answer": LOGITS})
+    os.symlink(tmp_path / "elsewhere" / "model.json", home / "net" / "model.json")
+
+    version = bring(alice, "net/net.onnx")
+
+    assert [one["name"] for one in version.classes] == ["cat", "dog"]
+
+
+def test_folder_that_becomes_a_link_meanwhile_shows_nothing_of_where_it_leads(alice, bob, home, monkeypatch):
+    (homes.home_of(bob) / "secret.pth").write_bytes(b"x")
+    (homes.home_of(bob) / "other.pth").write_bytes(b"x")
+    (home / "nets").mkdir()
+    resolved = importing.files.resolve_beneath
+
+    def swapped(root, path):
+        found = resolved(root, path)
+        (home / "nets").rmdir()
+        os.symlink(homes.home_of(bob), home / "nets")
+        return found
+
+    monkeypatch.setattr(importing.files, "resolve_beneath", swapped)
+
+    assert "secret" not in refused(bring, alice, "nets").message
+
+
+def test_deep_folders_and_closed_ones_are_no_way_to_stop_the_server(alice, home):
+    folder = home / "deep"
+    for _level in range(60):
+        folder = folder / "d"
+    folder.mkdir(parents=True)
+    tiny.classifier(home / "deep" / "d" / "net")
+
+    version = bring(alice, "deep", Declared())
+
+    assert version.task == "classification"
+
+
 def test_outputs_of_any_finished_job_become_a_model(alice, trained):
     version = importing.bring_in(
         user=alice, brought=importing.from_job(trained, "export", by=alice), declared=SAID, name="net"
