@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -28,10 +29,16 @@ PYTHON = HOME / "bin" / "python"
 @functools.cache
 def why_not_installed() -> str:
     """Install the client unless it is there; "" where it is, else what hinders it."""
+    KEPT.mkdir(exist_ok=True)
+    with (KEPT / "mlflow.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two workers that both found nothing would each clear what the other installs
+        return _installed()
+
+
+def _installed() -> str:
     if (HOME / "done").exists():
         return ""
     shutil.rmtree(HOME, ignore_errors=True)
-    KEPT.mkdir(exist_ok=True)
     subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
     words = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
     try:
