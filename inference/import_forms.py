@@ -108,7 +108,8 @@ class BringForm(forms.Form):
         given: dict[str, Any] = super().clean() or {}
         named = bool(given.get("path") or given.get("job"))
         if bool(given.get("file")) == named and not {"file", "path", "job"} & set(self.errors):
-            self.add_error("file", _("Choose a file, or say where the model lies."))
+            # where nothing is said no field is wrong by itself
+            self.add_error("file" if named else None, _("Choose a file, or say where the model lies."))
         return given
 
     def about(self) -> dict[str, Any]:

@@ -40,15 +40,15 @@ MODEL_TASK = {
     "version_gone": Wording(_("The version was deleted before it could be measured.")),
     "archive_gone": Wording(_("The archive is gone. Bring the model in again.")),
     "no_size": Wording(_("The archive holds a program. Say how large its input is (width and height) and try again.")),
-    "unreadable": Wording(_("The archive cannot be read: %(why)s")),
+    "unreadable": Wording(_("The archive cannot be read: %(error)s")),
     "not_only_weights": Wording(
         _("The archive holds more than weights (%(name)s). Save model.state_dict(), TorchScript or ONNX instead.")
     ),
     "damaged": Wording(_("This is no archive of torch, or it is damaged. Save it anew, or bring it in once more.")),
     "no_weights": Wording(_("There are no weights in the archive: no table of tensors.")),
-    "does_not_run": Wording(_("The program of the archive does not take a picture of %(size)s: %(why)s")),
-    "not_exported": Wording(_("The program of the archive cannot become ONNX: %(why)s")),
-    "no_shape": Wording(_("Nothing says how large the input %(input)s is. Describe the model with a model.json.")),
+    "does_not_run": Wording(_("The program of the archive does not take a picture of %(width)s×%(height)s: %(error)s")),
+    "not_exported": Wording(_("The program of the archive cannot become ONNX: %(error)s")),
+    "no_shape": Wording(_("Nothing says how large the input %(name)s is. Describe the model with a model.json.")),
 }
 
 

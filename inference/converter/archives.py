@@ -79,7 +79,7 @@ def _read(load: Callable[[], Any]) -> Any:
     try:
         return load()
     except Exception as error:  # whatever a damaged archive brings about
-        raise Refused("unreadable", why=_first(error)) from error
+        raise Refused("unreadable", error=_first(error)) from error
 
 
 def _weights(archive: Path, target: Path) -> str:
@@ -123,8 +123,8 @@ def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
         with torch.inference_mode():
             expected = _flat(program(example))
     except Exception as error:
-        size = f"{example.shape[3]}×{example.shape[2]}"
-        raise Refused("does_not_run", size=size, why=_first(error)) from error
+        height, width = example.shape[2:]
+        raise Refused("does_not_run", width=width, height=height, error=_first(error)) from error
     names = [f"output{place}" for place in range(len(expected))]
     free = {name: {0: "batch"} for name in ("images", *names)} if len(example) > 1 else None
     try:
@@ -138,9 +138,9 @@ def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
         if free:  # one that keeps the number of pictures it was traced with answers another one otherwise, or not
             worst = max(worst, _difference(target, example[:1].numpy(), [each[:1] for each in expected], names))
     except Exception as error:  # whatever the exporter meets in somebody's program
-        raise Refused("not_exported", why=_first(error)) from error
+        raise Refused("not_exported", error=_first(error)) from error
     if not worst <= TOLERANCE:
-        raise Refused("not_exported", why=f"it differs from torch by {worst:.1e} of the largest answer")
+        raise Refused("not_exported", error=f"it differs from torch by {worst:.1e} of the largest answer")
     return f"{target.name}: {len(names)} outputs, differs from torch by {worst:.1e} of the largest answer"
 
 

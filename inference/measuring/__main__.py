@@ -16,7 +16,7 @@ def main() -> int:
     try:
         figures = measured(Path(os.environ["AIP_MODEL_DIR"]), threads=threads)
     except Unmeasurable as refused:
-        (outputs / "refused.json").write_text(json.dumps({"code": "no_shape", "facts": {"input": str(refused)}}))
+        (outputs / "refused.json").write_text(json.dumps({"code": "no_shape", "facts": {"name": str(refused)}}))
         sys.stdout.write(f"Not measured: the size of the input {refused} is free\n")
         return 1
     (outputs / "speed.json").write_text(json.dumps(figures))

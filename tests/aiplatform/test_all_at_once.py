@@ -219,7 +219,7 @@ def test_model_with_a_taken_name_and_a_file_that_is_none(as_alice, alice, tmp_pa
 
     page = as_alice.post(
         "/models/new/",
-        {"name": name, "visibility": "private", "file": SimpleUploadedFile("m.pt", b"pickle")},
+        {"name": name, "visibility": "private", "file": SimpleUploadedFile("m.pkl", b"pickle")},
     )
 
     assert wrong(page) == {"name", "file"}

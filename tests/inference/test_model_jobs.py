@@ -307,7 +307,7 @@ def test_page_measures_and_shows_it(as_alice, alice, bob, tmp_path):
 
     assert f"/jobs/{task.job_id}/" in waiting
     assert "every 2s" in waiting
-    assert "images/s" in page
+    assert "img/s" in page
     assert "box-7" in page
     assert "every 2s" not in page
     assert seen[0]["figures"]["node"] == "box-7"
