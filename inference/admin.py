@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline, MadeByServices
+from inference.conversion.tables import Conversion, ConvertedVariant
 from inference.models import Evaluation, Model, ModelVersion, Service
 from inference.services import serving
 
@@ -34,6 +35,20 @@ class EvaluationAdminPage(LookOnly):
     list_filter = ["task", "job__state"]
     list_select_related = ["job"]
     search_fields = ["job__name", "model_label", "version_label"]
+
+
+class ConvertedVariantInline(LookOnlyInline):
+    model = ConvertedVariant
+    fields = ["target", "state", "made"]
+
+
+@admin.register(Conversion)
+class ConversionAdminPage(LookOnly):
+    list_display = ["job", "model_label", "data_label", "split", "fastest"]
+    list_filter = ["job__state"]
+    list_select_related = ["job"]
+    search_fields = ["job__name", "model_label", "data_label"]
+    inlines = [ConvertedVariantInline]
 
 
 @admin.register(Service)

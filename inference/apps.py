@@ -14,6 +14,8 @@ class InferenceConfig(AppConfig):
         from aiplatform.lib import messages, search
         from datasets import usage, ways
         from inference import kind, outputs_panel, searching, task_panel
+        from inference.conversion import conversions, words
+        from inference.conversion import kind as conversion_kind
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.services import evaluations, publishing, starting_weights, trail
@@ -26,6 +28,7 @@ class InferenceConfig(AppConfig):
         kinds.register(kind.EvaluationKind())
         kinds.register(kind.ModelTaskKind())
         kinds.register(kind.ServiceKind())
+        kinds.register(conversion_kind.ConversionKind())
         register_messages()
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
@@ -35,6 +38,7 @@ class InferenceConfig(AppConfig):
         publishers.register_address(publishing.model_page)
         weights_of_trainings.MODELS.register(starting_weights.MODELS)
         usage.register(evaluations.using)
+        usage.register(conversions.using)
         ways.register(
             ways.Way(
                 "evaluate",
@@ -47,6 +51,7 @@ class InferenceConfig(AppConfig):
             )
         )
         messages.register_texts(figures.texts)
+        messages.register_texts(words.texts)
         sharing.register(
             sharing.Shareable(
                 "model",

@@ -12,6 +12,7 @@ SERVICE = {
     "model_deleted": Wording(_("The model of this service was deleted.")),
     "model_not_shared": Wording(_("The model of this service is no longer shared with its owner.")),
 }
+CONVERSION = {"gone": Wording(_("The model or the dataset of this conversion was deleted."))}
 EVALUATION = {"gone": Wording(_("The model or the dataset of this evaluation was deleted."))}
 
 _REFUSALS = {
@@ -56,5 +57,6 @@ def register() -> None:
     """Make all texts known; called once when the app is ready."""
     wording.register("service", SERVICE)
     wording.register("evaluation", EVALUATION)
+    wording.register("conversion", CONVERSION)
     wording.register("promotion", PROMOTION)
     wording.register("model_task", MODEL_TASK)

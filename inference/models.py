@@ -17,6 +17,7 @@ from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference import model_tasks
+from inference.conversion import tables as _conversion_tables  # noqa: F401  Django looks for tables here
 from inference.formats.folder import WEIGHTS
 from inference.querysets import (
     EvaluationQuerySet,
@@ -88,6 +89,7 @@ class ModelVersion(models.Model):
         UPLOAD = "upload", _("Upload")
         IMPORT = "import", _("Import")  # with a task and classes that somebody declared
         JOB = "job", _("Outputs of a job")  # chosen by hand
+        CONVERTED = "convert", _("Conversion")  # of another version of the model
         FILES = "files", _("Own files")
 
     model = models.ForeignKey(Model, models.CASCADE, related_name="versions")

@@ -26,6 +26,14 @@ EVALUATIONS = Ordering(
     figure=first_figure("metrics", (key for task in TASKS.values() for key in task.pages.headline)),
     owner=Lower("job__owner__username"),
 )
+CONVERSIONS = Ordering(
+    "-created",
+    created="pk",
+    name=Lower("job__name"),
+    model=Lower("model_label"),
+    dataset=Lower("data_label"),
+    owner=Lower("job__owner__username"),
+)
 SERVICES = Ordering(
     "-created",
     created="pk",

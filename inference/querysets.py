@@ -72,22 +72,36 @@ class ModelTaskQuerySet(OwnedQuerySet):
     owner_path = "job__owner"
 
 
-class EvaluationQuerySet(OwnedQuerySet):
+class JobRowQuerySet(OwnedQuerySet):
+    """Rows that say what a job of somebody means."""
+
     owner_path = "job__owner"
 
+    def in_state(self, word: str) -> Self:
+        """Those in a group of states (`waiting`) or in one state (`queued`); all for an empty word."""
+        return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
+
+    def unfinished(self) -> Self:
+        return self.exclude(job__state__in=FINAL)
+
+
+class ConversionQuerySet(JobRowQuerySet):
+    def for_list(self) -> Self:
+        rows = self.select_related("job__owner", "job__cluster", "version__model", "data__dataset")
+        return rows.prefetch_related("variants__made")
+
+    def named_like(self, text: str) -> Self:
+        """Name, model or dataset contains each of the words."""
+        return search.having(self, text, "job__name", "model_label", "data_label")
+
+
+class EvaluationQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         return self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")
-
-    def in_state(self, word: str) -> Self:
-        """Evaluations in a group of states (`waiting`) or in one state (`queued`); all for an empty word."""
-        return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
 
     def named_like(self, text: str) -> Self:
         """Name, model or dataset contains each of the words."""
         return search.having(self, text, "job__name", "model_label", "version_label")
-
-    def unfinished(self) -> Self:
-        return self.exclude(job__state__in=FINAL)
 
 
 class ServiceQuerySet(OwnedQuerySet):

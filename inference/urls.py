@@ -1,7 +1,8 @@
-"""Pages under /models/, /evaluations/ and /services/."""
+"""Pages under /models/, /evaluations/, /conversions/ and /services/."""
 
 from django.urls import path
 
+from inference.conversion import views as conversion
 from inference.views import comparing, evaluations, models, registry, services
 
 app_name = "inference"
@@ -37,6 +38,12 @@ urlpatterns = [
     path("evaluations/<int:pk>/image/<path:path>", evaluations.evaluation_image, name="evaluation-image"),
     path("evaluations/<int:pk>/stop/", evaluations.evaluation_stop, name="evaluation-stop"),
     path("evaluations/<int:pk>/download/", evaluations.evaluation_download, name="evaluation-download"),
+    path("conversions/", conversion.conversion_list, name="conversion-list"),
+    path("conversions/new/", conversion.conversion_new, name="conversion-new"),
+    path("conversions/fit/", conversion.conversion_fit, name="conversion-fit"),
+    path("conversions/<int:pk>/", conversion.conversion_detail, name="conversion-detail"),
+    path("conversions/<int:pk>/stop/", conversion.conversion_stop, name="conversion-stop"),
+    path("conversions/<int:pk>/keep/<slug:target>/", conversion.conversion_keep, name="conversion-keep"),
     path("services/", services.service_list, name="service-list"),
     path("services/new/", services.service_new, name="service-new"),
     path("services/fit/", services.service_fit, name="service-fit"),

@@ -5,11 +5,13 @@ from rest_framework.routers import SimpleRouter
 from inference.api.evaluations import EvaluationViewSet
 from inference.api.models import ModelTaskViewSet, ModelVersionViewSet, ModelViewSet
 from inference.api.services import ServiceViewSet
+from inference.conversion.api import ConversionViewSet
 
 router = SimpleRouter()
 router.register("models", ModelViewSet, "api-model")
 router.register("model-versions", ModelVersionViewSet, "api-model-version")
 router.register("model-tasks", ModelTaskViewSet, "api-model-task")
 router.register("evaluations", EvaluationViewSet, "api-evaluation")
+router.register("conversions", ConversionViewSet, "api-conversion")
 router.register("services", ServiceViewSet, "api-service")
 urlpatterns = router.urls

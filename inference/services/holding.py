@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import StillInUse
+from inference.conversion.tables import Conversion
 from inference.models import ModelVersion
 from inference.services import starting_weights
 from training.models import TrainingJob
@@ -26,6 +27,11 @@ def users_of(version: ModelVersion) -> list[str]:
     users += [
         _("evaluation %(name)s of %(owner)s") % {"name": evaluation, "owner": evaluation.job.owner}
         for evaluation in running
+    ]
+    converting = Conversion.objects.unfinished().filter(version=version).select_related("job__owner")
+    users += [
+        _("conversion %(name)s of %(owner)s") % {"name": conversion, "owner": conversion.job.owner}
+        for conversion in converting
     ]
     users += [
         _("training %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}

@@ -38,8 +38,12 @@ class Learned:
 
 
 def of(model: ModelVersion, *, owner: User) -> Learned | None:
-    """What a model learned from; None where a preset did not train it, or its data is not `owner`'s to use."""
-    if model.source != ModelVersion.Source.TRAINING or not model.preset or not model.dataset_version_id:
+    """What a model learned from; None where a preset did not train it, or its data is not `owner`'s to use.
+
+    A conversion learned what the version that it was made of learned, and says so itself.
+    """
+    by_preset = model.source in (ModelVersion.Source.TRAINING, ModelVersion.Source.CONVERTED) and model.preset
+    if not by_preset or not model.dataset_version_id:
         return None
     version = DatasetVersion.objects.usable_by(owner).filter(pk=model.dataset_version_id).first()
     if version is None or not version.is_ready:

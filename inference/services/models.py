@@ -7,7 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,16 +46,30 @@ class ModelRefused(DomainError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the files of a version come from: `source`, and the job that left them."""
+    """Where the files of a version come from: `source`, the job that left them, the version they were made of.
+
+    `facts` are what is known of how that was done, beside what the files say.
+    """
 
     source: str
     job: Job | None = None
     attempt: int = 0
     label: str = ""  # what to call it on the page
+    parent: ModelVersion | None = None  # it learned from the same data
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def lineage(self) -> dict[str, Any]:
         """The columns of a version that say so."""
-        return {"source": self.source, "job": self.job, "attempt": self.attempt, "code_label": self.label[:300]}
+        own: dict[str, Any] = {
+            "source": self.source,
+            "job": self.job,
+            "attempt": self.attempt,
+            "code_label": self.label[:300],
+        }
+        if (parent := self.parent) is not None:
+            data = {"dataset_version": parent.dataset_version, "dataset_label": parent.dataset_label}
+            own |= {"parent": parent, "parent_label": f"{parent.model.owner.username}/{parent}"[:220], **data}
+        return own
 
 
 def register_upload(
@@ -126,6 +140,7 @@ def register(
         with found:
             bring(work / "in")
             content = _surveyed(work / "in", declared)
+            content.facts |= origin.facts
         found.end()
         staged = _stage(content, work, work)
         listed = _listed(staged)

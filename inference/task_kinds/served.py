@@ -68,7 +68,7 @@ class Answer:
 
 
 class Scoring(Protocol):
-    """A module of three functions, loaded only by an evaluation: it may bring heavy packages."""
+    """A module of four functions, loaded only by an evaluation: it may bring heavy packages."""
 
     def lines(
         self,
@@ -92,6 +92,12 @@ class Scoring(Protocol):
 
     def files(self, lines: list[Line]) -> dict[str, str]:
         """Further files for outputs/: name → content."""
+
+    def agreement(self, first: Line, second: Line, threshold: float) -> float:
+        """How alike two models answered one image, from 0 to 1; 1 is the same to whoever asks.
+
+        `threshold` is the score from which the model's answers count, where the task has one.
+        """
 
 
 @dataclass(frozen=True)

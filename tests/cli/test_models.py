@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from aiplatform.cli.client import tus
+from inference.conversion.tables import Conversion
 from inference.models import ModelTask, ModelVersion
 from tests.datasets.helpers import uploaded
 from tests.factories import models as factory
 from tests.factories import work
-from tests.inference import foreign, tiny
+from tests.inference import converted, foreign, judged, tiny
 from training.services import homes
 from workers.runs import RunDir
 
@@ -103,3 +104,25 @@ def test_cli_shows_what_was_measured(real_aip, alice, tmp_path, capfd):
     assert "box-7" in printed
     assert "4.25 ms" in printed
     assert "900.5 images/s" in printed
+
+
+def test_cli_converts_a_version_and_keeps_a_variant(real_aip, alice, tmp_path, capfd):
+    factory.model_version(alice, tmp_path)
+    data = judged.dataset_version(alice, tmp_path / "data")
+
+    asked = ("--data", data.pk, "--to", "fp16", "--looks", "8", "--keep", "none", "--split", "test")
+    assert real_aip(alice, "models", "convert", "cells:1", *asked) == 0
+    conversion = Conversion.objects.get()
+    assert conversion.params["targets"] == ["fp16"]
+    assert real_aip(alice, "models", "conversion", conversion.pk) == 0
+    converted.ran(conversion)
+    assert real_aip(alice, "models", "conversion", conversion.pk) == 0
+    assert real_aip(alice, "models", "conversions") == 0
+    assert real_aip(alice, "models", "keep", conversion.pk, "fp16") == 0
+    assert real_aip(alice, "models", "convert", "cells:2", *asked) != 0
+
+    printed = capfd.readouterr()
+    assert "No variant is made yet." in printed.err
+    assert "fp16: accepted" in printed.out
+    assert "fp16 is cells v2." in printed.out + printed.err
+    assert "is a conversion itself" in printed.err

@@ -15,7 +15,10 @@ from accounts.models import PeopleImport, SshKey, User, UserSession
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
-from datasets.models import Import
+from datasets.models import DatasetVersion, Import
+from inference.conversion import conversions
+from inference.conversion.tables import ConvertedVariant
+from inference.models import ModelVersion
 from inference.services import model_jobs, serving
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.factories.profiles import GPU, wrote
@@ -170,6 +173,7 @@ def make(tmp_path: Path) -> World:
         (r"model-tasks/", {"pk": model_jobs.measure(user=owner, version=model).pk}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
+        (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
         (r"services/", {"pk": service.pk}),
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
@@ -220,6 +224,13 @@ def in_project(task: Any, member: User | None) -> list[tuple[str, dict[str, Any]
         }),
         (r"annotation/projects/", {"project_pk": own, "pk": task.set_id}),
     ]  # fmt: skip
+
+
+def _conversion(owner: User, model: ModelVersion, data: DatasetVersion) -> int:
+    """One that waits, with a variant that cannot be kept: there is no file of it."""
+    made = conversions.submit(user=owner, model_version=model, version=data, split="test")
+    ConvertedVariant.objects.create(conversion=made, target="fp16", state="accepted")
+    return int(made.pk)
 
 
 def _alias(version: Any, owner: User) -> str:

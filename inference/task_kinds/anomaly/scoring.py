@@ -50,6 +50,11 @@ def files(lines: list[Line]) -> dict[str, str]:
     return {}
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """1 where both say the same of an image, good or not."""
+    return float((first["score"] >= first["threshold"]) == (second["score"] >= second["threshold"]))
+
+
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first.
 

@@ -45,6 +45,12 @@ def files(lines: list[Line]) -> dict[str, str]:
     return {}
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """1 where both name the same class."""
+    one, two = (max(line["probabilities"].items(), key=lambda pair: pair[1])[0] for line in (first, second))
+    return float(one == two)
+
+
 def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first."""
     ids = [c.id for c in truth.classes]

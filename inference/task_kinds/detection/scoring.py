@@ -91,6 +91,27 @@ def coco_figures(
     return figures, judge.eval["precision"]
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """F1 of one model's boxes against the other's, of a class and with an overlap of at least 0.5; 1 without any."""
+    one, two = ([box for box in line["boxes"] if box[1] >= threshold] for line in (first, second))
+    if not one or not two:
+        return float(not one and not two)
+    found = sum(_shared(one, two, kind) for kind in {box[0] for box in one})
+    return 2 * found / (len(one) + len(two))
+
+
+def _shared(one: list[list[float]], two: list[list[float]], kind: float) -> int:
+    """How many boxes of a class, the surest first, find one of the other's that is free."""
+    mine, theirs = (np.array([box[2:] for box in boxes if box[0] == kind]).reshape(-1, 4) for boxes in (one, two))
+    table = boxes_overlap(mine, theirs, np.zeros(len(theirs), bool))
+    found = 0
+    for row in table:
+        if len(row) and row.max() >= MATCH_IOU:
+            table[:, row.argmax()] = -1.0
+            found += 1
+    return found
+
+
 def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first."""
     by_path = {line["path"]: line for line in lines}

@@ -58,6 +58,12 @@ def _vectors(lines: Sequence[Line]) -> NDArray[np.float32]:
     return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9), np.float32)
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """Cosine of the two vectors, 0 where it is negative."""
+    one, two = _vectors([first, second])
+    return float(np.clip(one @ two, 0, 1))
+
+
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first."""
     samples = {sample.path: sample for sample in truth.samples}

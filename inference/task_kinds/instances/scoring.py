@@ -69,6 +69,11 @@ def _results(lines: Sequence[Line]) -> list[dict[str, Any]]:
     return [{**one, "segmentation": mask} for one, mask in zip(boxes.coco_results(lines), masks, strict=True)]
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """As a detector's: the boxes of the objects tell which are the same."""
+    return boxes.agreement(first, second, threshold)
+
+
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first.
 

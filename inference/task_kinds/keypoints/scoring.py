@@ -84,6 +84,24 @@ def _sureness(points: Points) -> float:
     return float(np.mean([point[2] for point in points.values()]))
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """Share of objects of one class whose points lie, on the mean, within a twentieth of the object's extent."""
+    same = [_same(one, two) for one, two in zip(first["objects"], second["objects"], strict=True)]
+    return sum(same) / len(same) if same else 1.0
+
+
+def _same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    if one["class_id"] != two["class_id"]:
+        return False
+    own, other = (each["points"].get(str(each["class_id"]), {}) for each in (one, two))
+    places = np.array([point[:2] for point in own.values()]).reshape(-1, 2)
+    if not len(places):
+        return True
+    away = np.hypot(*(places - np.array([other[name][:2] for name in own])).T)
+    extent = max(float(np.ptp(places, axis=0).max()), 20.0)  # of one point there is none: within a pixel then
+    return float(away.mean()) <= extent / 20
+
+
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first.
 

@@ -65,6 +65,14 @@ def files(lines: list[Line]) -> dict[str, str]:
     return {"predictions.json": json.dumps(results)}
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """Overlap of what both say of each class, a mean over the classes that one of them sees; 1 without any."""
+    one, two = ({own["class_id"]: runs.decode(own["mask"]) for own in line["masks"]} for line in (first, second))
+    kinds = one.keys() | two.keys()
+    shared = [float((one[kind] & two[kind]).sum() / (one[kind] | two[kind]).sum()) for kind in one.keys() & two.keys()]
+    return sum(shared) / len(kinds) if kinds else 1.0
+
+
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first."""
     by_path = {line["path"]: line for line in lines}

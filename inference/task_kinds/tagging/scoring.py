@@ -42,6 +42,14 @@ def files(lines: list[Line]) -> dict[str, str]:
     return {}
 
 
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """Tags that both give, of those that one of them gives; 1 where neither gives any."""
+    one, two = (
+        {kind for kind, score in line["scores"].items() if score >= line["threshold"]} for line in (first, second)
+    )
+    return len(one & two) / len(one | two) if one | two else 1.0
+
+
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first.
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import bringing, evaluations_compared, lookup, registry, resources, versioned
+from aiplatform.cli.client.commands import (
+    bringing,
+    converting,
+    evaluations_compared,
+    lookup,
+    registry,
+    resources,
+    versioned,
+)
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -89,6 +97,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--yes", action="store_true", help="do not ask")
     bringing.add(models)
     registry.add(models)
+    converting.add(models)
     evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.")
     verb = evaluate.verb("start", start, "Evaluate a model version on a dataset version.")
     verb.add_argument("model", help=registry.VERSION)

@@ -1,0 +1,153 @@
+"""API of conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.errors import NotFound
+from aiplatform.lib.idempotency import once
+from datasets.models import DatasetVersion
+from inference.api.registry_serializers import VersionField
+from inference.api.serializers import JobFields, ModelVersionOut
+from inference.conversion import conversions, results
+from inference.conversion.tables import Conversion, ConvertedVariant
+from inference.orders import CONVERSIONS
+from inference.services.learning import AUTO
+from inference.targets import known
+from workers.jobs import actions
+from workers.jobs.api.resource_request import ResourcesIn
+from workers.states import GROUPS, JobState
+
+
+class ConvertedVariantOut(OutMixin, serializers.ModelSerializer):
+    """A variant: accepted, refused (it loses too much) or failed; and the version that it became."""
+
+    class Meta:
+        model = ConvertedVariant
+        fields = ["target", "state", "figures", "made"]
+
+
+class ConversionOut(OutMixin, JobFields, serializers.ModelSerializer):
+    """A conversion; `variants` is empty until it has ended."""
+
+    name = serializers.CharField(source="job.name", read_only=True)
+    owner = serializers.CharField(source="job.owner.username", read_only=True)
+    model_version: Any = serializers.PrimaryKeyRelatedField(source="version", read_only=True)
+    model = serializers.CharField(source="model_label", read_only=True)
+    version: Any = serializers.PrimaryKeyRelatedField(source="data", read_only=True)
+    dataset = serializers.CharField(source="data_label", read_only=True)
+    variants = ConvertedVariantOut(many=True, read_only=True)
+    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
+    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+
+    class Meta:
+        model = Conversion
+        fields = [
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "model", "model_version", "dataset", "version", "split", "params", "fastest", "variants", "created_at",
+            "ended_at",
+        ]  # fmt: skip
+
+
+class ConversionIn(ResourcesIn):
+    """A new conversion: model, variants, data, resources.
+
+    `split` and `calibrate_on` are splits of the dataset version, or "auto"; "" takes all images.
+    """
+
+    model_version = VersionField(to_use=True)
+    version = VisibleField(DatasetVersion, to_use=True)
+    targets = serializers.ListField(
+        child=serializers.CharField(max_length=20), required=False, default=list(known.USUAL), max_length=20,
+        help_text=f"Variants: {', '.join(known.TARGETS)}.",
+    )  # fmt: skip
+    split = serializers.CharField(max_length=10, required=False, default=AUTO, allow_blank=True)
+    calibrate_on = serializers.CharField(max_length=10, required=False, default=AUTO, allow_blank=True)
+    looks = serializers.IntegerField(required=False, default=conversions.LOOKS, help_text="Pictures for calibration.")
+    method = serializers.ChoiceField(known.METHODS, required=False, default=known.MINMAX)
+    max_loss = serializers.FloatField(required=False, default=conversions.MAX_LOSS)
+    keep = serializers.ChoiceField(conversions.KEEP, required=False, default=conversions.KEEP_FASTEST)
+    name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
+    nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
+
+
+class KeepIn(StrictMixin, serializers.Serializer):
+    """Which variant becomes a version."""
+
+    target = serializers.CharField(max_length=20, help_text=f"One of {', '.join(known.TARGETS)}.")
+
+
+class ConversionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Conversions. `?state=` filters (a state, or waiting, running, completed, failed, stopped), `?search=` finds."""
+
+    needs = {
+        "list": Action.MODELS_VIEW,
+        "retrieve": Action.MODELS_VIEW,
+        "results": Action.MODELS_VIEW,
+        "create": Action.MODELS_MANAGE,
+        "stop": Action.MODELS_MANAGE,
+        "keep": Action.MODELS_MANAGE,
+    }
+    asks = {"list": ("state", "search")}
+    orders = CONVERSIONS
+    serializer_class = ConversionOut
+    queryset = Conversion.objects.none()
+
+    def get_queryset(self) -> Any:
+        given = queries.given(self.request)
+        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        rows = Conversion.objects.visible_to(self.request.user).for_list()
+        return rows.in_state(state).named_like(given.get("search", ""))
+
+    @extend_schema(request=ConversionIn, responses={201: ConversionOut})
+    @once
+    def create(self, request: ApiRequest) -> Response:
+        serializer = ConversionIn(data=request.data, context=self.get_serializer_context())
+        given = sent(serializer, lambda **known: conversions.check(user=request.user, **known))
+        return Response(ConversionOut(conversions.submit(user=request.user, **given)).data, status=201)
+
+    @extend_schema(request=None, responses=ConversionOut)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: ApiRequest, pk: str) -> Response:
+        """Request a stop."""
+        conversion = self._own(request)
+        actions.stop(conversion.job, by=request.user)
+        conversion.job.refresh_from_db()
+        return Response(ConversionOut(conversion).data, status=202)
+
+    @extend_schema(request=KeepIn, responses=ModelVersionOut)
+    @action(detail=True, methods=["post"])
+    def keep(self, request: ApiRequest, pk: str) -> Response:
+        """Make a variant a version of its model; one that is a version already is answered with."""
+        conversion = self._own(request)
+        serializer = KeepIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        variant = conversion.variants.filter(target=serializer.validated_data["target"]).first()
+        if variant is None:
+            raise NotFound(_("This conversion has no such variant, or has not ended."))
+        return Response(ModelVersionOut(conversions.keep(variant=variant, by=request.user)).data)
+
+    @extend_schema(responses=dict)
+    @action(detail=True, methods=["get"])
+    def results(self, request: ApiRequest, pk: str) -> Response:
+        """All variants with figures, classes, differences of the outputs and times; also while it runs."""
+        return Response(results.load(self.get_object()))
+
+    def _own(self, request: ApiRequest) -> Conversion:
+        conversion: Conversion = self.get_object()
+        if not Conversion.objects.editable_by(request.user).filter(pk=conversion.pk).exists():
+            self.permission_denied(request)
+        return conversion

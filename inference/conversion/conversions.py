@@ -1,0 +1,336 @@
+"""Conversions: queue, publish what became of the variants, keep one as a version."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import files, titles
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from aiplatform.lib.numbers import finite
+from datasets.models import DatasetVersion
+from inference.conversion import results
+from inference.conversion.tables import Conversion, ConvertedVariant
+from inference.evaluator.truth import UNSEEN
+from inference.models import ModelVersion
+from inference.services import evaluations, learning
+from inference.services import models as registry
+from inference.services.learning import AUTO
+from inference.services.models import Origin
+from inference.targets import known
+from workers.jobs import submission
+from workers.jobs.resource_request import Resources
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+log = logging.getLogger(__name__)
+KIND = "conversion"
+LEAST_LOOKS, MOST_LOOKS, LOOKS = 8, 5000, 300
+MAX_LOSS = 0.01
+# Which variants become versions by themselves.
+KEEP_FASTEST, KEEP_ALL, KEEP_NONE = "fastest", "all", "none"
+KEEP = (KEEP_FASTEST, KEEP_ALL, KEEP_NONE)
+STALE = ("verify", "speed")  # of model.json: what was measured of the source, not of the variant
+WEIGHTS = (".onnx", ".safetensors")
+
+
+class CannotConvert(DomainError):
+    """This version cannot be converted, or not by this person."""
+
+    code = "cannot_convert"
+    field = "model_version"
+
+
+class NotKept(DomainError):
+    """A variant cannot become a version."""
+
+    code = "variant_not_kept"
+
+
+class _Made(Exception):
+    """Another worker kept the variant meanwhile."""
+
+
+def submit(
+    *,
+    user: User,
+    model_version: ModelVersion,
+    version: DatasetVersion,
+    split: str = AUTO,
+    targets: Sequence[str] = known.USUAL,
+    calibrate_on: str = AUTO,
+    looks: int = LOOKS,
+    method: str = known.MINMAX,
+    max_loss: float = MAX_LOSS,
+    keep: str = KEEP_FASTEST,
+    name: str = "",
+    **resources: Unpack[Resources],
+) -> Conversion:
+    """Queue a conversion.
+
+    Args:
+        version: annotated images: some tell the ranges of numbers, others what a variant loses.
+        split: on which variants are judged, as `evaluations.submit` takes it.
+        targets: names of variants, see `known.TARGETS`.
+        calibrate_on: the split that tells ranges; "" takes all that no variant is judged on, `AUTO` the training split.
+        looks: how many inputs of the model, about pictures, tell them.
+        max_loss: by how much the task's main figure may be lower than that of the source, 0..1.
+        keep: which of the accepted variants become versions: the fastest, all, or none.
+        name: empty makes one of the model.
+        resources: what it asks of the machines; without a cluster the person's current one.
+
+    Raises:
+        CannotConvert: nobody described its answers, it is a conversion itself, or its model is not the person's.
+        CannotEvaluate: the data is not annotated, or for another task.
+        Invalid: a value is out of range.
+        NotAMember: the person does not belong to the cluster.
+    """
+    if split == AUTO:
+        split = learning.best_split(model_version, version, user=user)
+    if calibrate_on == AUTO:
+        calibrate_on = "train" if version.splits.get("train") and split != "train" else ""
+    name = name or titles.derived(f"{model_version} conversion", room=evaluations.MAX_NAME)
+    asked = {
+        "targets": list(dict.fromkeys(targets)), "calibrate_on": calibrate_on, "looks": looks, "method": method,
+        "max_loss": max_loss, "keep": keep,
+    }  # fmt: skip
+    found = Refusals()
+    with found:
+        check_model(model_version, user)
+    with found:
+        evaluations.check_fit(model_version, version, split)
+    with found:
+        if split == UNSEEN and learning.of(model_version, owner=user) is None:
+            said = _("It is not known which images %(model)s learned from. Choose another split.")
+            raise Invalid(said % {"model": model_version}, field="split")
+    with found:
+        _check_asked(asked, version)
+    with found:
+        evaluations.check_name(name)
+    with found:
+        resources = evaluations.complete(user, resources)
+        if found:  # what the machines cannot give is said as well
+            submission.check(user, KIND, **resources)
+    found.end()
+    spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": asked}
+    with transaction.atomic():
+        job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
+        return Conversion.objects.create(
+            job=job,
+            version=model_version,
+            model_label=str(model_version)[:120],
+            data=version,
+            data_label=str(version)[:80],
+            split=split,
+            params=asked,
+        )
+
+
+def check(*, user: User, model_version: ModelVersion | None = None, version: DatasetVersion | None = None) -> None:
+    """Refuse at once what `submit` refuses of model and data."""
+    found = Refusals()
+    with found:
+        if model_version is not None:
+            check_model(model_version, user)
+    with found:
+        evaluations.check(model_version=model_version, version=version)
+    found.end()
+
+
+def check_model(version: ModelVersion, user: User) -> None:
+    """Refuse a version that cannot be converted, or whose variants the person could not keep.
+
+    Raises:
+        CannotConvert.
+    """
+    if not version.can_be_evaluated:
+        said = _("%(model)s came without model.json, so nobody could tell what a conversion loses. Describe it first.")
+        raise CannotConvert(said % {"model": version})
+    if version.source == ModelVersion.Source.CONVERTED:
+        said = _("%(model)s is a conversion itself. Convert the version that it was made of.")
+        raise CannotConvert(said % {"model": version})
+    if not ModelVersion.objects.editable_by(user).filter(pk=version.pk).exists():
+        said = _("A conversion adds versions to %(model)s, which is not yours. Ask its owner to share it for managing.")
+        raise CannotConvert(said % {"model": version.model})
+
+
+def _check_asked(asked: Mapping[str, Any], version: DatasetVersion) -> None:
+    found = Refusals()
+    with found:
+        if not asked["targets"]:
+            raise Invalid(_("Choose at least one variant."), field="targets")
+    for name in asked["targets"]:
+        with found:
+            if name not in known.TARGETS:
+                facts = {"name": name, "known": ", ".join(known.TARGETS)}
+                raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
+    for name, choices in (("method", known.METHODS), ("keep", KEEP)):
+        with found:
+            if asked[name] not in choices:
+                said = _("%(name)s is one of %(known)s.")
+                raise Invalid(said % {"name": name, "known": ", ".join(choices)}, field=name)
+    with found:
+        split = asked["calibrate_on"]
+        if split and not version.splits.get(split):
+            said = _("%(version)s has no split “%(split)s” to calibrate on.")
+            raise Invalid(said % {"version": version, "split": split}, field="calibrate_on")
+    with found:
+        if not LEAST_LOOKS <= asked["looks"] <= MOST_LOOKS:
+            said = _("Calibrate on %(low)s to %(high)s pictures.") % {"low": LEAST_LOOKS, "high": MOST_LOOKS}
+            raise Invalid(said, field="looks")
+    with found:
+        if finite(asked["max_loss"]) is None or not 0 <= asked["max_loss"] <= 1:
+            raise Invalid(_("The largest loss is a number from 0 to 1."), field="max_loss")
+    found.end()
+
+
+def publish(job: Job, attempt: Attempt) -> None:
+    """Write down what became of the variants of an attempt, and keep what was asked for; may be called again."""
+    conversion = Conversion.objects.filter(job=job).select_related("version__model", "job__owner").first()
+    if conversion is None or attempt.number < conversion.published_attempt:
+        return
+    found = results.read(RunDir.of(job.pk, attempt.number).outputs)
+    if not found.get("complete"):
+        return
+    with transaction.atomic():
+        Conversion.objects.filter(pk=conversion.pk).update(published_attempt=attempt.number, fastest=found["fastest"])
+        for row in found["rows"]:
+            if row["target"] != known.SOURCE:
+                ConvertedVariant.objects.update_or_create(
+                    conversion=conversion,
+                    target=row["target"],
+                    defaults={"state": row["state"], "figures": _figures(row)},
+                )
+    conversion.refresh_from_db()
+    for variant in _wanted(conversion):
+        try:
+            keep(variant=variant)
+        except DomainError as exc:
+            log.warning("job=%s its variant %s was not kept: %s", job.pk, variant.target, exc)
+
+
+def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
+    speed = row["speed"] or {}
+    return {name: row[name] for name in results.FIGURES} | {name: speed.get(name) for name in results.SPEEDS}
+
+
+def _wanted(conversion: Conversion) -> list[ConvertedVariant]:
+    """The variants that become versions by themselves."""
+    good = conversion.variants.filter(state=known.ACCEPTED, made=None)
+    keep = conversion.params.get("keep")
+    if keep == KEEP_FASTEST:
+        good = good.filter(target=conversion.fastest)
+    return list(good) if keep != KEEP_NONE else []
+
+
+def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
+    """Make a variant a version of the model it was made of; one that is a version already stays that.
+
+    Args:
+        by: who wants it; None: whose job it is.
+
+    Raises:
+        NotKept: the variant was refused, its source is gone or not the person's, or its files are gone.
+        DomainError: the registry refuses the files.
+    """
+    conversion, who = variant.conversion, by or variant.conversion.job.owner
+    if variant.made is not None:
+        return variant.made
+    if variant.state != known.ACCEPTED:
+        raise NotKept(_("%(variant)s was not accepted, so it does not become a version.") % {"variant": variant})
+    source = conversion.version
+    if source is None:
+        raise NotKept(_("The version that it was made of was deleted."))
+    model = type(source.model).objects.editable_by(who).filter(pk=source.model_id).first()
+    if model is None:
+        raise NotKept(_("%(model)s is not yours, so no version can be added to it.") % {"model": source.model})
+    facts = _facts(variant)
+
+    def made(version: ModelVersion) -> None:
+        if not ConvertedVariant.objects.filter(pk=variant.pk, made=None).update(made=version):
+            raise _Made
+
+    origin = Origin(
+        ModelVersion.Source.CONVERTED,
+        job=conversion.job,
+        attempt=conversion.published_attempt,
+        label=source.code_label,
+        parent=source,
+        facts={"conversion": facts},
+    )
+    try:
+        return registry.register(user=who, bring=partial(_bring, variant, facts), origin=origin, model=model, made=made)
+    except _Made:
+        variant.refresh_from_db()
+        if variant.made is None:
+            raise NotKept(_("The version that it became was deleted meanwhile.")) from None
+        return variant.made
+
+
+def _facts(variant: ConvertedVariant) -> dict[str, Any]:
+    """What the version says of how it was made."""
+    conversion, found = variant.conversion, results.load(variant.conversion)
+    params = conversion.params
+    about: dict[str, Any] = {
+        "target": variant.target,
+        "conversion": conversion.pk,
+        "of": conversion.model_label,
+        "sha256": conversion.version.sha256 if conversion.version else "",
+        "judged_on": f"{conversion.data_label} {conversion.split}".strip(),
+        "metric": found.get("metric", ""),
+        "tools": found.get("tools", {}),
+    }
+    about |= {name: variant.figures.get(name) for name in ("value", "loss", "agreement")}
+    if known.TARGETS[variant.target].calibrated:
+        about |= {
+            "method": params["method"],
+            "looks": variant.figures.get("looks"),
+            "calibrated_on": conversion.data_label,
+        }
+    return about
+
+
+def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> None:
+    """Put the files of a variant together: its own network, and the description of its source."""
+    source = variant.conversion.version
+    if source is None:
+        raise NotKept(_("The version that it was made of was deleted."))
+    into.mkdir()
+    gone = _("The files of this variant are gone. Run the conversion once more.")
+    try:
+        inside = files.open_beneath(results.outputs(variant.conversion), f"targets/{variant.target}/model.onnx")
+    except (OSError, files.OutsideRoot):
+        raise NotKept(gone) from None
+    most = registry.MOST_BYTES
+    with os.fdopen(inside, "rb") as bytes_of, (into / "model.onnx").open("wb") as out:
+        while block := bytes_of.read(1 << 20):
+            most -= len(block)
+            if most < 0:
+                raise NotKept(_("The file of this variant is too large."))
+            out.write(block)
+    row = next((row for row in results.load(variant.conversion)["rows"] if row["target"] == variant.target), None)
+    if row is None:
+        raise NotKept(gone)
+    for entry in source.files:
+        name = entry["name"]
+        if not name.endswith(WEIGHTS):
+            (into / name).write_bytes((source.path / name).read_bytes())
+    described = json.loads((into / "model.json").read_text())
+    kept = {name: value for name, value in described.items() if name not in STALE}
+    kept |= {"metrics": row["summary"], "conversion": dict(facts)}
+    (into / "model.json").write_text(json.dumps(kept, ensure_ascii=False, indent=1))
+
+
+def using(version: DatasetVersion) -> list[str]:
+    """List conversions that still need a dataset version."""
+    running = Conversion.objects.unfinished().filter(data=version).select_related("job")
+    return [_("conversion %(name)s") % {"name": conversion.job.name} for conversion in running]

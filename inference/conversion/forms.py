@@ -1,0 +1,100 @@
+"""The form of a conversion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from inference.conversion import conversions
+from inference.conversion.words import KEEP_WORDS, METHOD_WORDS, target_words
+from inference.forms import SPLITS
+from inference.models import ModelVersion
+from inference.services import evaluations, learning
+from inference.targets import known
+from inference.task_kinds import TASKS
+from workers.jobs.forms.resource_request import ResourceForm
+
+
+class ConversionForm(ResourceForm):
+    """Model, variants, data and resources of a conversion."""
+
+    device_kinds = ("gpu", "cpu")
+
+    model_version = forms.ModelChoiceField(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
+    targets = forms.MultipleChoiceField(
+        label=_("Variants"),
+        choices=target_words,
+        widget=forms.CheckboxSelectMultiple,
+        initial=known.USUAL,
+        required=False,  # some are ticked from the start; none at all is refused by the service
+    )
+    version = forms.ModelChoiceField(
+        label=_("Dataset"),
+        queryset=DatasetVersion.objects.none(),
+        empty_label=_("Choose a dataset"),
+        help_text=_("Annotated images: some are for calibration, on others it is measured what each variant loses."),
+    )
+    max_loss = forms.FloatField(
+        label=_("Largest loss"),
+        min_value=0,
+        max_value=1,
+        initial=conversions.MAX_LOSS,
+        help_text=_("By how much the main figure, such as AP50 or accuracy, may be lower. 0.01 is one point of 100."),
+    )
+    keep = forms.ChoiceField(
+        label=_("Becomes a version"),
+        choices=[(name, KEEP_WORDS[name]) for name in conversions.KEEP],
+        initial=conversions.KEEP_FASTEST,
+        help_text=_("The others can be kept from the page of the conversion as long as its files are there."),
+    )
+    split = forms.ChoiceField(
+        label=_("Measured on"),
+        choices=SPLITS,
+        required=False,
+        initial=learning.AUTO,
+        help_text=_("Automatic: test, else validation, else the images that the model did not learn from."),
+    )
+    looks = forms.IntegerField(
+        label=_("Pictures for calibration"),
+        min_value=conversions.LEAST_LOOKS,
+        max_value=conversions.MOST_LOOKS,
+        initial=conversions.LOOKS,
+        help_text=_("Of the training split where there is one, else of those that nothing is measured on."),
+    )
+    method = forms.ChoiceField(
+        label=_("Ranges by"), choices=[(name, METHOD_WORDS[name]) for name in known.METHODS], initial=known.MINMAX
+    )
+    name = forms.CharField(
+        label=_("Name"), max_length=100, required=False, validators=[TITLE], help_text=_("Empty: made of the model.")
+    )
+    gpus_per_node = forms.IntegerField(
+        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+    )
+    cpus = forms.FloatField(
+        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+    )
+
+    ADVANCED = ("split", "looks", "method", "name")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        models, versions = self.fields["model_version"], self.fields["version"]
+        own = ModelVersion.objects.editable_by(user).filter(task__in=TASKS).in_use()
+        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            own.exclude(source=ModelVersion.Source.CONVERTED).select_related("model")
+        )
+        versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")
+        )
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `conversions.submit`."""
+        names = ("model_version", "targets", "version", "max_loss", "keep", *self.ADVANCED)
+        return {name: self.cleaned_data[name] for name in names} | self.resources()

@@ -1,0 +1,93 @@
+"""The job kind `conversion`: what the queue calls to prepare, check and end one."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import wording
+from aiplatform.lib.files import write_json
+from datasets.models import DatasetVersion
+from inference.conversion import conversions
+from inference.conversion.tables import Conversion
+from inference.kind import DEVICE_KINDS, Vanished, copy_code
+from inference.models import ModelVersion
+from inference.services import learning
+from workers.jobs.resource_request import cluster_for
+from workers.kinds import Capabilities, Fact, JobKind, Launch
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+PARAMS = ("targets", "calibrate_on", "looks", "method", "max_loss")
+
+
+class ConversionKind(JobKind):
+    """`python -m inference.targets` of a version, on a dataset version."""
+
+    name = conversions.KIND
+    device_kinds = DEVICE_KINDS
+    label = gettext_lazy("Conversion")
+    plural = gettext_lazy("Conversions")
+    hint = gettext_lazy("Smaller and faster variants of a model")
+    icon = "convert"
+    order = 66
+    list_page = "inference:conversion-list"
+    step = False
+    view_action = Action.MODELS_VIEW
+    submit_action = Action.MODELS_MANAGE
+    can = Capabilities(pause=True, suspend=True, finish=False, restore=True)
+    about_restore = gettext_lazy("Goes on after the variants that are done.")
+    related = ("conversion",)
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        conversion = Conversion.objects.select_related("version__model", "data__dataset").get(job=job)
+        seen, data = conversion.version, conversion.data
+        if seen is None or data is None:
+            raise Vanished(wording.message("conversion.gone"))
+        copy_code(run, "server", "task_kinds", "evaluator", "measuring", "targets")
+        trained = learning.of(seen, owner=job.owner)
+        asked = {name: conversion.params[name] for name in PARAMS}
+        write_json(run.params, {**asked, "split": conversion.split, "learned": trained and trained.for_run()})
+        datasets = [{"name": data.dataset.name, "role": "eval", "dir": str(data.path)}]
+        return Launch(
+            argv=[sys.executable, "-m", "inference.targets"],
+            env={
+                "AIP_MODEL_DIR": str(seen.path),
+                "AIP_DATASET_DIR": str(data.path),
+                "AIP_DATASETS": json.dumps(datasets),
+            },
+            read_only=[seen.path, *data.folders, *([trained.version.path] if trained else [])],
+            own_network=True,
+        )
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        conversions.publish(job, attempt)
+
+    def check_restore(self, job: Job) -> None:
+        conversion = Conversion.objects.get(job=job)
+        model = ModelVersion.objects.usable_by(job.owner).filter(pk=conversion.version_id or 0)
+        data = DatasetVersion.objects.usable_by(job.owner).filter(pk=conversion.data_id or 0)
+        if not model.exists() or not data.exists():
+            raise Vanished(_("The model or the dataset of this conversion is no longer there for you."))
+        cluster_for(job.owner, job.cluster)
+
+    def url(self, job: Job) -> str:
+        return reverse("inference:conversion-detail", args=[job.conversion.pk])
+
+    def facts(self, job: Job) -> list[Fact]:
+        conversion = Conversion.objects.filter(job=job).first()
+        if conversion is None:
+            return []
+        return [
+            Fact(gettext_lazy("Model"), conversion.model_label),
+            Fact(gettext_lazy("Dataset"), conversion.data_label),
+        ]
+
+    def count(self, user: User) -> int:
+        return Conversion.objects.visible_to(user).count()

@@ -1,0 +1,99 @@
+"""Read what a conversion left: the table of its variants, also while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib import files
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
+from inference.conversion.tables import Conversion
+from inference.targets import known
+from workers.runs import RunDir
+
+MOST_BYTES = 4 << 20
+STATES = (known.ACCEPTED, known.REFUSED, known.FAILED)
+#: Numbers of a row that rows of the database and pages keep.
+FIGURES = ("value", "loss", "agreement", "size_bytes", "images", "seconds", "looks")
+SPEEDS = ("p50_ms", "p95_ms", "images_per_s", "batch", "threads", "load_ms", "memory_mib", "busy")
+WHOLE = ("size_bytes", "images", "looks", "batch", "threads")
+LONGEST = 300
+
+
+def outputs(conversion: Conversion) -> Path:
+    """The outputs of the attempt that was published, or of the newest one."""
+    return RunDir.of(conversion.job_id, conversion.published_attempt or conversion.job.attempt_number).outputs
+
+
+def load(conversion: Conversion) -> dict[str, Any]:
+    """The table as its program wrote it, cut down to what is sound; {"rows": []} where there is none yet."""
+    return read(outputs(conversion))
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The table in the outputs of an attempt."""
+    try:
+        with os.fdopen(files.open_beneath(folder, "conversion.json"), "rb") as file:
+            found = json.loads(file.read(MOST_BYTES))
+        rows = [row for row in map(_row, found["rows"]) if row]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, files.OutsideRoot):
+        return {"rows": []}
+    calibration = found.get("calibration")
+    return {
+        "rows": rows,
+        "metric": _word(found.get("metric"), 50),
+        "fastest": _word(found.get("fastest"), 20),
+        "complete": found.get("complete") is True,
+        "tools": {_word(name, 30): _word(value, 30) for name, value in _table(found.get("tools")).items()},
+        "looks": _number("looks", _table(calibration)) or 0,
+    }
+
+
+def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A row with the fields that pages show; None of one that names no variant."""
+    target, state = given.get("target"), given.get("state")
+    if target not in (known.SOURCE, *known.TARGETS) or state not in STATES:
+        return None
+    row: dict[str, Any] = {"target": target, "state": state, "error": _word(given.get("error"), LONGEST)}
+    row |= {name: _number(name, given) for name in FIGURES}
+    speed = _table(given.get("speed"))
+    words = {name: _word(speed.get(name), 100) for name in ("provider", "processor", "onnxruntime")}
+    row["speed"] = {name: _number(name, speed) for name in SPEEDS} | words if finite(speed.get("p50_ms")) else None
+    row["summary"] = {
+        _word(name, 50): value for name, value in _table(given.get("summary")).items() if finite(value) is not None
+    }
+    row["classes"] = [
+        {name: entry[name] for name in entry if isinstance(name, str) and is_sound(entry[name])}
+        for entry in _list(given.get("classes"), dict)
+    ]
+    row["differences"] = {
+        _word(name, 100): {side: finite(_table(values).get(side)) for side in ("largest", "mean", "range")}
+        for name, values in _table(given.get("differences")).items()
+    }
+    row["sensitive"] = [
+        {"node": _word(entry.get("node"), 200), "moved": finite(entry.get("moved"))}
+        for entry in _list(given.get("sensitive"), dict)
+    ]
+    row["without"] = [_word(name, 200) for name in _list(given.get("without"), str)]
+    return row
+
+
+def _number(name: str, given: Mapping[str, Any]) -> float | int | None:
+    number = finite(given.get(name))
+    return int(number) if number is not None and name in WHOLE else number
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any, kind: type) -> list[Any]:
+    return [entry for entry in value if isinstance(entry, kind)] if isinstance(value, list) else []
+
+
+def _word(value: Any, longest: int) -> str:
+    return value[:longest] if isinstance(value, str) and is_sound(value) else ""

@@ -1,0 +1,90 @@
+"""The table of a conversion's variants as its page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from inference.conversion import results
+from inference.conversion.tables import Conversion
+from inference.conversion.words import STATE_WORDS, label
+from inference.targets import known
+from inference.task_kinds import TASKS
+
+
+def metric_word(task: str, metric: str) -> str:
+    """What the figure is called by which variants are judged."""
+    figures = TASKS[task].pages.figures if task in TASKS else ()
+    return next((_(figure.label) for figure in figures if figure.key == metric), metric)
+
+
+def of(conversion: Conversion) -> dict[str, Any]:
+    """Rows of the variants, those that are not made yet among them, and under which conditions they were measured."""
+    found = results.load(conversion)
+    by_name = {row["target"]: row for row in found["rows"]}
+    source, kept = by_name.get(known.SOURCE), {variant.target: variant for variant in conversion.variants.all()}
+    names = [known.SOURCE, *conversion.params.get("targets", [])]
+    rows = [_row(name, by_name.get(name), source, found.get("metric", "")) for name in names]
+    for row in rows:
+        row["variant"] = kept.get(row["target"])
+        row["is_fastest"] = bool(found.get("fastest")) and row["target"] == found["fastest"]
+    return {
+        "rows": rows,
+        "metric": found.get("metric", ""),
+        "looks": found.get("looks", 0),
+        "tools": found.get("tools", {}),
+        "complete": found.get("complete", False),
+        "none_faster": found.get("complete", False) and not found.get("fastest"),
+        "speed": next((row["speed"] for row in rows if row["speed"]), None),
+        "busy": max((row["speed"]["busy"] or 1.0 for row in rows if row["speed"]), default=1.0),
+        "sensitive": [row | one for row in rows for one in row.get("sensitive", ())],
+        "without": max((len(row.get("without", ())) for row in rows), default=0),
+        "classes": _classes(by_name, names, found.get("metric", "")),
+    }
+
+
+def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | None, metric: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {"target": name, "label": label(name), "is_source": name == known.SOURCE, "speed": None}
+    if row is None:
+        return shown | {"state": ""}
+    shown |= dict(row) | {"state_word": STATE_WORDS[row["state"]]}
+    widest = max((one for one in row["differences"].values() if one["largest"] is not None), key=_share, default=None)
+    shown["apart"], shown["apart_share"] = (widest["largest"], _share(widest)) if widest else (None, None)
+    if source and row is not source:
+        shown["smaller"] = _times(source["size_bytes"], row["size_bytes"])
+        if source["speed"] and row["speed"]:
+            shown["faster"] = _times(source["speed"]["p50_ms"], row["speed"]["p50_ms"])
+            shown["more"] = _times(row["speed"]["images_per_s"], source["speed"]["images_per_s"])
+    return shown
+
+
+def _share(apart: Mapping[str, float | None]) -> float:
+    """The largest difference as a share of the range of the output."""
+    largest, span = apart["largest"] or 0.0, apart["range"] or 0.0
+    return largest / span if span else 0.0
+
+
+def _times(one: float | None, other: float | None) -> float | None:
+    return one / other if one and other else None
+
+
+def _classes(rows: Mapping[str, Mapping[str, Any]], names: list[str], metric: str) -> dict[str, Any] | None:
+    """What each class scored in each variant; None where the task scores no classes."""
+    judged = [name for name in names if rows.get(name, {}).get("classes")]
+    if not judged:
+        return None
+    key = next((key for key in (metric, "ap", "f1") if key in rows[judged[0]]["classes"][0]), "")
+    if not key:
+        return None
+    first = rows[judged[0]]["classes"]
+    values = {name: {entry.get("id"): entry.get(key) for entry in rows[name]["classes"]} for name in judged}
+    return {
+        "key": key,
+        "variants": [label(name) for name in judged],
+        "rows": [
+            {"name": entry.get("name", ""), "values": [values[name].get(entry.get("id")) for name in judged]}
+            for entry in first
+        ],
+    }

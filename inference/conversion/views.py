@@ -1,0 +1,125 @@
+"""Pages of conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from inference.conversion import conversions, table
+from inference.conversion.forms import ConversionForm
+from inference.conversion.tables import Conversion
+from inference.models import SPLIT_WORDS
+from inference.orders import CONVERSIONS
+from inference.services import evaluations
+from inference.views.figures import GROUP_WORDS
+from workers.jobs import actions
+from workers.jobs.resource_request import Resources
+from workers.scheduling import preview
+
+
+@needs(Action.MODELS_VIEW)
+def conversion_list(request: SignedInRequest) -> HttpResponse:
+    """Conversions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    state, words = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Conversion.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
+    if request.GET.get("mine") == "1":
+        rows = rows.filter(job__owner=request.user)
+    page = CONVERSIONS.page(request, rows)
+    alive = any(not conversion.job.is_final for conversion in page)
+    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
+    template = "inference/_conversion_table.html" if request.htmx else "inference/conversion_list.html"
+    return render(request, template, context)
+
+
+@needs(Action.MODELS_MANAGE)
+def conversion_new(request: SignedInRequest) -> HttpResponse:
+    """The form of a conversion; `?model_version=` and `?version=` fill in what is known."""
+    known = {name: request.GET[name] for name in ("model_version", "version") if name in request.GET}
+    form = ConversionForm(request.POST or None, user=request.user, initial=known)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            conversion = conversions.submit(user=request.user, **form.submission())
+            return redirect("inference:conversion-detail", conversion.pk)
+    else:
+        look_further(form, conversions.check, user=request.user)
+    context = {
+        "form": form,
+        "advanced": [form[name] for name in form.ADVANCED],
+        "list_url": reverse("inference:conversion-list"),
+        "fit_url": reverse("inference:conversion-fit"),
+    }
+    return render(request, "inference/conversion_new.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def conversion_fit(request: SignedInRequest) -> HttpResponse:
+    """The panel in the form: whether it would start now. Incomplete forms are fine."""
+    form = ConversionForm(request.POST, user=request.user)
+    form.is_valid()
+    resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
+    return render(
+        request, "workers/_fit.html", {"verdict": preview.look(request.user, resources, kind=conversions.KIND)}
+    )
+
+
+@needs(Action.MODELS_VIEW)
+def conversion_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The variants with what each loses and gains. htmx polls the table until the job is over."""
+    conversion = _visible(request, pk)
+    context = _shown(request, conversion)
+    if request.htmx:
+        if conversion.job.is_final:
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        return render(request, "inference/_conversion_variants.html", context)
+    return render(request, "inference/conversion_detail.html", context)
+
+
+def _shown(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
+    found = table.of(conversion)
+    source = conversion.version
+    task = source.task if source is not None else ""
+    own = Conversion.objects.editable_by(request.user).filter(pk=conversion.pk).exists()
+    return {
+        "conversion": conversion,
+        "found": found,
+        "metric_word": table.metric_word(task, found["metric"]),
+        "split_word": SPLIT_WORDS.get(conversion.split, conversion.split),
+        "may_control": own and request.user.can(Action.MODELS_MANAGE),
+    }
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def conversion_stop(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Request a stop."""
+    rows = Conversion.objects.editable_by(request.user).select_related("job")
+    actions.stop(get_object_or_404(rows, pk=pk).job, by=request.user)
+    return redirect("inference:conversion-detail", pk)
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def conversion_keep(request: SignedInRequest, pk: int, target: str) -> HttpResponse:
+    """Make a variant a version of its model."""
+    conversion = get_object_or_404(Conversion.objects.editable_by(request.user).for_list(), pk=pk)
+    variant = conversion.variants.filter(target=target).first()
+    if variant is None:
+        raise Http404
+    with refusals_said(request):
+        version = conversions.keep(variant=variant, by=request.user)
+        page = reverse("inference:model-detail", args=[version.model_id])
+        return HttpResponseRedirect(f"{page}?version={version.number}")
+    return redirect("inference:conversion-detail", pk)
+
+
+def _visible(request: SignedInRequest, pk: int) -> Conversion:
+    conversion: Conversion = get_object_or_404(Conversion.objects.visible_to(request.user).for_list(), pk=pk)
+    return conversion

@@ -1,0 +1,182 @@
+"""Make the variants of a model: files for ONNX Runtime, from the file that a model came as.
+
+INT8 is *static post-training quantization* (B. Jacob et al., Quantization and Training of Neural Networks for Efficient
+Integer-Arithmetic-Only Inference, CVPR 2018) as onnxruntime.quantization does it: QDQ nodes, weights S8 for each
+channel, activations U8, which on x86 runs faster than S8.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxslim
+from numpy.typing import NDArray
+from onnx import version_converter
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    CalibrationMethod,
+    QuantFormat,
+    QuantType,
+    quantize_dynamic,
+    quantize_static,
+)
+from onnxruntime.quantization.shape_inference import quant_pre_process
+from onnxruntime.transformers.float16 import convert_float_to_float16
+from onnxruntime.transformers.onnx_model import OnnxModel
+
+from inference.targets import known
+
+OPSET = 13  # the first whose quantized weights have a scale for each channel
+METHODS = {
+    known.MINMAX: CalibrationMethod.MinMax,
+    known.ENTROPY: CalibrationMethod.Entropy,
+    known.PERCENTILE: CalibrationMethod.Percentile,
+}
+Feeds = dict[str, NDArray[np.generic]]
+
+
+class NotBuilt(Exception):
+    """A variant cannot be made of this model; the message says why, in the words of the tool."""
+
+
+class Samples(CalibrationDataReader):
+    """Feeds of one picture each, a few at a time so that few inner results are kept at once."""
+
+    def __init__(self, feeds: Sequence[Feeds]) -> None:
+        self.feeds, self.place, self.end = feeds, 0, len(feeds)
+
+    def __len__(self) -> int:
+        return len(self.feeds)
+
+    def set_range(self, start_index: int, end_index: int) -> None:
+        self.place, self.end = start_index, end_index
+
+    def get_next(self) -> Feeds | None:
+        if self.place >= self.end:
+            return None
+        self.place += 1
+        return self.feeds[self.place - 1]
+
+
+@dataclass
+class Bench:
+    """A model on its way to other variants, with what they have in common; made where it is first asked for.
+
+    Args:
+        source: the ONNX file as it came.
+        work: a folder for files that nobody keeps.
+        samples: inputs for calibration, one picture each.
+    """
+
+    source: Path
+    work: Path
+    samples: Callable[[], Sequence[Feeds]]
+    method: str = known.MINMAX
+    _feeds: list[Feeds] = field(default_factory=list)
+
+    @property
+    def prepared(self) -> Path:
+        """The model with the shapes of its inner results, constants folded and an opset that can be quantized."""
+        made = self.work / "prepared.onnx"
+        if not made.exists():
+            model = onnx.load(self.source)
+            opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
+            if opset < OPSET:
+                model = version_converter.convert_version(model, OPSET)
+            lifted, making = self.work / "lifted.onnx", self.work / "preparing.onnx"
+            onnx.save(model, lifted)
+            try:
+                quant_pre_process(str(lifted), str(making), auto_merge=True)
+            except Exception:  # noqa: BLE001  symbolic shapes fail on graphs that ONNX's own inference can do
+                quant_pre_process(str(lifted), str(making), skip_symbolic_shape=True)
+            making.rename(made)
+        return made
+
+    @property
+    def feeds(self) -> Sequence[Feeds]:
+        """Inputs for calibration."""
+        if not self._feeds:
+            self._feeds = list(self.samples())
+        return self._feeds
+
+    def quantized(self, into: Path, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> None:
+        """Write the static INT8 variant: of all nodes, of those named `only`, or of all `without` some."""
+        # One picture at a time whatever the method: the collectors keep every inner result of what they are given.
+        quantize_static(
+            str(self.prepared),
+            str(into),
+            Samples(self.feeds),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            nodes_to_quantize=list(only) or None,
+            nodes_to_exclude=list(without) or None,
+            calibrate_method=METHODS[self.method],
+            calibration_cache_path=self.work / f"ranges-{self.method}.json",
+            extra_options={"CalibStridedMinMax": 1},
+        )
+
+
+def build(target: str, bench: Bench, into: Path) -> None:
+    """Write the variant of a model.
+
+    Raises:
+        NotBuilt: it cannot be made of this model.
+    """
+    making = into.with_name(into.name + ".tmp")
+    try:
+        with quiet():
+            _MAKERS[target](bench, making)
+    except MemoryError:
+        raise
+    except Exception as exc:  # the tools raise whatever they happen to meet
+        raise NotBuilt(f"{type(exc).__name__}: {exc}"[:300]) from exc
+    making.rename(into)
+
+
+def _simplified(bench: Bench, into: Path) -> None:
+    onnx.save(onnxslim.slim(onnx.load(bench.source)), into)
+
+
+def _half(bench: Bench, into: Path) -> None:
+    """Inputs and outputs stay FP32, so whoever calls the model need not know."""
+    model = OnnxModel(convert_float_to_float16(onnx.load(bench.source), keep_io_types=True))
+    model.topological_sort()  # it appends its casts at the end, which ONNX forbids
+    onnx.save(model.model, into)
+
+
+def _calibrated(bench: Bench, into: Path) -> None:
+    bench.quantized(into)
+
+
+def _dynamic(bench: Bench, into: Path) -> None:
+    quantize_dynamic(str(bench.prepared), str(into), weight_type=QuantType.QUInt8)
+
+
+_MAKERS: Mapping[str, Callable[[Bench, Path], Any]] = {
+    "fp32": _simplified,
+    "fp16": _half,
+    "int8": _calibrated,
+    "int8_dynamic": _dynamic,
+}
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What the tools say at length about every node is left out of the job's log."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)

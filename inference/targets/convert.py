@@ -1,0 +1,291 @@
+"""Convert a model: make each variant, judge it on labelled images, time all of them, say which are good enough."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from math import ceil
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from inference.evaluator import learned, truth
+from inference.evaluator.predict import Suspended
+from inference.evaluator.run import Run, write
+from inference.measuring import speed
+from inference.server import decode, model_json
+from inference.server.spec import InputSpec, ModelSpec
+from inference.targets import known, sensitivity
+from inference.targets.build import Bench, Feeds, NotBuilt, build
+from inference.targets.kept import Kept
+from inference.targets.verify import Judged, Part, agreement, differences, judged
+from inference.task_kinds import TASKS
+
+COMPARED = 16  # inputs on which outputs are compared number by number
+RETRIED = 0.1  # share of the nodes, the worst ones, that a variant which lost too much is made without
+ROUNDS = 2  # of measuring all variants, one after the other
+SHOWN = 10
+GAIN = 0.97  # of the time of the source: what takes longer is not called faster
+TOOLS = ("onnxruntime", "onnx", "onnxslim", "numpy")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a conversion was asked to do, as params.json says it.
+
+    Args:
+        targets: names of variants.
+        split: the images on which variants are judged, as an evaluation takes it.
+        calibrate_on: the split whose images tell the ranges of numbers; "" takes all that no variant is judged on.
+        looks: how many inputs of the model, about pictures, that are.
+        max_loss: by how much the figure may be lower than that of the source.
+    """
+
+    targets: tuple[str, ...]
+    split: str
+    calibrate_on: str
+    looks: int
+    method: str
+    max_loss: float
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Asked:
+        return cls(
+            targets=tuple(params["targets"]),
+            split=str(params.get("split") or ""),
+            calibrate_on=str(params.get("calibrate_on") or ""),
+            looks=int(params["looks"]),
+            method=str(params["method"]),
+            max_loss=float(params["max_loss"]),
+        )
+
+
+class Conversion:
+    """One model on its way to its variants."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.asked, self.kept = run, Asked.of(run.params), Kept(run)
+        self.spec: ModelSpec = model_json.load(run.model)
+        self.metric = TASKS[self.spec.task].pages.headline[0]
+        self.work = run.outputs / "work"
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.bench = Bench(run.model / "model.onnx", self.work, partial(list, self._calibration()), self.asked.method)
+        self.calibrated_on = 0
+        self.source: Judged | None = None
+
+    def all(self) -> dict[str, Any]:
+        """Make what is missing; give the content of outputs/conversion.json.
+
+        Raises:
+            Unfit: model and data do not belong together, or the data has no such figure.
+            Suspended: a suspend was requested; the variants that are done are kept.
+        """
+        self.kept.bring_back()
+        names = (known.SOURCE, *self.asked.targets)
+        for place, name in enumerate(names):
+            if self.kept.row(name) is None:
+                began = time.monotonic()
+                part = self._part(name, place / len(names), 1 / len(names))
+                row = self._source(part) if name == known.SOURCE else self._target(name, part)
+                self.kept.finish(name, row | {"seconds": round(time.monotonic() - began, 1)})
+                self._say(row)
+            self._write(names)
+            self._heed()
+        return self._write(names, self._speeds(names))
+
+    def _part(self, name: str, begin: float, share: float) -> Part:
+        folder = self.kept.folder(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        given = {side: getattr(self.run, side) for side in self.run.__dataclass_fields__}
+        return Part(**given | {"outputs": folder, "resume_from": None}, begin=begin, share=share)
+
+    def _source(self, part: Part) -> dict[str, Any]:
+        print(f"The model as it is, judged on {self.asked.split or 'all images'}:", flush=True)
+        self.source = judged(part)
+        value = self._value(self.source)
+        if value is None:
+            raise truth.Unfit(
+                f"These images cannot tell {self.metric}, so no loss could be said. Choose another split."
+            )
+        return self._row(known.SOURCE, self.source, self.run.model / "model.onnx")
+
+    def _reference(self) -> Judged:
+        """What the source answered; of an earlier attempt, from what it kept."""
+        if self.source is None:
+            folder = self.kept.folder(known.SOURCE)
+            lines = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
+            row = self.kept.row(known.SOURCE) or {}
+            self.source = Judged({"summary": row["summary"]}, {line["path"]: line for line in lines})
+        return self.source
+
+    def _target(self, name: str, part: Part) -> dict[str, Any]:
+        print(f"Making {known.TARGETS[name].label}.", flush=True)
+        folder = part.outputs
+        try:
+            build(name, self.bench, folder / "model.onnx")
+            row = self._checked(name, part)
+            if row["state"] == known.REFUSED and known.TARGETS[name].calibrated:
+                row = self._once_more(name, part, row)
+        except NotBuilt as exc:
+            return {"target": name, "state": known.FAILED, "error": str(exc)}
+        return row | ({"looks": self.calibrated_on} if known.TARGETS[name].calibrated else {})
+
+    def _checked(self, name: str, part: Part) -> dict[str, Any]:
+        """Judge the variant in the folder of `part`.
+
+        Raises:
+            NotBuilt: it does not run.
+        """
+        folder, expected = part.outputs, self._reference()
+        (folder / "model.json").write_bytes((self.run.model / "model.json").read_bytes())
+        own = Part(**{side: getattr(part, side) for side in part.__dataclass_fields__} | {"model": folder})
+        (folder / "predictions.jsonl").unlink(missing_ok=True)
+        try:
+            found = judged(own)
+            apart = differences(
+                self.run.model / "model.onnx", folder / "model.onnx", self._compared(), threads=self.run.threads
+            )
+        except (Suspended, truth.Unfit, MemoryError):
+            raise
+        except Exception as exc:  # ONNX Runtime raises what it meets: a variant may not load or not run here
+            raise NotBuilt(f"{type(exc).__name__}: {exc}"[:300]) from exc
+        row = self._row(name, found, folder / "model.onnx")
+        loss = cast(float, self._value(expected)) - (row["value"] if row["value"] is not None else 0.0)
+        return row | {
+            "loss": round(loss, 6),
+            "state": known.ACCEPTED if loss <= self.asked.max_loss + 1e-9 else known.REFUSED,
+            "agreement": agreement(self.spec, expected, found),
+            "differences": apart,
+        }
+
+    def _once_more(self, name: str, part: Part, first: dict[str, Any]) -> dict[str, Any]:
+        """Make the variant again without the nodes that suffer most; what is better of the two stays."""
+        print(f"It loses {first['loss']:.4f} of {self.metric}. Looking for the nodes that suffer most.", flush=True)
+        worst = sensitivity.ranked(self.bench, threads=self.run.threads)
+        without = [node for node, _moved in worst[: ceil(RETRIED * len(worst))]]
+        listed = [{"node": node, "moved": round(moved, 5)} for node, moved in worst[:SHOWN]]
+        if not without:
+            return first
+        before = self.work / "first.onnx"
+        (part.outputs / "model.onnx").replace(before)
+        self.bench.quantized(part.outputs / "model.onnx", without=without)
+        second = self._checked(name, part) | {"without": without[: 5 * SHOWN], "sensitive": listed}
+        if second["loss"] < first["loss"]:
+            return second
+        before.replace(part.outputs / "model.onnx")
+        return first | {"sensitive": listed}
+
+    def _row(self, name: str, found: Judged, model: Path) -> dict[str, Any]:
+        classes = [
+            {key: entry[key] for key in ("id", "name", "truths", self.metric, "ap", "f1") if key in entry}
+            for entry in found.evaluation.get("classes", [])
+        ]
+        return {
+            "target": name,
+            "state": known.ACCEPTED,
+            "value": self._value(found),
+            "images": len(found.lines),
+            "summary": {key: value for key, value in found.evaluation["summary"].items() if value is not None},
+            "classes": classes,
+            "size_bytes": model.stat().st_size,
+        }
+
+    def _value(self, found: Judged) -> float | None:
+        value = found.evaluation["summary"].get(self.metric)
+        return None if value is None else float(value)
+
+    def _speeds(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """How fast each variant answers here: the best of a few rounds, so that a busy moment hits none alone."""
+        print("Measuring how fast each answers here.", flush=True)
+        best: dict[str, dict[str, Any]] = {}
+        for _round in range(ROUNDS):
+            for name in names:
+                folder = self.run.model if name == known.SOURCE else self.kept.folder(name)
+                if (self.kept.row(name) or {}).get("state") == known.FAILED:
+                    continue
+                found = speed.measured(folder, threads=self.run.threads)
+                if name not in best or found["p50_ms"] < best[name]["p50_ms"]:
+                    best[name] = found
+                self._heed()
+        return best
+
+    def _heed(self) -> None:
+        """Raise Suspended where that was asked for; wait while the job is paused."""
+        command = self.run.requested()
+        while command == "pause":
+            time.sleep(0.2)
+            command = self.run.requested()
+        if command == "suspend":
+            raise Suspended
+
+    def _write(self, names: Sequence[str], speeds: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+        rows = [row | {"speed": (speeds or {}).get(row["target"])} for row in map(self.kept.row, names) if row]
+        variants = [row for row in rows if row["target"] != known.SOURCE]
+        good = [row for row in variants if row["state"] == known.ACCEPTED and row["speed"]]
+        looks = max((row.get("looks", 0) for row in rows), default=0)
+        fastest = min(good, key=lambda row: row["speed"]["p50_ms"], default=None)
+        if fastest and fastest["speed"]["p50_ms"] > GAIN * rows[0]["speed"]["p50_ms"]:
+            fastest = None
+        found = {
+            "format": 1,
+            "task": self.spec.task,
+            "metric": self.metric,
+            "split": self.asked.split,
+            "max_loss": self.asked.max_loss,
+            "calibration": {"looks": looks, "split": self.asked.calibrate_on, "method": self.asked.method},
+            "tools": {name: importlib.metadata.version(name) for name in TOOLS},
+            "rows": rows,
+            "fastest": fastest["target"] if fastest else None,
+            "complete": speeds is not None,
+        }
+        write(self.run.outputs / "conversion.json", json.dumps(found))
+        return found
+
+    def _say(self, row: Mapping[str, Any]) -> None:
+        if row["state"] == known.FAILED:
+            print(f"It cannot be made: {row['error']}", flush=True)
+        elif row["target"] != known.SOURCE:
+            said = "accepted" if row["state"] == known.ACCEPTED else "refused"
+            print(
+                f"{self.metric} {row['value']:.4f}, loss {row['loss']:.4f} ({said}), "
+                f"agreement {row['agreement']:.4f}, {row['size_bytes']} bytes",
+                flush=True,
+            )
+
+    def _compared(self) -> list[Feeds]:
+        """Some inputs of images on which variants are judged."""
+        return list(islice(self._feeds(self._samples(self.asked.split)), COMPARED))
+
+    def _calibration(self) -> Iterator[Feeds]:
+        """The inputs of images for calibration, which no variant is judged on where there are others."""
+        judged_on = {sample.path for sample in self._samples(self.asked.split)}
+        pool = self._samples(self.asked.calibrate_on)
+        apart = [sample for sample in pool if sample.path not in judged_on] or pool
+        order = np.random.default_rng(0).permutation(len(apart))
+        for feeds in islice(self._feeds([apart[place] for place in order]), self.asked.looks):
+            self.calibrated_on += 1
+            yield feeds
+
+    def _samples(self, split: str) -> list[truth.Sample]:
+        return truth.read(self.run.dataset, split, self._learned()).samples
+
+    def _learned(self) -> set[str]:
+        of = self.run.params.get("learned")
+        division = {name: value for name, value in of.items() if name != "dir"} if of else {}
+        return learned.keys(Path(of["dir"]), **division) if of else set()
+
+    def _feeds(self, samples: Sequence[truth.Sample]) -> Iterator[Feeds]:
+        seen = cast(InputSpec, self.spec.input)
+        for sample in samples:
+            try:
+                image = decode.open_image(str(self.run.dataset / "images" / sample.path), max_pixels=10**9)
+            except decode.BadImage:
+                continue
+            for pixels, _placement in decode.looks(image, seen, sample.looks if seen.scope == "object" else ()):
+                yield {seen.name: pixels[None]}

@@ -1,0 +1,45 @@
+"""Which variants there are, as data: pages and programs read it alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SOURCE = "source"  # the row of the model as it came
+MINMAX, ENTROPY, PERCENTILE = "minmax", "entropy", "percentile"
+METHODS = (MINMAX, ENTROPY, PERCENTILE)
+
+# What became of a variant.
+ACCEPTED, REFUSED, FAILED = "accepted", "refused", "failed"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A variant of a model. Its texts are English; pages translate them.
+
+    Args:
+        calibrated: pictures tell it in which range the numbers inside of the model lie.
+    """
+
+    name: str
+    label: str
+    about: str
+    calibrated: bool = False
+
+
+_ALL = (
+    Target("fp32", "FP32, simplified", "The same numbers with what can be computed before taken out of the graph."),
+    Target("fp16", "FP16", "Half the size. Faster on cards that compute in it; processors gain no speed."),
+    Target(
+        "int8",
+        "INT8, calibrated",
+        "A quarter of the size, and faster on most processors. Pictures tell the ranges of its numbers.",
+        calibrated=True,
+    ),
+    Target(
+        "int8_dynamic",
+        "INT8, dynamic",
+        "Without calibration. For models that mostly multiply matrices: convolutions slow down.",
+    ),
+)
+TARGETS = {target.name: target for target in _ALL}
+USUAL = ("fp16", "int8")

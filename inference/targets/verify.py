@@ -1,0 +1,101 @@
+"""Check a variant against the model it was made of: figures on labelled images, agreement, largest differences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from inference.evaluator.__main__ import evaluate
+from inference.evaluator.run import Run
+from inference.server.engine import Engine
+from inference.server.spec import ModelSpec
+from inference.targets.build import Feeds
+from inference.task_kinds import TASKS
+from inference.task_kinds.served import Line, Scoring
+
+
+@dataclass(frozen=True)
+class Part(Run):
+    """The evaluation of one variant, which is a part of a conversion: its progress is a share of the whole."""
+
+    begin: float = 0.0
+    share: float = 1.0
+
+    def report(self, step: int, **values: float) -> None:
+        """Append how far the whole is; what an evaluation says beside stands in the table of variants."""
+        super().report(step, progress=min(self.begin + self.share * values.get("progress", 0.0), 0.99))
+
+    def checkpoint(self, step: int, predictions: Path) -> Path:
+        """A conversion keeps the variants that are done; the one on its way is judged again."""
+        return predictions
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a variant answered, and what came of judging it."""
+
+    evaluation: Mapping[str, Any]
+    lines: Mapping[str, Line]  # by path
+
+
+def judged(part: Part) -> Judged:
+    """Evaluate the model in `part.model`.
+
+    Raises:
+        Unfit, Suspended: see `evaluate`.
+    """
+    evaluation = evaluate(part)
+    with (part.outputs / "predictions.jsonl").open(encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    return Judged(evaluation, {line["path"]: line for line in lines})
+
+
+def agreement(spec: ModelSpec, first: Judged, second: Judged) -> float:
+    """How alike two variants answered on the mean of the images, from 0 to 1; see `Scoring.agreement`."""
+    scoring = cast(Scoring, import_module(TASKS[spec.task].scoring))
+    threshold = spec.decode.score_threshold
+    shared = first.lines.keys() & second.lines.keys()
+    each = [scoring.agreement(first.lines[path], second.lines[path], threshold) for path in shared]
+    return round(sum(each) / len(each), 6) if each else 0.0
+
+
+def differences(
+    source: Path, variant: Path, feeds: Sequence[Feeds], *, threads: int
+) -> dict[str, dict[str, float | None]]:
+    """For each output the largest and the mean difference of two variants over some inputs, in the output's own units.
+
+    `range` is how far apart the lowest and highest number of the source are there. None: not a finite number.
+    """
+    one, two = Engine(source, threads=threads), Engine(variant, threads=threads)
+    largest: dict[str, float] = {}
+    sums: dict[str, list[float]] = {}
+    ends: dict[str, tuple[float, float]] = {}
+    for feed in feeds:
+        expected, given = one.run(feed), two.run(feed)
+        for name, values in expected.items():
+            if values.size == 0 or values.shape != given[name].shape:
+                continue
+            whole = np.asarray(values, np.float64)
+            away = np.abs(whole - np.asarray(given[name], np.float64))
+            low, high = ends.get(name, (np.inf, -np.inf))
+            largest[name] = max(largest.get(name, 0.0), float(away.max()))
+            sums.setdefault(name, []).append(float(away.mean()))
+            ends[name] = (min(low, float(whole.min())), max(high, float(whole.max())))
+    return {
+        name: {
+            "largest": _finite(largest[name]),
+            "mean": _finite(float(np.mean(sums[name]))),
+            "range": _finite(ends[name][1] - ends[name][0]),
+        }
+        for name in largest
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(f"{value:.6g}") if np.isfinite(value) else None
