@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import time
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.files import walk_beneath
+from aiplatform.lib import trees
+from aiplatform.lib.files import OutsideRoot
 from inference.services.importing import MODEL, TORCH
 from workers.execution import earlier_outputs
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
 from workers.models import Job
 
-LOOKED_AT = 5000  # files
+LOOKED_AT, LOOK_S = 5000, 0.5  # files, and seconds
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
@@ -28,8 +33,20 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     outputs = earlier_outputs.folder_of(job)
     if outputs is None:
         return None
-    names = (name for _place, name in zip(range(LOOKED_AT), walk_beneath(outputs, lenient=True), strict=False))
-    return {} if any(name.lower().endswith((*MODEL, *TORCH)) for name in names) else None
+    return {} if _holds_weights(outputs) else None
+
+
+def _holds_weights(outputs: Path) -> bool:
+    """Whether there are weights among the files that are looked at; true where there is no time to tell."""
+    wanted = tuple(os.fsencode(suffix) for suffix in (*MODEL, *TORCH))
+    try:
+        with trees.opened(outputs) as folder:
+            found = trees.walk(folder, until=time.monotonic() + LOOK_S)
+            return any(name.lower().endswith(wanted) for _at, name, _about in islice(found, LOOKED_AT))
+    except trees.TooLong:
+        return True
+    except (OSError, OutsideRoot):
+        return False
 
 
 PANEL = Panel("model", "inference/_model_of_outputs.html", context, 61, job_tabs.FILES)

@@ -18,7 +18,7 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     task = ModelTask.objects.filter(job=job).first()
     if task is None:
         return None
-    if task.message:
+    if task.message and task.made_id is None:
         name = job.spec.get("name", "")
         form = (
             f"{reverse('inference:model-upload')}?{urlencode({'name': name})}" if name else _page(job.spec.get("model"))

@@ -24,6 +24,7 @@ from inference.evaluator.truth import UNSEEN
 from inference.models import ModelVersion
 from inference.services import evaluations, learning
 from inference.services import models as registry
+from inference.services.copying import copied
 from inference.services.learning import AUTO
 from inference.services.models import Origin
 from inference.targets import known
@@ -310,13 +311,8 @@ def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> N
         inside = files.open_beneath(results.outputs(variant.conversion), f"targets/{variant.target}/model.onnx")
     except (OSError, files.OutsideRoot):
         raise NotKept(gone) from None
-    most = registry.MOST_BYTES
-    with os.fdopen(inside, "rb") as bytes_of, (into / "model.onnx").open("wb") as out:
-        while block := bytes_of.read(1 << 20):
-            most -= len(block)
-            if most < 0:
-                raise NotKept(_("The file of this variant is too large."))
-            out.write(block)
+    with os.fdopen(inside, "rb") as source_file:
+        copied(source_file, into / "model.onnx", most=registry.MOST_BYTES)
     row = next((row for row in results.load(variant.conversion)["rows"] if row["target"] == variant.target), None)
     if row is None:
         raise NotKept(gone)

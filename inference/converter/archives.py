@@ -100,11 +100,10 @@ def _tensors(found: object, deep: int = 3) -> dict[str, Tensor]:
     """The weights of a checkpoint, apart from each other in memory as safetensors needs them."""
     if not isinstance(found, Mapping):
         return {}
-    own = {str(name): value.contiguous().clone() for name, value in found.items() if isinstance(value, Tensor)}
-    if own or not deep:
-        return own
-    inner = (_tensors(found[name], deep - 1) for name in NESTED if name in found)
-    return next((tensors for tensors in inner if tensors), {})
+    inner = (_tensors(found[name], deep - 1) for name in NESTED if name in found) if deep else iter(())
+    if nested := next((tensors for tensors in inner if tensors), {}):
+        return nested  # beside it stand figures of the training, tensors too
+    return {str(name): value.contiguous().clone() for name, value in found.items() if isinstance(value, Tensor)}
 
 
 def _exported(program: nn.Module, example: Tensor, target: Path) -> str:

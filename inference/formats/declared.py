@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -169,17 +169,17 @@ def _merged(declared: Declared, said: Known, metadata: Mapping[str, str]) -> Kno
     if said == Known():
         said = others.ultralytics(metadata)
     if declared.task and declared.task != said.task:
-        said = Known(architecture=said.architecture, labels=said.labels, mean=said.mean, std=said.std,
-                     width=said.width, height=said.height)  # fmt: skip
+        said = replace(said, task="", layout="")
     mean, std = PIXELS.get(declared.pixels, (said.mean, said.std))
-    return Known(
+    return replace(
+        said,
         task=declared.task or said.task,
-        architecture=said.architecture,
         labels=declared.labels or said.labels,
         mean=mean,
         std=std,
         width=declared.width or said.width,
         height=declared.height or said.height,
+        layout=declared.layout or said.layout,
     )
 
 
@@ -196,10 +196,11 @@ class _Description:
         seen: dict[str, Any] = {}
         output: Mapping[str, str] = {}
         classes: list[dict[str, Any]] = []
-        layout = self._layout()
+        layout = next(iter(LAYOUTS[self.said.task].values()))
         with self.found:
             seen = self._input()
         with self.found:
+            layout = self._layout()
             output, count = self._output(layout)
             classes = self._classes(layout, count)
         self.found.end()
@@ -213,12 +214,20 @@ class _Description:
         }
 
     def _layout(self) -> Layout:
-        """The one that is declared, or that shapes and names speak for."""
+        """The one that is declared, that the exporter says, or that shapes and names speak for.
+
+        Raises:
+            Invalid: they speak for several.
+        """
         known = LAYOUTS[self.said.task]
-        if self.declared.layout in known:
-            return known[self.declared.layout]
-        usual = next(iter(known.values()))
-        return next((one for one in known.values() if one.fits(self._outputs, len(self.said.labels))), usual)
+        if self.said.layout in known:
+            return known[self.said.layout]
+        fitting = [one for one in known.values() if one.fits(self._outputs, len(self.said.labels))]
+        if len(fitting) > 1:
+            said = _("The outputs of the file could be laid out in several ways. Choose one: %(options)s.")
+            options = "; ".join(f"{one.name} ({_(one.label)})" for one in fitting)
+            raise Invalid(said % {"options": options}, field="layout")
+        return fitting[0] if fitting else next(iter(known.values()))
 
     @property
     def _outputs(self) -> list[Output]:
@@ -250,6 +259,13 @@ class _Description:
         for side, fixed in (("height", tensor.shape[2]), ("width", tensor.shape[3])):
             with found:
                 sides[side] = self._side(side, fixed)
+        with found:
+            if self.said.blue_first:
+                said = _(
+                    "The preprocessor turns the colours round (blue, green, red). Export the model with that step in "
+                    "it, and leave its preprocessor_config.json out."
+                )
+                raise Invalid(said, field="file")
         with found:
             if not self.said.mean:
                 raise Invalid(_("Say how pixels become numbers, as in the training of the model."), field="pixels")

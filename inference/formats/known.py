@@ -16,8 +16,9 @@ from typing import Any
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.task_kinds import TASKS
+from inference.task_kinds.layouts import END_TO_END
 
-MOST_BYTES = 20 << 20
+MOST_BYTES, MOST_OF_PREPROCESSOR = 4 << 20, 64 << 10  # of JSON: it takes some fifty times as much memory
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,21 @@ class Known:
     std: tuple[float, ...] = ()
     width: int = 0
     height: int = 0
+    layout: str = ""  # of the outputs, of Answer.layouts of the task
+    blue_first: bool = False  # the input wants blue, green, red
 
 
 def huggingface(folder: Path) -> Known:
     """What a folder of transformers says, with or without its preprocessor."""
-    config, images = _json(folder / "config.json"), _json(folder / "preprocessor_config.json")
+    config = _json(folder / "config.json", MOST_BYTES)
     if not config:
         return Known()
     names = [name for name in _list(config.get("architectures")) if isinstance(name, str)]
     architecture = names[0] if names else ""
     task = _task(lambda word: word == config.get("problem_type")) or _task(architecture.endswith)
-    size = images.get("size", config.get("image_size"))
+    labels, size = named(config.get("id2label")), config.get("image_size")
+    images = _json(folder / "preprocessor_config.json", MOST_OF_PREPROCESSOR)
+    size = images.get("size", size)
     if isinstance(images.get("crop_size"), dict | int) and images.get("do_center_crop"):
         size = images["crop_size"]
     width, height = _size(size)
@@ -49,16 +54,18 @@ def huggingface(folder: Path) -> Known:
     return Known(
         task=task,
         architecture=architecture[:100],
-        labels=named(config.get("id2label")),
+        labels=labels,
         mean=mean,
         std=std,
         width=width,
         height=height,
+        layout=_layout(task, architecture),
+        blue_first=images.get("do_flip_channel_order") is True,
     )
 
 
 def ultralytics(metadata: Mapping[str, str]) -> Known:
-    """What Ultralytics' exporter wrote beside the graph: `task`, `names`, `imgsz`."""
+    """What Ultralytics' exporter wrote beside the graph: task, names, imgsz, end2end, and nms of its args."""
     task = _task(lambda word: word == metadata.get("task"))
     if not task or "names" not in metadata:
         return Known()
@@ -71,7 +78,20 @@ def ultralytics(metadata: Mapping[str, str]) -> Known:
         std=(255.0, 255.0, 255.0),
         width=_whole(width),
         height=_whole(height),
+        layout=_layout(task, END_TO_END) if _final(metadata) else "",
     )
+
+
+def _final(metadata: Mapping[str, str]) -> bool:
+    """Whether the model answers boxes that need no suppression."""
+    args = _literal(metadata.get("args", ""))
+    return metadata.get("end2end") == "True" or (isinstance(args, dict) and args.get("nms") is True)
+
+
+def _layout(task: str, word: str) -> str:
+    """The layout of the outputs of what is called by a word; "" where that says nothing of them."""
+    layouts = TASKS[task].answer.layouts if task else ()
+    return next((layout.name for layout in layouts if word in layout.elsewhere), "")
 
 
 def _task(fits: Callable[[str], object]) -> str:
@@ -79,10 +99,10 @@ def _task(fits: Callable[[str], object]) -> str:
     return next((name for name, task in TASKS.items() if any(fits(word) for word in task.elsewhere)), "")
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path, most: int) -> dict[str, Any]:
     """The table in a file; {} where there is none, or a link, or something else."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
             return {}
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -94,7 +114,7 @@ def _literal(text: str) -> object:
     """A list or table as Python writes it; None where it is none."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
 
@@ -104,7 +124,7 @@ def named(value: object) -> tuple[str, ...]:
         return ()
     try:
         numbered = {int(number): str(name) for number, name in value.items()}
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return ()
     whole = set(numbered) == set(range(len(numbered)))
     return tuple(numbered[number] for number in range(len(numbered))) if whole else ()
@@ -112,8 +132,8 @@ def named(value: object) -> tuple[str, ...]:
 
 def _scaling(images: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and std of RGB values of 0..255 that do what a preprocessor does; ((), ()) where that is not known."""
-    if not images:
-        return (), ()
+    if not images or images.get("rescale_offset") or images.get("include_top"):
+        return (), ()  # it moves or divides the numbers once more, in ways of its own
     factor = finite(images.get("rescale_factor", 1 / 255)) if images.get("do_rescale", True) else 1.0
     if not factor:
         return (), ()

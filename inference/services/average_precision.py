@@ -19,6 +19,7 @@ RECALLS = np.linspace(0, 1, 101)
 MOST_DRAWS, LEAST_DRAWS = 500, 100
 MOST_ANSWERS = 500_000
 MOST_CELLS = 50_000_000  # draws × answers of one evaluation: some seconds
+AT_ONCE = 2_000_000  # of them, held in memory at a time: some 100 MiB
 Numbers = NDArray[np.float64]
 
 
@@ -59,6 +60,10 @@ class Ranking:
 
         The mean over the classes of which there is an object; NaN where there is none at all.
         """
+        step = max(1, AT_ONCE // max(self.answers, 1))
+        return np.concatenate([self._of_some(often[begin : begin + step]) for begin in range(0, len(often), step)])
+
+    def _of_some(self, often: Numbers) -> Numbers:
         found = np.array([_precisions(one, often) for one in self.classes]).reshape(
             -1, len(often), len(matching.LEVELS)
         )

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.utils.translation import gettext as _
 
@@ -27,7 +27,9 @@ from inference.formats.folder import KEPT, MOST_EXTRA_BYTES
 from inference.models import ModelTask, ModelVersion
 from inference.services import model_jobs
 from inference.services import models as registry
+from inference.services.copying import TooLarge, copied
 from inference.services.models import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused, Origin
+from training.files import places
 from training.services import homes
 from workers.execution import earlier_outputs
 from workers.models import Job
@@ -36,6 +38,7 @@ from workers.output import files as output_files
 TORCH = (".pt", ".pth", ".ckpt", ".pt2", ".bin")
 MODEL = (".onnx", ".safetensors")
 MOST_LISTED, DEEPEST = 100_000, 32
+LOOK_S = 5.0  # longest that a folder is looked through
 BESIDE = ("model.json", "config.json", "preprocessor_config.json")  # come with a file that they describe
 Source = ModelVersion.Source
 
@@ -154,14 +157,12 @@ def _plain(path: str) -> str:
 
 
 def _lying(root: Path, path: str, origin: Origin) -> Brought:
-    try:
+    with places.refusals():
         at = files.resolve_beneath(root, path)
-    except files.OutsideRoot as exc:
-        raise Invalid(exc.message, field="path") from None
-    if at.is_dir():
-        return _folder(root, path, origin)
-    if not at.is_file():
-        raise Invalid(_("There is no file or folder at this path."), field="path")
+        if at.is_dir():
+            return _folder(root, path, origin)
+        if not at.is_file():
+            raise Invalid(_("There is no file or folder at this path."), field="path")
     suffix = at.suffix.lower()
     if suffix in TORCH:
         return Brought(partial(_copied, root, {path: f"archive{suffix}"}), origin, suffix)
@@ -172,12 +173,12 @@ def _lying(root: Path, path: str, origin: Origin) -> Brought:
     if suffix and suffix in ARCHIVES:
         return Brought(partial(_unpacked, root, path), origin)
     said = _("%(name)s is no model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
-    raise Invalid(said % {"name": at.name}, field="path")
+    raise Invalid(said % {"name": _shown(at.name)}, field="path")
 
 
 def _folder(root: Path, path: str, origin: Origin) -> Brought:
     """What in a folder belongs to a model: its one archive of torch only where there is nothing else to take."""
-    names = list(_below(root, path))
+    names = sorted(_below(root, path))
     if any(name.lower().endswith(MODEL) for name in names):
         kept = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT]
         return Brought(partial(_copied, root, {name: name.removeprefix(f"{path}/") for name in kept}), origin)
@@ -187,7 +188,7 @@ def _folder(root: Path, path: str, origin: Origin) -> Brought:
         return Brought(partial(_copied, root, {archives[0]: f"archive{suffix}"}), origin, suffix)
     if archives:
         said = _("There are several archives of torch in it, such as %(names)s. Name one of them.")
-        raise Invalid(said % {"names": ", ".join(archives[:3])}, field="path")
+        raise Invalid(said % {"names": ", ".join(map(_shown, archives[:3]))}, field="path")
     raise Invalid(_("There is no model in it: a .onnx, .safetensors or .pt file is needed."), field="path")
 
 
@@ -196,25 +197,24 @@ def _below(root: Path, path: str) -> Iterator[str]:
 
     Its owner may put links there while it is read, and the server may be allowed to read more than they are.
     """
+    steps = [os.fsencode(part) for part in PurePosixPath(path).parts]
     try:
-        with trees.opened(root, file_names.parse(path)) as folder:
-            count = 0
-            for at, folders, names, here in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-                if at.count("/") >= DEEPEST:
-                    folders.clear()
-                folders.sort()
-                for name in sorted(names):
-                    count += 1
-                    if count > MOST_LISTED:
-                        said = _("The folder holds more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
-                        raise Invalid(said, field="path")
-                    with suppress(FileNotFoundError):  # it went away meanwhile
-                        if stat.S_ISREG(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
-                            yield str(PurePosixPath(path, at, name))
-    except files.OutsideRoot as exc:
-        raise Invalid(exc.message, field="path") from None
-    except OSError as exc:
-        raise Invalid(_("The folder cannot be read: %(why)s.") % {"why": exc.strerror}, field="path") from None
+        with places.refusals(), trees.opened(root, steps) as folder:
+            found = trees.walk(folder, until=time.monotonic() + LOOK_S)
+            for count, (at, name, about) in enumerate(found, 1):
+                if count > MOST_LISTED:
+                    said = _("The folder holds more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
+                    raise Invalid(said, field="path")
+                if stat.S_ISREG(about.st_mode) and at.depth < DEEPEST:
+                    yield str(PurePosixPath(path, *(os.fsdecode(part) for part in at.parts()), os.fsdecode(name)))
+    except trees.TooLong:
+        said = _("The folder holds too much to be looked through. Name the folder of the model itself.")
+        raise Invalid(said, field="path") from None
+
+
+def _shown(path: str) -> str:
+    """A path as people can read it, whatever bytes it is made of."""
+    return file_names.shown_path(tuple(os.fsencode(part) for part in PurePosixPath(path).parts))
 
 
 def _copied(root: Path, names: Mapping[str, str], into: Path) -> None:
@@ -224,23 +224,25 @@ def _copied(root: Path, names: Mapping[str, str], into: Path) -> None:
         raise ModelRefused(_("A model has at most %(most)s files.") % {"most": MOST_FILES}, field="path")
     left = MOST_BYTES
     for name, new in names.items():
-        try:
-            descriptor = files.open_beneath(root, name)
-        except FileNotFoundError:
-            raise NotFound(_("A file went away while it was read: %(name)s.") % {"name": name}) from None
-        except files.OutsideRoot as exc:
-            raise Invalid(exc.message, field="path") from None
-        with os.fdopen(descriptor, "rb") as source:
-            size = os.fstat(source.fileno()).st_size
-            if size > MOST_EXTRA_BYTES and not name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1])):
+        weights = name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1]))
+        with places.refusals(), _opened(root, name) as source:
+            if not weights and os.fstat(source.fileno()).st_size > MOST_EXTRA_BYTES:
                 continue
-            left -= size
-            if left < 0:
-                raise ModelRefused(_("A model has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}, field="path")
             target = into / new
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as out:
-                shutil.copyfileobj(source, out, 1 << 20)
+            try:
+                left -= copied(source, target, most=left if weights else min(left, MOST_EXTRA_BYTES))
+            except TooLarge:
+                said = _("A model has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}
+                raise ModelRefused(said, field="path") from None
+
+
+def _opened(root: Path, name: str) -> BinaryIO:
+    try:
+        return os.fdopen(files.open_beneath(root, name), "rb")
+    except FileNotFoundError:
+        said = _("A file went away while it was read: %(name)s.")
+        raise NotFound(said % {"name": _shown(name)}) from None
 
 
 def _unpacked(root: Path, path: str, into: Path) -> None:

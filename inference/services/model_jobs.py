@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -25,6 +24,7 @@ from inference.formats.declared import NOTHING, Declared
 from inference.messages import MODEL_TASK as REFUSALS
 from inference.models import Model, ModelTask, ModelVersion, Visibility
 from inference.services import models as registry
+from inference.services.copying import copied
 from inference.services.models import Origin
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
@@ -152,8 +152,8 @@ def publish(job: Job, attempt: Attempt) -> None:
 
 
 def _tell(task: ModelTask, message: wording.Message) -> None:
-    task.message = message
-    task.save(update_fields=["message"])
+    """Say why nothing was made, unless another worker made it meanwhile."""
+    ModelTask.objects.filter(pk=task.pk, made=None).update(message=message)
 
 
 def _register(task: ModelTask, outputs: Path) -> None:
@@ -197,8 +197,8 @@ def _taken(outputs: Path, into: Path) -> None:
             descriptor = files.open_beneath(outputs, f"model/{name}")
         except (OSError, files.OutsideRoot):
             continue
-        with os.fdopen(descriptor, "rb") as source, (into / name).open("wb") as out:
-            shutil.copyfileobj(source, out, 1 << 20)
+        with os.fdopen(descriptor, "rb") as source:
+            copied(source, into / name, most=registry.MOST_BYTES)
 
 
 def _machine(attempt: Attempt) -> str:

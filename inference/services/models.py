@@ -60,12 +60,8 @@ class Origin:
 
     def lineage(self) -> dict[str, Any]:
         """The columns of a version that say so."""
-        own: dict[str, Any] = {
-            "source": self.source,
-            "job": self.job,
-            "attempt": self.attempt,
-            "code_label": self.label[:300],
-        }
+        own: dict[str, Any] = {"source": self.source, "job": self.job, "attempt": self.attempt}
+        own["code_label"] = self.label[:300]
         if (parent := self.parent) is not None:
             data = {"dataset_version": parent.dataset_version, "dataset_label": parent.dataset_label}
             own |= {"parent": parent, "parent_label": f"{parent.model.owner.username}/{parent}"[:220], **data}
@@ -130,7 +126,7 @@ def register(
         ArchiveRefused: the archive itself is broken or dangerous.
         NameTaken: the person has a model of this name.
     """
-    found, work = Refusals(), workplace()
+    found, work, placed = Refusals(), workplace(), None
     with found:
         if model is None:
             check_name(user=user, name=name)
@@ -148,10 +144,15 @@ def register(
             if model is None:
                 model = Model.objects.create(owner=user, name=name, description=description, visibility=visibility)
             version = _add(model, content, staged, listed, created_by=user, **origin.lineage())
+            placed = version.path
             made(version)
             return version
-    except IntegrityError:
-        raise _taken(name) from None
+    except BaseException as exc:
+        if placed is not None:  # its row is rolled back
+            files.remove_tree(placed)
+        if isinstance(exc, IntegrityError):
+            raise _taken(name) from None
+        raise
     finally:
         files.remove_tree(work)
 

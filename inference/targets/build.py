@@ -110,6 +110,10 @@ class Bench:
     def quantized(self, into: Path, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> None:
         """Write the static INT8 variant: of all nodes, of those named `only`, or of all `without` some."""
         # One picture at a time whatever the method: the collectors keep every inner result of what they are given.
+        with quiet():
+            self._quantize(into, only, without)
+
+    def _quantize(self, into: Path, only: Sequence[str], without: Sequence[str]) -> None:
         quantize_static(
             str(self.prepared),
             str(into),

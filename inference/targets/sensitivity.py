@@ -10,7 +10,7 @@ import onnx
 from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
 from inference.server.engine import Engine
-from inference.targets.build import Bench, Feeds, quiet
+from inference.targets.build import Bench, Feeds
 
 MOST_NODES, LONGEST_S = 400, 180.0
 LOOKS = 4  # pictures that each is tried on
@@ -32,8 +32,7 @@ def ranked(bench: Bench, *, threads: int) -> list[tuple[str, float]]:
         if time.monotonic() - began > LONGEST_S:
             break
         made = bench.work / "one.onnx"
-        with quiet():
-            bench.quantized(made, only=[name])
+        bench.quantized(made, only=[name])
         found.append((name, _moved(made, feeds, expected, threads)))
     return sorted(found, key=lambda pair: -pair[1])
 

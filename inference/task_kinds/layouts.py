@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+END_TO_END = "end to end"  # a model whose exporter says that it answers final boxes
+
 
 class Unfit(Exception):
     """The outputs of a model are not laid out so."""
@@ -39,6 +41,7 @@ class Layout:
         fits: whether shapes and names speak for it, given the number of labels (0: unknown).
         resize: how pictures usually come into the input of such models.
         ground: the first class of the outputs may be the ground, which has no label.
+        elsewhere: what has outputs so: architectures of transformers by their names, and END_TO_END.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Layout:
     fits: Callable[[Outputs, int], bool] = lambda _outputs, _labels: False
     resize: str = "stretch"
     ground: bool = False
+    elsewhere: tuple[str, ...] = ()
 
 
 def one(outputs: Outputs, rank: int, *names: str) -> Output:

@@ -8,6 +8,7 @@ from onnx import TensorProto
 from PIL import Image
 
 from aiplatform.lib.errors import DomainError, Invalid
+from inference.formats import known
 from inference.formats.declared import Declared, labels_of
 from inference.models import ModelVersion
 from inference.server.alone import Model
@@ -83,16 +84,97 @@ def test_detector_of_another_program_answers_in_the_pixels_of_the_picture(alice,
     np.testing.assert_allclose([one["box"] for one in said], 2 * np.array([BOX, OTHER]), atol=0.05)
 
 
-def test_shapes_that_fit_two_layouts_are_read_as_the_labels_say(alice, tmp_path):
-    """Six columns are the corners, score and class of end to end, unless there is one label: then they are YOLOv5's."""
+def test_shapes_that_fit_two_layouts_must_be_told_apart(alice, tmp_path):
+    """Six columns are corners, score and class of end to end, or with one label YOLOv5's: only values would tell."""
     path = foreign.net(tmp_path / "net.onnx", {"output0": end_to_end()})
 
     both = foreign.bring(alice, path, task="detection", labels=PETS, pixels="unit")
     path.rename(tmp_path / "one.onnx")
-    single = foreign.bring(alice, tmp_path / "one.onnx", task="detection", labels=("cat",), pixels="unit")
+    about = {"task": "detection", "labels": ("cat",), "pixels": "unit"}
+    refused = refusals(foreign.bring, alice, tmp_path / "one.onnx", **about)
+    single = foreign.bring(alice, tmp_path / "one.onnx", **about, layout="end2end")
 
     assert json.loads((both.path / "model.json").read_text())["output"] == {"end2end": "output0"}
-    assert json.loads((single.path / "model.json").read_text())["output"] == {"yolov5": "output0"}
+    assert set(refused) == {"layout"}
+    assert "yolov5" in refused["layout"]
+    assert "end2end" in refused["layout"]
+    assert json.loads((single.path / "model.json").read_text())["output"] == {"end2end": "output0"}
+
+
+@pytest.mark.parametrize("said", [{"end2end": "True"}, {"args": "{'nms': True, 'batch': 1}"}])
+def test_exporter_that_says_it_answers_final_boxes_is_believed(alice, tmp_path, said):
+    about = {"task": "detect", "names": "{0: 'cat'}", "imgsz": "[64, 64]"}
+    path = foreign.net(tmp_path / "net.onnx", {"output0": end_to_end()}, metadata=about | said)
+
+    version = foreign.bring(alice, path)
+
+    assert json.loads((version.path / "model.json").read_text())["output"] == {"end2end": "output0"}
+
+
+def sigmoid_detr():
+    sure = np.array([[0.1, 0.9], [0.8, 0.1], [0.01, 0.02]])
+    return {"logits": np.log(sure / (1 - sure))[None], "pred_boxes": detr()["pred_boxes"]}
+
+
+@pytest.mark.parametrize("architecture", ["RTDetrForObjectDetection", "DeformableDetrForObjectDetection", ""])
+def test_successors_of_detr_keep_their_last_class(alice, tmp_path, architecture):
+    folder = tmp_path / "rtdetr"
+    foreign.net(folder / "model.onnx", sigmoid_detr())
+    config = {"architectures": [architecture], "id2label": {"0": "cat", "1": "dog"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False}))
+    declared = {} if architecture else {"task": "detection"}
+
+    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "rtdetr.zip"), **declared)
+
+    said = Model(version.path).predict(picture(tmp_path))["predictions"]
+    assert [(one["name"], round(one["score"], 2)) for one in said] == [("dog", 0.9), ("cat", 0.8)]
+
+
+def test_logits_with_a_number_too_many_are_refused_where_the_architecture_has_no_ground(alice, tmp_path):
+    folder = tmp_path / "odd"
+    foreign.net(folder / "model.onnx", detr())
+    config = {"architectures": ["RTDetrForObjectDetection"], "id2label": {"0": "cat", "1": "dog"}}
+    (folder / "config.json").write_text(json.dumps(config))
+
+    refused = refusals(foreign.bring, alice, factory.zipped(folder, tmp_path / "odd.zip"), pixels="unit")
+
+    assert set(refused) == {"labels"}
+
+
+@pytest.mark.parametrize("flag", ["rescale_offset", "include_top"])
+def test_preprocessors_that_do_more_than_we_can_follow_are_asked_about(alice, tmp_path, flag):
+    folder = tmp_path / "net"
+    foreign.net(folder / "model.onnx", {"logits": LOGITS})
+    config = {"architectures": ["EfficientNetForImageClassification"], "id2label": {"0": "cat", "1": "dog"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    processor = {"image_mean": [0.5] * 3, "image_std": [0.25] * 3, flag: True}
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+
+    assert set(refusals(foreign.bring, alice, factory.zipped(folder, tmp_path / "net.zip"))) == {"pixels"}
+
+
+def test_input_of_blue_green_red_is_refused_in_words(alice, tmp_path):
+    folder = tmp_path / "net"
+    foreign.net(folder / "model.onnx", {"logits": LOGITS})
+    config = {"architectures": ["MobileViTForImageClassification"], "id2label": {"0": "cat", "1": "dog"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    processor = {"do_normalize": False, "do_flip_channel_order": True}
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+
+    refused = refusals(foreign.bring, alice, factory.zipped(folder, tmp_path / "net.zip"))
+
+    assert "blue, green, red" in refused["file"]
+
+
+def test_large_config_of_hugging_face_is_not_read(tmp_path):
+    config = {"architectures": ["DetrForObjectDetection"]}
+    (tmp_path / "config.json").write_text(json.dumps(config | {"x": " " * (5 << 20)}))
+    assert known.huggingface(tmp_path) == known.Known()
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False, "x": " " * (65 << 10)}))
+    assert known.huggingface(tmp_path).mean == ()
+    assert known.huggingface(tmp_path).layout == "detr"
 
 
 @pytest.mark.parametrize("task", ["classification", "tagging"])
@@ -225,7 +307,18 @@ def test_export_of_ultralytics_needs_no_declaration(alice, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "names", ["__import__('os').system('true')", "{0: 'cat', 2: 'dog'}", "[" * 5000, "{" + "0:" * 3000, "{'a': 1}", "7"]
+    "names",
+    [
+        "{[]: 1}",
+        "{None: 'cat'}",
+        "{1e999: 'cat'}",
+        "__import__('os').system('true')",
+        "{0: 'cat', 2: 'dog'}",
+        "[" * 5000,
+        "{" + "0:" * 3000,
+        "{'a': 1}",
+        "7",
+    ],
 )
 def test_metadata_that_is_no_list_of_names_means_nothing(alice, tmp_path, names):
     path = foreign.net(tmp_path / "net.onnx", {"output0": yolo()}, metadata={"task": "detect", "names": names})

@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 from torch import nn
 
 from aiplatform.lib.errors import DomainError
+from inference import task_panel
 from inference.formats.declared import Declared
 from inference.kind import ModelTaskKind, Vanished
 from inference.models import Model, ModelTask, ModelVersion
@@ -54,7 +55,7 @@ def archive(tmp_path: Path, form: str) -> tuple[Path, nn.Module]:
     if form == "weights":
         torch.save(net.state_dict(), path)
     elif form == "checkpoint":
-        torch.save({"epoch": 3, "model_state_dict": net.state_dict()}, path)
+        torch.save({"epoch": 3, "best_acc1": torch.tensor(0.5), "model_state_dict": net.state_dict()}, path)
     elif form == "scripted":
         torch.jit.script(net).save(str(path))
     elif form == "traced":
@@ -325,3 +326,21 @@ def test_api_measures_once_per_key(api, alice, tmp_path):
     assert first.json()["id"] == again.json()["id"]
     assert ModelTask.objects.get().job.cpus == 3
     assert json.loads(json.dumps(api.get(route).json()))[0]["figures"] == {}
+
+
+def test_second_publisher_says_nothing_against_what_the_first_made(alice, tmp_path):
+    path, _net = archive(tmp_path, "scripted")
+    task = queued(alice, path)
+    ran(task)
+    assert task.made is not None
+
+    stale = ModelTask.objects.get(pk=task.pk)
+    stale.made = None
+    model_jobs._register(stale, RunDir.of(task.job_id, 1).outputs)
+
+    task.refresh_from_db()
+    assert not task.message
+    assert ModelVersion.objects.count() == 1
+    page = task_panel.context(task.job, alice)
+    assert page is not None
+    assert "url" in page

@@ -3,7 +3,8 @@
 Sources: the output of Ultralytics' exports since YOLOv8 ([N, 4 + C, P], boxes as centre and size in pixels of the
 input, scores after the logistic function), of YOLOv5 ([N, P, 5 + C], with a score of there being an object at all) and
 of its models without suppression ([N, P, 6], boxes as corners, score, class); DETR's (Carion et al. 2020; boxes as
-centre and size in parts of the input, logits with "no object" last).
+centre and size in parts of the input, logits with "no object" last) and those of its successors (Zhu et al. 2021; each
+class a question of its own, without "no object").
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 
 from inference.server import decode
 from inference.server.spec import InputSpec, ModelSpec
-from inference.task_kinds.layouts import Found, Layout, Output, Outputs, Unfit, of_rank, one
+from inference.task_kinds.layouts import END_TO_END, Found, Layout, Output, Outputs, Unfit, of_rank, one
 from inference.task_kinds.served import Arrays
 
 OWN = ("boxes", "scores")
 YOLO, YOLOV5, END2END, DETR = ("yolo",), ("yolov5",), ("end2end",), ("detr_logits", "detr_boxes")
+DETR_SIGMOID = ("detr_sigmoid_logits", "detr_boxes")
 
 Floats = NDArray[np.float32]
 
@@ -40,17 +42,22 @@ def boxes_and_scores(spec: ModelSpec, outputs: Arrays, row: int) -> tuple[Floats
         known = np.flatnonzero((rows[:, 5] >= 0) & (rows[:, 5] < len(spec.classes)))
         scores[known, rows[known, 5].astype(np.int64)] = rows[known, 4]
         return rows[:, :4], scores
-    if roles == DETR:
-        logits, boxes = _values(spec, outputs, row, DETR)
+    if roles in (DETR, DETR_SIGMOID):
+        logits, boxes = _values(spec, outputs, row, roles)
         seen = cast(InputSpec, spec.input)
         size = np.array([seen.width, seen.height] * 2, np.float32)
-        return _corners(boxes * size), decode.probabilities(logits)[:, :-1]
+        scores = decode.probabilities(logits)[:, :-1] if roles == DETR else _logistic(logits)
+        return _corners(boxes * size), scores
     boxes, scores = _values(spec, outputs, row, OWN)
     return boxes, scores
 
 
 def _values(spec: ModelSpec, outputs: Arrays, row: int, roles: tuple[str, ...]) -> list[Floats]:
     return [np.asarray(outputs[spec.outputs[role]][row], np.float32) for role in roles]
+
+
+def _logistic(logits: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -80, 80))), np.float32)
 
 
 def _corners(boxes: Floats) -> Floats:
@@ -113,6 +120,16 @@ def _lone(place: int, beside: int) -> Callable[[Outputs, int], bool]:
     return fits
 
 
+def _logits(beside: int) -> Callable[[Outputs, int], bool]:
+    """Whether an output called logits has a number for each label and `beside`, or nothing says how many it has."""
+
+    def fits(outputs: Outputs, labels: int) -> bool:
+        found = [output for output in of_rank(outputs, 3) if "logit" in output.name.lower()]
+        return bool(found) and (not labels or found[0].size(2) in (labels + beside, None))
+
+    return fits
+
+
 LAYOUTS = (
     Layout("boxes", "Boxes [N, P, 4] as x1 y1 x2 y2 in pixels, and scores [N, P, C]", OWN, _pair(*OWN, 0)),
     Layout("yolo", "YOLOv8 and later: [N, 4 + C, P]", YOLO, _single("yolo", 1, 4), _lone(1, 4), "letterbox"),
@@ -124,12 +141,26 @@ LAYOUTS = (
         _end_to_end,
         lambda outputs, _labels: len(of_rank(outputs, 3)) == 1 and of_rank(outputs, 3)[0].shape[2] == 6,
         "letterbox",
+        elsewhere=(END_TO_END,),
     ),
     Layout(
         "detr",
         "DETR: logits [N, Q, C + 1] and boxes [N, Q, 4]",
         DETR,
         _pair("detr_boxes", "detr_logits", 1),
-        lambda outputs, _labels: any("logit" in output.name.lower() for output in outputs),
+        _logits(1),
+        elsewhere=("DetrForObjectDetection", "YolosForObjectDetection", "TableTransformerForObjectDetection"),
+    ),
+    Layout(
+        "detr_sigmoid",
+        "RT-DETR, D-FINE, Deformable DETR: logits [N, Q, C] and boxes [N, Q, 4]",
+        DETR_SIGMOID,
+        _pair("detr_boxes", "detr_sigmoid_logits", 0),
+        _logits(0),
+        elsewhere=(
+            *("RTDetrForObjectDetection", "RTDetrV2ForObjectDetection", "DFineForObjectDetection"),
+            *("DeformableDetrForObjectDetection", "ConditionalDetrForObjectDetection", "DabDetrForObjectDetection"),
+            "DetaForObjectDetection",
+        ),
     ),
 )
