@@ -52,6 +52,7 @@ urlpatterns = [
     path("api/v1/", include("training.environments.api_urls")),
     path("api/v1/", include("training.studies.api_urls")),
     path("api/v1/", include("inference.api.urls")),
+    path("api/v1/", include("inference.edge.api_urls")),
     path("api/v1/", include("workers.api_urls")),
     path("api/v1/", include("workers.proxy.api_urls")),
     path("api/v1/", include("training.boards.api_urls")),

@@ -11,11 +11,14 @@ class InferenceConfig(AppConfig):
         from accounts import fact_words, ownership, sharing
         from accounts.permissions import Action
         from accounts.services import audit
+        from aiplatform import navigation
         from aiplatform.lib import messages, search
         from datasets import usage, ways
         from inference import kind, outputs_panel, searching, task_panel
         from inference.conversion import conversions, words
         from inference.conversion import kind as conversion_kind
+        from inference.edge import words as edge_words
+        from inference.edge.side_bar import entries as edge_entries
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.services import evaluations, publishing, starting_weights, trail
@@ -33,6 +36,8 @@ class InferenceConfig(AppConfig):
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
         audit.register_verbs(trail.VERBS)
+        audit.register_verbs(edge_words.VERBS)
+        navigation.register(navigation.Source("work", edge_entries))
         fact_words.register_names(trail.FACTS)
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)

@@ -34,6 +34,7 @@ CONVERSIONS = Ordering(
     dataset=Lower("data_label"),
     owner=Lower("job__owner__username"),
 )
+EDGE_GROUPS = Ordering("-created", created="pk", name=Lower("name"), owner=Lower("owner__username"))
 SERVICES = Ordering(
     "-created",
     created="pk",

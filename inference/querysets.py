@@ -104,6 +104,19 @@ class EvaluationQuerySet(JobRowQuerySet):
         return search.having(self, text, "job__name", "model_label", "version_label")
 
 
+class EdgeGroupQuerySet(OwnedQuerySet):
+    def for_list(self) -> Self:
+        return self.select_related("owner", "wanted", "before").prefetch_related("devices")
+
+    def named_like(self, text: str) -> Self:
+        """Its name, or what it runs, contains each of the words."""
+        return search.having(self, text, "name", "wanted__model_label")
+
+
+class EdgeDeviceQuerySet(OwnedQuerySet):
+    owner_path = "group__owner"
+
+
 class ServiceQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
 

@@ -1,8 +1,10 @@
-"""Pages under /models/, /evaluations/, /conversions/ and /services/."""
+"""Pages under /models/, /evaluations/, /conversions/, /edge/ and /services/."""
 
 from django.urls import path
 
 from inference.conversion import views as conversion
+from inference.edge import device_api as edge_devices
+from inference.edge import views as edge
 from inference.views import comparing, evaluations, models, registry, services
 
 app_name = "inference"
@@ -44,6 +46,17 @@ urlpatterns = [
     path("conversions/<int:pk>/", conversion.conversion_detail, name="conversion-detail"),
     path("conversions/<int:pk>/stop/", conversion.conversion_stop, name="conversion-stop"),
     path("conversions/<int:pk>/keep/<slug:target>/", conversion.conversion_keep, name="conversion-keep"),
+    path("edge/", edge.group_list, name="edge-list"),
+    path("edge/new/", edge.group_new, name="edge-new"),
+    path("edge/aip-edge.pyz", edge_devices.agent, name="edge-agent"),
+    path("edge/<int:pk>/", edge.group_detail, name="edge-group"),
+    path("edge/<int:pk>/release/", edge.group_release, name="edge-release"),
+    path("edge/<int:pk>/roll-back/", edge.group_roll_back, name="edge-roll-back"),
+    path("edge/<int:pk>/delete/", edge.group_delete, name="edge-delete"),
+    path("edge/<int:pk>/devices/", edge.device_add, name="edge-device-add"),
+    path("edge/devices/<int:pk>/", edge.device_detail, name="edge-device"),
+    path("edge/devices/<int:pk>/revoke/", edge.device_revoke, name="edge-device-revoke"),
+    path("edge/devices/<int:pk>/remove/", edge.device_remove, name="edge-device-remove"),
     path("services/", services.service_list, name="service-list"),
     path("services/new/", services.service_new, name="service-new"),
     path("services/fit/", services.service_fit, name="service-fit"),

@@ -7,6 +7,7 @@ awkward (control characters, `CON`, a trailing dot) are changed and reported.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import stat
@@ -331,3 +332,12 @@ def tar_header(name: str, size_bytes: int, modified: float) -> bytes:
     info = tarfile.TarInfo(name)
     info.size, info.mtime = size_bytes, int(modified)
     return info.tobuf(tarfile.PAX_FORMAT)
+
+
+def small_zip(entries: Iterable[tuple[str, bytes]]) -> bytes:
+    """A zip of a few small files that any reader takes, Python's own of modules too; the same bytes each time."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries:
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return made.getvalue()

@@ -9,10 +9,11 @@ ROOT = Path(__file__).resolve().parents[2]
 APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "training", "workers"]
 #: Layers of images hold links and whiteouts, which no other archive may: their reader refuses all else, see its tests.
 LAYERS = ("workers/images/services/archive.py", "workers/images/services/unpacking.py")
-#: Beside it, those that pack their own files; bundles are read before anything else of the platform can run.
+#: Beside it, those that pack their own files; bundles are read before anything else of the platform can run, and
+#: packages of models on devices where there is no platform, after their sum was found to be the signed one.
 PACKERS = (
     "aiplatform/cli/client/", "aiplatform/cli/demo/", "aiplatform/cli/bundle.py", "aiplatform/cli/bundling.py",
-    "workers/images/containers/archive.py",
+    "workers/images/containers/archive.py", "inference/edge/device/agent.py",
 )  # fmt: skip
 ALLOWED = ("aiplatform/lib/archives.py", *LAYERS, *PACKERS)
 

@@ -18,6 +18,8 @@ from aiplatform.lib.wording import verbatim
 from datasets.models import DatasetVersion, Import
 from inference.conversion import conversions
 from inference.conversion.tables import ConvertedVariant
+from inference.edge import fleet
+from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.models import ModelVersion
 from inference.services import model_jobs, serving
 from tests.factories import annotation, datasets, models, people, training, work
@@ -173,6 +175,8 @@ def make(tmp_path: Path) -> World:
         (r"model-tasks/", {"pk": model_jobs.measure(user=owner, version=model).pk}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
+        (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
+        (r"edge/|edge-groups/", {"pk": _edge(owner).group_id, "sha256": "a" * 64}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
         (r"services/", {"pk": service.pk}),
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
@@ -231,6 +235,12 @@ def _conversion(owner: User, model: ModelVersion, data: DatasetVersion) -> int:
     made = conversions.submit(user=owner, model_version=model, version=data, split="test")
     ConvertedVariant.objects.create(conversion=made, target="fp16", state="accepted")
     return int(made.pk)
+
+
+def _edge(owner: User) -> EdgeDevice:
+    """A device that was never set up."""
+    group = EdgeGroup.objects.filter(owner=owner).first() or fleet.create(user=owner, name="Gates")
+    return group.devices.first() or fleet.add_device(group=group, name="gate-1", by=owner)[0]
 
 
 def _alias(version: Any, owner: User) -> str:

@@ -20,6 +20,7 @@ from aiplatform.cli.client.commands import (
     approvals,
     clusters,
     datasets,
+    edge,
     environments,
     files,
     following,
@@ -46,7 +47,7 @@ from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
-    models, services, queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh,
+    models, services, edge, queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh,
     resource_groups, people, operations, alarms,
 )  # fmt: skip
 

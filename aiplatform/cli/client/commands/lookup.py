@@ -29,6 +29,11 @@ def _dataset(client: Client, given: str) -> int:
     return int(given) if given.isdigit() else int(_named(client, "datasets/", given, "dataset")["id"])
 
 
+def edge_group(client: Client, given: str) -> int:
+    """Id of a group of devices by id or exact name."""
+    return int(given) if given.isdigit() else int(_named(client, "edge-groups/", given, "group")["id"])
+
+
 def version(client: Client, given: str) -> int:
     """Id of a dataset version: `17`, `name` (its newest annotated one) or `name:2`."""
     return _version(client, given, "datasets/", "dataset", fit=lambda row: row.get("annotated"), fitting="annotated ")

@@ -1,0 +1,163 @@
+"""API of groups of devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin
+from aiplatform.lib.idempotency import once
+from aiplatform.lib.titles import TITLE
+from inference.api.registry_serializers import VersionField
+from inference.edge import fleet
+from inference.edge.tables import EdgeDevice, EdgeGroup
+
+
+class EdgeGroupOut(OutMixin, serializers.ModelSerializer):
+    """A group: what it should run, and how far that has come."""
+
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    wanted = serializers.CharField(source="wanted.model_label", read_only=True, default="")
+    wanted_sha256 = serializers.CharField(source="wanted.sha256", read_only=True, default="")
+    before = serializers.CharField(source="before.model_label", read_only=True, default="")
+    devices = serializers.IntegerField(source="devices.count", read_only=True)
+
+    class Meta:
+        model = EdgeGroup
+        fields = [
+            "id", "name", "owner", "wanted", "wanted_sha256", "before", "number", "share", "halted", "days_offline",
+            "devices", "released_at", "created_at",
+        ]  # fmt: skip
+
+
+class EdgeGroupIn(StrictMixin, serializers.Serializer):
+    """A new group."""
+
+    name = serializers.CharField(max_length=100, validators=[TITLE])
+    days_offline = serializers.IntegerField(min_value=1, max_value=365, required=False, default=7)
+
+
+class EdgeReleaseIn(StrictMixin, serializers.Serializer):
+    """Which version a share of the devices gets, in percent."""
+
+    version = VersionField(to_use=True)
+    share = serializers.IntegerField(required=False, default=100, help_text=f"One of {fleet.SHARES}.")
+
+
+class EdgeDeviceIn(StrictMixin, serializers.Serializer):
+    """A new device."""
+
+    name = serializers.CharField(max_length=100, validators=[TITLE])
+
+
+class EdgeDeviceOut(OutMixin, serializers.ModelSerializer):
+    """A device: what it runs, and what it last said."""
+
+    enrolled = serializers.BooleanField(source="token_digest", read_only=True)
+
+    class Meta:
+        model = EdgeDevice
+        fields = [
+            "id", "group", "name", "enrolled", "seen_at", "package", "number", "outcome", "detail", "counters",
+            "hardware", "created_at",
+        ]  # fmt: skip
+
+
+class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
+    """Groups of devices outside of the cluster. `?search=` finds."""
+
+    needs = {
+        "list": Action.SERVICES_VIEW,
+        "retrieve": Action.SERVICES_VIEW,
+        "devices": Action.SERVICES_VIEW,
+        "create": Action.SERVICES_MANAGE,
+        "destroy": Action.SERVICES_MANAGE,
+        "release": Action.SERVICES_MANAGE,
+        "rollback": Action.SERVICES_MANAGE,
+        "enrolment": Action.SERVICES_MANAGE,
+    }
+    asks = {"list": ("search",)}
+    serializer_class = EdgeGroupOut
+    queryset = EdgeGroup.objects.none()
+
+    def get_queryset(self) -> Any:
+        rows = EdgeGroup.objects.visible_to(self.request.user).for_list()
+        return rows.named_like(queries.given(self.request).get("search", ""))
+
+    @extend_schema(request=EdgeGroupIn, responses={201: EdgeGroupOut})
+    @once
+    def create(self, request: ApiRequest) -> Response:
+        form = EdgeGroupIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        return Response(EdgeGroupOut(fleet.create(user=request.user, **form.validated_data)).data, status=201)
+
+    def perform_destroy(self, instance: EdgeGroup) -> None:
+        fleet.delete(group=instance, by=self.request.user)
+
+    @extend_schema(request=EdgeReleaseIn, responses=EdgeGroupOut)
+    @action(detail=True, methods=["post"])
+    def release(self, request: ApiRequest, pk: str) -> Response:
+        """Let a share of the devices run a version; the same version with a larger share carries it on."""
+        form = EdgeReleaseIn(data=request.data, context=self.get_serializer_context())
+        form.is_valid(raise_exception=True)
+        group = fleet.release(group=self.get_object(), by=request.user, **form.validated_data)
+        return Response(EdgeGroupOut(group).data)
+
+    @extend_schema(request=None, responses=EdgeGroupOut)
+    @action(detail=True, methods=["post"])
+    def rollback(self, request: ApiRequest, pk: str) -> Response:
+        """Let all devices run what the group ran before."""
+        return Response(EdgeGroupOut(fleet.roll_back(group=self.get_object(), by=request.user)).data)
+
+    @extend_schema(request=EdgeDeviceIn, responses={201: OpenApiTypes.OBJECT})
+    @action(detail=True, methods=["post"])
+    def enrolment(self, request: ApiRequest, pk: str) -> Response:
+        """Add a device; `code` in the answer is shown this once."""
+        form = EdgeDeviceIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        made, code = fleet.add_device(group=self.get_object(), by=request.user, **form.validated_data)
+        body = {**EdgeDeviceOut(made).data, "code": code}
+        return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(responses=EdgeDeviceOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def devices(self, request: ApiRequest, pk: str) -> Response:
+        """All devices of the group."""
+        return Response(EdgeDeviceOut(self.get_object().devices.all(), many=True).data)
+
+
+class EdgeDeviceViewSet(RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
+    """A device outside of the cluster."""
+
+    needs = {
+        "retrieve": Action.SERVICES_VIEW,
+        "destroy": Action.SERVICES_MANAGE,
+        "revoke": Action.SERVICES_MANAGE,
+    }
+    serializer_class = EdgeDeviceOut
+    queryset = EdgeDevice.objects.none()
+
+    def get_queryset(self) -> Any:
+        return EdgeDevice.objects.visible_to(self.request.user).select_related("group")
+
+    def perform_destroy(self, instance: EdgeDevice) -> None:
+        fleet.remove(device=instance, by=self.request.user)
+
+    @extend_schema(request=None, responses=EdgeDeviceOut)
+    @action(detail=True, methods=["post"])
+    def revoke(self, request: ApiRequest, pk: str) -> Response:
+        """End its token; it keeps the model that it has."""
+        device = self.get_object()
+        fleet.revoke(device=device, by=request.user)
+        device.refresh_from_db()
+        return Response(EdgeDeviceOut(device).data)

@@ -1,0 +1,34 @@
+"""What a device is, and a picture for tests of models that is nobody's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import zlib
+from pathlib import Path
+
+from .durable import Json
+
+
+def picture(side: int = 64) -> bytes:
+    """A PNG of a gradient, for tests of a model: nobody's picture."""
+    rows = b"".join(b"\0" + bytes(v for x in range(side) for v in (4 * x, 4 * y, 128)) for y in range(side))
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4) + kind + data + zlib.crc32(kind + data).to_bytes(4)
+
+    head = side.to_bytes(4) + side.to_bytes(4) + bytes((8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def hardware() -> Json:
+    """What the device is, in a few words."""
+    found = {"machine": platform.machine(), "system": platform.platform()[:100], "python": platform.python_version(),
+             "cores": os.cpu_count() or 1}  # fmt: skip
+    with contextlib.suppress(OSError, ValueError):
+        found["memory_mib"] = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    for name, path in (("model", "/proc/device-tree/model"), ("gpu", "/proc/driver/nvidia/version")):
+        with contextlib.suppress(OSError):
+            found[name] = Path(path).read_bytes()[:100].rstrip(b"\0\n").decode(errors="replace")
+    return found

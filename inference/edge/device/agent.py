@@ -1,0 +1,269 @@
+"""One device: what is installed, and how the next thing is, step by step so that any of them may be the last."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Mapping
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from . import VERSION
+from .about import hardware, picture
+from .durable import Json, at, drop, load, point, sync_folder, write
+from .front import Front
+from .trust import HAS_KEYS, Refused, canonical, check_keys, check_seal
+
+CHUNK = 256 << 10
+MOST_BYTES, MOST_UNPACKED, MOST_FILES = 4 << 30, 8 << 30, 2000
+SKEW_S = 24 * 3600  # clocks of small devices drift
+TRIES = 3  # of a package on trial, counted before each: one that kills the agent is not tried for ever
+READ_S, TEST_S = 20, 120
+NEEDS = ("onnxruntime", "numpy", "PIL")
+
+
+class Agent:
+    """What is installed here, and how the next thing is."""
+
+    def __init__(self, root: Path, front: Front | None = None) -> None:
+        self.root, self.store, self.parts = root, root / "store", root / "part"
+        self.current, self.previous = root / "current", root / "previous"
+        for folder in (self.store, self.parts):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.device = load(root / "device.json", {})
+        self.trust = load(root / "trust.json", {"version": 0, "keys": {}})
+        start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None}
+        self.memory = load(root / "memory.json", start)
+        self.front = front
+        for junk in self.store.glob("*.tmp"):
+            shutil.rmtree(junk, ignore_errors=True)
+
+    def remember(self, **values: Any) -> None:
+        self.memory.update(values)
+        write(self.root / "memory.json", canonical(self.memory))
+
+    def ask(self, path: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> Any:
+        """Open an address of the server below /api/v1/edge/."""
+        own = {"User-Agent": f"aip-edge/{VERSION}", **(headers or {})}
+        if token := self.device.get("token"):
+            own["Authorization"] = f"Edge {token}"
+        data = None if body is None else canonical(body)
+        if data is not None:
+            own["Content-Type"] = "application/json"
+        url = f"{self.device['server'].rstrip('/')}/api/v1/edge/{path}"
+        return urllib.request.urlopen(urllib.request.Request(url, data, own), timeout=READ_S)
+
+    def now(self) -> float:
+        """Never earlier than a time it saw: a dead clock battery must not make old words young."""
+        return max(time.time(), float(self.memory["seen"]))
+
+    @property
+    def installed(self) -> str:
+        """The package in use; "" before the first."""
+        return self.current.resolve().name if self.current.is_symlink() else ""
+
+    # 1. What should run here
+    def word(self) -> Json:
+        """The release for this device, checked; from memory where the server says that it is the same."""
+        said = self._fetched()
+        for successor in said.get("trust", []):
+            document = successor["document"]
+            if HAS_KEYS and document["version"] == self.trust["version"] + 1:
+                check_keys(document, successor["signatures"], self.trust)
+                write(self.root / "trust.json", canonical(document))
+                self.trust = document
+        release: Json = said["document"]
+        if HAS_KEYS:
+            check_keys(release, said["signatures"], self.trust)
+        else:
+            check_seal(release, said["sealed"], self.device["secret"])
+        if release["device"] != self.device["device"]:
+            raise Refused("wrong_device", "this release is for another device")
+        order = [release["trust"], release["number"]]
+        if order < self.memory["release"]:
+            raise Refused("older", f"release {order} is older than {self.memory['release']}")
+        if release["expires"] + SKEW_S < self.now():
+            raise Refused("expired", "the release is out of date; the model in use stays")
+        self.remember(release=order, seen=max(float(self.memory["seen"]), float(release["signed_at"])))
+        return release
+
+    def _fetched(self) -> Json:
+        try:
+            known = {"If-None-Match": self.memory["etag"]} if self.memory["word"] else {}
+            with self.ask("word", headers=known) as answer:
+                said: Json = json.loads(answer.read(1 << 20))
+                self.remember(word=said, etag=answer.headers.get("ETag", ""))
+                return said
+        except urllib.error.HTTPError as exc:
+            if exc.code == 304 and self.memory["word"]:
+                return dict(self.memory["word"])
+            raise
+
+    # 2. Its bytes, resumed where the last attempt ended
+    def download(self, sha: str, size: int) -> Path:
+        part = self.parts / sha
+        for other in self.parts.iterdir():
+            if other != part:
+                other.unlink()
+        have = part.stat().st_size if part.exists() else 0
+        if not 0 < size <= MOST_BYTES or shutil.disk_usage(self.root).free < 3 * size - have:
+            raise Refused("no_room", f"the package has {size} bytes")
+        if have < size:
+            ranges = {"Range": f"bytes={have}-"} if have else {}
+            with self.ask(f"packages/{sha}", headers=ranges) as answer, part.open("ab" if have else "wb") as out:
+                if have and answer.status != 206:
+                    out.truncate(0)
+                while out.tell() <= size and (block := answer.read(min(CHUNK, size - out.tell() + 1))):
+                    out.write(block)
+                    at("downloading")
+                out.flush()
+                os.fsync(out.fileno())
+        with part.open("rb") as made:
+            if part.stat().st_size == size and hashlib.file_digest(made, "sha256").hexdigest() == sha:
+                return part
+        if part.stat().st_size >= size:
+            part.unlink()  # damaged: a resumed download would stay so
+            raise Refused("damaged", "the package is not what was signed")
+        raise OSError("the download was cut")
+
+    # 3. A complete folder in the store
+    def unpack(self, part: Path, sha: str) -> Path:
+        place, making = self.store / sha, self.store / f"{sha}.tmp"
+        shutil.rmtree(making, ignore_errors=True)
+        with zipfile.ZipFile(part) as package:
+            entries = package.infolist()
+            if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_UNPACKED:
+                raise Refused("damaged", "the package is larger than any model")
+            for entry in entries:
+                inside = (making / entry.filename).resolve()
+                if not inside.is_relative_to(making.resolve()) or entry.external_attr >> 28 == 0xA:
+                    raise Refused("damaged", "a name in the package leads out of it")
+            package.extractall(making)  # each name was looked at above
+        at("unpacked")
+        for path in sorted(making.rglob("*"), reverse=True):
+            sync_folder(path)
+        sync_folder(making)
+        at("synced")
+        making.rename(place)
+        sync_folder(self.store)
+        at("stored")
+        return place
+
+    # 4. Does it work here
+    def self_test(self, place: Path) -> str:
+        """Let the package answer a picture in a process of its own; gives what went wrong."""
+        sample = self.root / "sample.png"
+        if not sample.exists():
+            write(sample, picture())
+        try:
+            command = [sys.executable, "-I", str(place / "run.py"), str(sample)]
+            done = subprocess.run(command, timeout=TEST_S, capture_output=True, check=False)
+        except subprocess.TimeoutExpired:
+            return f"no answer within {TEST_S} s"
+        if done.returncode:
+            return done.stderr.decode(errors="replace").strip()[-300:] or f"exit code {done.returncode}"
+        try:
+            json.loads(done.stdout)["predictions"]
+        except (ValueError, LookupError):
+            return "its answer is no JSON with predictions"
+        return ""
+
+    # 5. Use it, 6. or go back
+    def switch(self, place: Path) -> None:
+        self.remember(trial=place.name, tries=0)
+        at("trial")
+        if self.current.is_symlink() and self.installed != place.name:
+            point(self.previous, self.current.resolve())
+            at("previous")
+        point(self.current, place)
+        at("switched")
+
+    def go_back(self, sha: str) -> None:
+        self.remember(bad=sorted({*self.memory["bad"], sha}), trial="")
+        if self.installed == sha and self.previous.is_symlink() and self.previous.resolve().is_dir():
+            point(self.current, self.previous.resolve())
+        elif self.installed == sha:
+            self.current.unlink()
+
+    def step(self) -> tuple[str, str]:
+        """One round: a code for the server, and a detail."""
+        if self.memory["trial"] and self.memory["trial"] == self.installed:  # died while it was tried
+            return self.finish_trial()
+        if self.memory["trial"]:  # died before it was in use
+            self.remember(trial="")
+        release = self.word()
+        package = release["package"]
+        if package is None:
+            return "nothing_wanted", ""
+        sha = str(package["sha256"])
+        if self.installed == sha:
+            return "same", ""
+        if sha in self.memory["bad"]:
+            return "bad_package", "it failed here before"
+        if missing := [name for name in NEEDS if importlib.util.find_spec(name) is None]:
+            return "needs_packages", f"pip install onnxruntime numpy pillow ({', '.join(missing)} missing)"
+        place = self.store / sha
+        if not place.exists():
+            place = self.unpack(self.download(sha, int(package["size"])), sha)
+        if wrong := self.self_test(place):
+            self.remember(bad=sorted({*self.memory["bad"], sha}))
+            drop(place)
+            return "failed_self_test", wrong
+        at("tested")
+        self.switch(place)
+        return self.finish_trial()
+
+    def finish_trial(self) -> tuple[str, str]:
+        sha = self.memory["trial"]
+        self.remember(tries=self.memory["tries"] + 1)
+        if self.memory["tries"] > TRIES:
+            wrong = "it ended the agent"
+        else:
+            wrong = self.front.start(self.current) if self.front else ""
+        if wrong:
+            self.go_back(sha)
+            return "rolled_back", wrong
+        self.remember(trial="")
+        at("healthy")
+        keep = {sha, self.previous.resolve().name if self.previous.is_symlink() else ""}
+        for old in self.store.iterdir():
+            if old.name not in keep:
+                drop(old)
+        (self.parts / sha).unlink(missing_ok=True)
+        return "updated", ""
+
+    def round(self) -> tuple[str, str]:
+        """Look once what should run here, do it, and tell the server."""
+        try:
+            outcome = self.step()
+        except Refused as why:
+            outcome = why.code, str(why)
+        except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as why:
+            outcome = ("revoked", "") if getattr(why, "code", 0) == 401 else ("offline", str(why)[:300])
+        except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as why:
+            outcome = "later", f"{type(why).__name__}: {why}"[:300]
+        if self.front and not self.front.running and self.installed:
+            self.front.start(self.current)
+        self.report(*outcome)
+        return outcome
+
+    def report(self, outcome: str, detail: str) -> None:
+        """Tell the server; best effort: only the newest state is told, so nothing is queued."""
+        body = {
+            "outcome": outcome, "detail": detail[:300], "package": self.installed, "number": self.memory["release"][1],
+            "free_bytes": shutil.disk_usage(self.root).free, "counters": self.front.counters() if self.front else {},
+            "hardware": hardware(), "agent": VERSION,
+        }  # fmt: skip
+        with contextlib.suppress(OSError, HTTPException):
+            self.ask("report", body=body).close()

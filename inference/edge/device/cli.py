@@ -1,0 +1,87 @@
+"""The commands of the agent."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import random
+import sys
+import time
+import urllib.error
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import VERSION, model_server
+from .about import hardware
+from .agent import Agent
+from .durable import write
+from .front import Front
+from .trust import canonical
+
+ROOT = Path.home() / ".aip-edge"
+
+
+def enrol(root: Path, server: str, code: str) -> int:
+    """Trade the one-time code for a token of this device."""
+    root.mkdir(parents=True, exist_ok=True)
+    agent = Agent(root)
+    agent.device = {"server": server}
+    try:
+        with agent.ask("enrol", body={"code": code, "hardware": hardware(), "agent": VERSION}) as answer:
+            welcome = json.loads(answer.read(1 << 20))
+    except urllib.error.HTTPError as exc:
+        sys.stderr.write(f"The server refused: {exc.read(2000).decode(errors='replace')}\n")
+        return 1
+    except OSError as exc:
+        sys.stderr.write(f"{server} cannot be reached: {exc}\n")
+        return 1
+    write(root / "trust.json", canonical(welcome["trust"]))
+    kept = {name: welcome[name] for name in ("device", "token", "secret")}
+    write(root / "device.json", canonical({"server": server, **kept}))
+    sys.stdout.write(f"This device is {welcome['name']}. Start it: python3 {sys.argv[0]} run\n")
+    return 0
+
+
+def run(root: Path, port: int, every: float, once: bool) -> int:
+    """Keep the wanted model at work; ends with --once after one round."""
+    if not (root / "device.json").exists():
+        sys.stderr.write("This device is not enrolled yet. The page of its group shows the command.\n")
+        return 1
+    lock = (root / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.stderr.write("Another agent runs on this folder already.\n")
+        return 1
+    front = Front(port)
+    agent = Agent(root, front)
+    if agent.installed and not agent.memory["trial"]:
+        front.start(agent.current)
+    while True:
+        outcome, detail = agent.round()
+        sys.stdout.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome} {detail}\n")
+        sys.stdout.flush()
+        if once:
+            return 0
+        time.sleep(every * random.uniform(0.8, 1.2))  # noqa: S311  spreads the polls of many devices
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="aip-edge", description="Keeps one verified model at work on this device.")
+    parser.add_argument("--root", type=Path, default=ROOT, help=f"folder of the agent ({ROOT})")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verb = verbs.add_parser("enrol", help="make this device known to a platform")
+    verb.add_argument("--server", required=True)
+    verb.add_argument("--code", required=True)
+    verb = verbs.add_parser("run", help="keep the wanted model at work")
+    verb.add_argument("--port", type=int, default=8321, help="local port that answers pictures (8321)")
+    verb.add_argument("--every", type=float, default=60, help="seconds between looks at the server (60)")
+    verb.add_argument("--once", action="store_true", help="one look, then end")
+    verbs.add_parser("_model").add_argument("package", type=Path)
+    asked = parser.parse_args(argv)
+    if asked.verb == "enrol":
+        return enrol(asked.root, asked.server, asked.code)
+    if asked.verb == "_model":
+        return model_server.serve(asked.package)
+    return run(asked.root, asked.port, asked.every, asked.once)

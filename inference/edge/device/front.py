@@ -1,0 +1,135 @@
+"""The local port that answers pictures, whichever package is behind it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from .about import picture
+from .durable import Json
+from .trust import canonical
+
+MOST_PICTURE = 64 << 20
+START_S = 60  # longest that a model may take to answer its first picture
+
+
+class Front:
+    """Answers pictures at one local port, whichever package is behind it; a new one takes over once it has answered."""
+
+    def __init__(self, port: int) -> None:
+        self.child: subprocess.Popen[bytes] | None = None
+        self.behind, self.lock = 0, threading.Lock()
+        self.requests = self.errors = 0
+        self.took: list[float] = []
+        front = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self._answer(200 if front.running else 503, canonical(front.counters() | {"ready": front.running}))
+
+            def do_POST(self) -> None:
+                size = int(self.headers.get("Content-Length") or 0)
+                if not 0 < size <= MOST_PICTURE:
+                    self.close_connection = True
+                    self._answer(413, b'{"error":"send one picture of at most 64 MiB"}')
+                else:
+                    self._answer(*front.forward(self.path, self.rfile.read(size)))
+
+            def _answer(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.daemon_threads = True
+        self.port = int(self.server.server_address[1])
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def running(self) -> bool:
+        return self.child is not None and self.child.poll() is None
+
+    def start(self, current: Path) -> str:
+        """Start the package that `current` names, and let it take over once it answers; gives what went wrong."""
+        child = subprocess.Popen(
+            [sys.executable, str(Path(sys.argv[0]).resolve()), "_model", str(current.resolve())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert child.stdout is not None
+        timer = threading.Timer(START_S, child.kill)
+        timer.start()
+        try:
+            line = child.stdout.readline()
+            port = int(line or 0)
+            status, said = _posted(port, "/predict", picture()) if port else (0, b"it ended before it answered")
+        except (OSError, HTTPException, ValueError) as why:
+            status, said = 0, str(why).encode()
+        finally:
+            timer.cancel()
+        if status != 200:
+            child.kill()
+            child.wait()
+            return said.decode(errors="replace")[:300] or "no answer"
+        before, self.child, self.behind = self.child, child, port
+        if before is not None:
+            threading.Thread(target=_end, args=(before,), daemon=True).start()
+        return ""
+
+    def forward(self, path: str, body: bytes) -> tuple[int, bytes]:
+        began, port = time.perf_counter(), self.behind
+        try:
+            status, said = _posted(port, path, body) if port else (503, b'{"error":"no model is installed yet"}')
+            if status == 503 and port and port != self.behind:  # it left while it was asked: ask its successor
+                status, said = _posted(self.behind, path, body)
+        except (OSError, HTTPException):
+            try:
+                status, said = _posted(self.behind, path, body)
+            except (OSError, HTTPException):
+                status, said = 502, b'{"error":"the model does not answer"}'
+        with self.lock:
+            self.requests += 1
+            self.errors += status >= 500
+            self.took = [*self.took[-999:], time.perf_counter() - began]
+        return status, said
+
+    def counters(self) -> Json:
+        with self.lock:
+            took = sorted(self.took)
+            found: Json = {"requests": self.requests, "errors": self.errors}
+        if took:
+            found["p50_ms"] = round(1000 * took[len(took) // 2], 3)
+            found["p95_ms"] = round(1000 * took[len(took) * 95 // 100], 3)
+        return found
+
+
+def _posted(port: int, path: str, body: bytes) -> tuple[int, bytes]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=START_S)
+    try:
+        connection.request("POST", path, body)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Let a model finish what it is at, then end it."""
+    assert child.stdin is not None
+    child.stdin.close()
+    try:
+        child.wait(START_S)
+    except subprocess.TimeoutExpired:
+        child.kill()

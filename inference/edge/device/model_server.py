@@ -1,0 +1,51 @@
+"""The process behind the front: answers pictures with one package, and ends with whoever started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+
+def serve(package: Path) -> int:
+    """Say the port on the first line, answer until standard input is closed."""
+    sys.path.insert(0, str(package))
+    from inference.server.alone import Model  # noqa: PLC0415  of the package
+    from inference.server.decode import BadImage  # noqa: PLC0415  of the package
+    from inference.server.refusals import BadRequest  # noqa: PLC0415  of the package
+    from inference.server.requested import Requested  # noqa: PLC0415  of the package
+
+    model, lock = Model(package / "model", threads=os.cpu_count() or 1), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            try:
+                asked = Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
+                with lock:
+                    status, said = 200, model.predict(body, asked)
+            except (BadImage, BadRequest) as why:
+                status, said = 400, {"error": str(why)}
+            data = json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    sys.stdout.write(f"{server.server_address[1]}\n")
+    sys.stdout.flush()
+    sys.stdin.buffer.read()  # until whoever started it closes it, or is gone
+    server.shutdown()
+    server.server_close()  # waits for what is being answered
+    return 0

@@ -1,0 +1,49 @@
+"""Forms of groups of devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from inference.edge import fleet
+from inference.models import ModelVersion
+from inference.task_kinds import TASKS
+
+
+class EdgeGroupForm(forms.Form):
+    """A new group."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, validators=[TITLE])
+    days_offline = forms.IntegerField(
+        label=_("Days offline"),
+        min_value=1,
+        max_value=365,
+        initial=7,
+        help_text=_("So long a device believes what it was last told. It never stops the model that it runs."),
+    )
+
+
+class EdgeDeviceForm(forms.Form):
+    """A new device."""
+
+    name = forms.CharField(label=_("Name of the device"), max_length=100, validators=[TITLE])
+
+
+class EdgeReleaseForm(forms.Form):
+    """What a share of the devices gets."""
+
+    version = forms.ModelChoiceField(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
+    share = forms.TypedChoiceField(
+        label=_("Reaches"), coerce=int, choices=[(share, f"{share} %") for share in fleet.SHARES], initial=10
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = ModelVersion.objects.usable_by(user).in_use().filter(task__in=TASKS).select_related("model")
+        self.fields["version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above

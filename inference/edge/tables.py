@@ -1,0 +1,95 @@
+"""Tables of devices outside of the cluster; inference/models.py makes them known to Django."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.titles import TITLE
+from inference.querysets import EdgeDeviceQuerySet, EdgeGroupQuerySet
+
+
+class EdgePackage(models.Model):
+    """A version as a package whose bytes never change: data root/edge/packages/SHA256.zip."""
+
+    version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="edge_packages")
+    model_label = models.CharField(max_length=130)  # "cells v2", also after the version is gone
+    sha256 = models.CharField(max_length=64, unique=True)
+    size_bytes = models.PositiveBigIntegerField()
+    created_at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return self.model_label
+
+
+class EdgeGroup(models.Model):
+    """Devices that run the same model, and how far its newest release has come."""
+
+    name = models.CharField(_("name"), max_length=100, validators=[TITLE])
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="edge_groups")
+    wanted = models.ForeignKey(EdgePackage, models.PROTECT, null=True, related_name="+")
+    before = models.ForeignKey(EdgePackage, models.PROTECT, null=True, related_name="+")  # of those not yet reached
+    number = models.PositiveIntegerField(default=0)  # of the release; never goes back
+    share = models.PositiveSmallIntegerField(default=100)  # percent of the devices that it reaches
+    halted = models.BooleanField(default=False)  # too many devices failed with it
+    days_offline = models.PositiveSmallIntegerField(default=7)  # so long a release is believed
+    released_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=now)
+
+    objects = EdgeGroupQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="edge_group_name_once_per_owner")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EdgeDevice(models.Model):
+    """A device: what it should run, what it runs, and what it last said."""
+
+    group = models.ForeignKey(EdgeGroup, models.CASCADE, related_name="devices")
+    name = models.CharField(_("name"), max_length=100, validators=[TITLE])
+    uid = models.CharField(max_length=32, unique=True)  # random; in releases
+    place = models.PositiveIntegerField()  # random: in this order releases reach the devices of a group
+    code_digest = models.CharField(max_length=64, blank=True)  # of the one-time code; "" once it was used
+    code_expires_at = models.DateTimeField(null=True)
+    token_digest = models.CharField(max_length=64, blank=True)  # "" before it is enrolled, and once it is revoked
+    enrolled_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    package = models.CharField(max_length=64, blank=True)  # sha256 of what it runs
+    number = models.PositiveIntegerField(default=0)  # of the newest release that it took in
+    outcome = models.CharField(max_length=20, blank=True)  # of its last round, a code of edge/words.py
+    detail = models.CharField(max_length=300, blank=True)  # foreign words: what a tool of the device said
+    failed = models.CharField(max_length=64, blank=True)  # sha256 of the package that it last failed with
+    counters = models.JSONField(default=dict)
+    hardware = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=now)
+
+    objects = EdgeDeviceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["group", "name"], name="edge_device_name_once_per_group")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EdgeReport(models.Model):
+    """What a device said when something changed; only ever added to."""
+
+    device = models.ForeignKey(EdgeDevice, models.CASCADE, related_name="reports")
+    at = models.DateTimeField(default=now)
+    outcome = models.CharField(max_length=20)
+    detail = models.CharField(max_length=300, blank=True)
+    package = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.outcome

@@ -1,0 +1,187 @@
+"""Pages of groups of devices outside of the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from inference.edge import download, fleet
+from inference.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
+from inference.edge.tables import EdgeDevice, EdgeGroup
+from inference.edge.words import OUTCOMES, WELL, WRONG
+from inference.orders import EDGE_GROUPS
+
+
+@needs(Action.SERVICES_VIEW)
+def group_list(request: SignedInRequest) -> HttpResponse:
+    """Groups this person may see; `?q=`, `?ordering=`. htmx gets the table alone."""
+    rows = EdgeGroup.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
+    page = EDGE_GROUPS.page(request, rows)
+    groups = [(group, _counts(group)) for group in page]
+    template = "inference/_edge_table.html" if request.htmx else "inference/edge_list.html"
+    return render(request, template, {"page": page, "groups": groups})
+
+
+@needs(Action.SERVICES_MANAGE)
+def group_new(request: SignedInRequest) -> HttpResponse:
+    """The form of a group."""
+    form = EdgeGroupForm(request.POST or None)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            group = fleet.create(user=request.user, **form.cleaned_data)
+            return redirect("inference:edge-group", group.pk)
+    return render(request, "inference/edge_new.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.SERVICES_VIEW)
+def group_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """A group: its devices, its release, and the acts on both. htmx gets the table of devices alone."""
+    group: EdgeGroup = get_object_or_404(EdgeGroup.objects.visible_to(request.user).for_list(), pk=pk)
+    if request.htmx:
+        return render(request, "inference/_edge_devices.html", _shown(request, group))
+    return _page(request, group)
+
+
+def _page(request: SignedInRequest, group: EdgeGroup, status: int = 200, **more: Any) -> HttpResponse:
+    forms = {"device_form": EdgeDeviceForm(), "release_form": EdgeReleaseForm(user=request.user, initial=_next(group))}
+    return render(request, "inference/edge_group.html", _shown(request, group) | forms | more, status=status)
+
+
+def _next(group: EdgeGroup) -> dict[str, Any]:
+    """What the form of a release begins with: the same version, one stage further."""
+    if group.wanted is None or group.share == 100:
+        return {}
+    return {"version": group.wanted.version_id, "share": min(s for s in fleet.SHARES if s > group.share)}
+
+
+def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
+    labels = {package.sha256: package.model_label for package in (group.wanted, group.before) if package}
+    devices = list(group.devices.all())
+    for device in devices:
+        device.group = group
+        device.look, device.words = OUTCOMES.get(device.outcome, OUTCOMES[""])
+        device.runs = labels.get(device.package, device.package[:12])
+        device.reached = group.wanted is not None and fleet.reached(device)
+    own = EdgeGroup.objects.editable_by(request.user).filter(pk=group.pk).exists()
+    return {
+        "group": group,
+        "devices": devices,
+        "counts": _counts(group),
+        "may_control": own and request.user.can(Action.SERVICES_MANAGE),
+        "site": request.build_absolute_uri("/").rstrip("/"),
+        "agent": download.NAME,
+    }
+
+
+def _counts(group: EdgeGroup) -> dict[str, int]:
+    devices = group.devices.all()
+    wanted = group.wanted.sha256 if group.wanted else None
+    looks = [OUTCOMES.get(device.outcome, OUTCOMES[""])[0] for device in devices]
+    return {
+        "devices": len(devices),
+        "updated": sum(device.package == wanted for device in devices) if wanted else 0,
+        "well": looks.count(WELL),
+        "wrong": looks.count(WRONG),
+    }
+
+
+def _own(request: SignedInRequest, pk: int) -> EdgeGroup:
+    group: EdgeGroup = get_object_or_404(EdgeGroup.objects.editable_by(request.user).for_list(), pk=pk)
+    return group
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def group_release(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Let a share of the devices run a version."""
+    group, form = _own(request, pk), EdgeReleaseForm(request.POST, user=request.user)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            fleet.release(group=group, by=request.user, **form.cleaned_data)
+            return redirect("inference:edge-group", pk)
+    return _page(request, group, status=422, release_form=form)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def group_roll_back(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Let all devices run what the group ran before."""
+    group = _own(request, pk)
+    with refusals_said(request):
+        fleet.roll_back(group=group, by=request.user)
+    return redirect("inference:edge-group", pk)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove a group; its name must have been typed."""
+    group = _own(request, pk)
+    if not name_typed(request, group.name):
+        return redirect("inference:edge-group", pk)
+    fleet.delete(group=group, by=request.user)
+    return redirect("inference:edge-list")
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def device_add(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Add a device; the page after it shows the command with its code, once."""
+    group, form = _own(request, pk), EdgeDeviceForm(request.POST)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            made, code = fleet.add_device(group=group, by=request.user, **form.cleaned_data)
+            answer = _page(request, _own(request, pk), added=made, code=code)
+            answer["Cache-Control"] = "no-store"
+            return answer
+    return _page(request, group, status=422, device_form=form)
+
+
+@needs(Action.SERVICES_VIEW)
+def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """A device: what it is, what it runs, what it said."""
+    rows = EdgeDevice.objects.visible_to(request.user).select_related("group__wanted", "group__before")
+    device: EdgeDevice = get_object_or_404(rows, pk=pk)
+    group = device.group
+    labels = {package.sha256: package.model_label for package in (group.wanted, group.before) if package}
+    reports = [
+        {"at": row.at, "words": OUTCOMES.get(row.outcome, OUTCOMES[""])[1], "detail": row.detail,
+         "package": labels.get(row.package, row.package[:12])}
+        for row in device.reports.all()[:50]
+    ]  # fmt: skip
+    context = {
+        "device": device,
+        "group": group,
+        "words": OUTCOMES.get(device.outcome, OUTCOMES[""])[1],
+        "runs": labels.get(device.package, device.package[:12]),
+        "wanted": fleet.wanted_by(device),
+        "reports": reports,
+        "may_control": EdgeDevice.objects.editable_by(request.user).filter(pk=pk).exists()
+        and request.user.can(Action.SERVICES_MANAGE),
+    }
+    return render(request, "inference/edge_device.html", context)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def device_revoke(request: SignedInRequest, pk: int) -> HttpResponse:
+    """End the token of a device."""
+    device = get_object_or_404(EdgeDevice.objects.editable_by(request.user).select_related("group"), pk=pk)
+    fleet.revoke(device=device, by=request.user)
+    return redirect("inference:edge-device", pk)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def device_remove(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Forget a device."""
+    device = get_object_or_404(EdgeDevice.objects.editable_by(request.user).select_related("group"), pk=pk)
+    group = device.group_id
+    fleet.remove(device=device, by=request.user)
+    return redirect("inference:edge-group", group)

@@ -1,0 +1,38 @@
+"""What a device says of its rounds, for people. The codes are those of `device/agent.py`."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+WELL, WAITING, WRONG = "ok", "wait", "fail"
+#: outcome → (how it looks, what it means)
+OUTCOMES = {
+    "": (WAITING, _("Has not reported yet")),
+    "same": (WELL, _("Runs what it should")),
+    "updated": (WELL, _("Updated")),
+    "nothing_wanted": (WELL, _("Nothing to run yet")),
+    "later": (WAITING, _("Could not finish, tries again")),
+    "offline": (WAITING, _("Could not reach the server")),
+    "needs_packages": (WRONG, _("Python packages are missing on it")),
+    "no_room": (WRONG, _("Its disk has no room")),
+    "damaged": (WRONG, _("The package came damaged")),
+    "bad_signature": (WRONG, _("The release is not signed by a key that it trusts")),
+    "wrong_device": (WRONG, _("The release was for another device")),
+    "older": (WRONG, _("Was sent an older release")),
+    "expired": (WRONG, _("Was sent a release that is out of date")),
+    "failed_self_test": (WRONG, _("The model failed its self-test")),
+    "rolled_back": (WRONG, _("The model did not answer; it went back to the one before")),
+    "bad_package": (WRONG, _("Failed with this package before, keeps the one before")),
+}
+#: What people did, and the platform, for the audit trail.
+VERBS = {
+    "edge_group_made": _("made the device group"),
+    "edge_group_deleted": _("deleted the device group"),
+    "edge_device_added": _("added a device to"),
+    "edge_device_revoked": _("revoked the token of a device of"),
+    "edge_device_removed": _("removed a device of"),
+    "edge_released": _("released a model to"),
+    "edge_rolled_back": _("rolled back the model of"),
+    "edge_release_halted": _("halted the release to"),
+}
+FAILURES = ("failed_self_test", "rolled_back", "bad_package")

@@ -1,0 +1,33 @@
+"""`aip edge` against the real API."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.edge.tables import EdgeDevice, EdgeGroup
+from tests.factories import models as factory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_cli_makes_a_group_adds_a_device_and_releases_a_model(real_aip, alice, tmp_path, capfd):
+    factory.model_version(alice, tmp_path)
+
+    assert real_aip(alice, "edge", "list") == 0
+    assert real_aip(alice, "edge", "create", "Gates", "--days-offline", "30") == 0
+    assert real_aip(alice, "edge", "add", "Gates", "gate-1") == 0
+    assert real_aip(alice, "edge", "release", "Gates", "cells:1", "--share", "10") == 0
+    assert real_aip(alice, "edge", "list") == 0
+    assert real_aip(alice, "edge", "devices", "Gates") == 0
+    assert real_aip(alice, "edge", "rollback", "Gates") != 0
+    assert real_aip(alice, "edge", "release", "Gates", "cells:1", "--share", "33") != 0
+    device = EdgeDevice.objects.get()
+    assert real_aip(alice, "edge", "revoke", device.pk) == 0
+    assert real_aip(alice, "edge", "remove", device.pk, "--yes") == 0
+    assert real_aip(alice, "edge", "delete", "Gates", "--yes") == 0
+
+    printed = capfd.readouterr()
+    assert "python3 aip-edge.pyz enrol --server" in printed.out + printed.err
+    assert "cells v1 goes to 10 % of the devices of Gates." in printed.out + printed.err
+    assert "not enrolled" in printed.out
+    assert not EdgeGroup.objects.exists()

@@ -1,0 +1,348 @@
+"""The agent as devices get it, against the real server: killed at every step, offline, and lied to."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from inference.edge import download, fleet, keys
+from inference.edge.device.about import picture
+from inference.edge.device.trust import canonical
+from tests.factories import models as factory
+from tests.running import free_port
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.sockets("an agent asks the platform, and answers pictures"),
+]
+STEPS = (
+    "downloading",
+    "unpacked",
+    "synced",
+    "stored",
+    "tested",
+    "trial",
+    "previous",
+    "switched",
+    "healthy",
+    "dropping",
+)
+
+
+class Device:
+    """A device with the agent on it."""
+
+    def __init__(self, folder: Path, server: str) -> None:
+        self.folder, self.server, self.root = folder, server, folder / "root"
+        folder.mkdir(parents=True)
+        self.file = folder / download.NAME
+        self.file.write_bytes(download.agent())
+        self.port = free_port()
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, str(self.file), "--root", str(self.root), *words]
+
+    def enrol(self, code: str) -> subprocess.CompletedProcess[str]:
+        return self.ran("enrol", "--server", self.server, "--code", code)
+
+    def ran(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        own = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **env}
+        return subprocess.run(self.command(*words), env=own, capture_output=True, text=True, timeout=120, check=False)
+
+    def round(self, **env: str) -> str:
+        """One look at the server; gives its outcome, or the signal that ended it."""
+        done = self.ran("run", "--once", "--port", "0", **env)
+        return done.stdout.split()[2] if done.returncode == 0 else f"died {done.returncode}: {done.stderr[-500:]}"
+
+    @property
+    def installed(self) -> str:
+        link = self.root / "current"
+        return link.resolve().name if link.is_symlink() else ""
+
+    def is_whole(self) -> bool:
+        """Whether what is installed is a package all of whose sums are right."""
+        place = (self.root / "current").resolve()
+        done = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=place, capture_output=True, check=False)
+        return done.returncode == 0
+
+
+@pytest.fixture
+def group(alice):
+    return fleet.create(user=alice, name="Gates")
+
+
+@pytest.fixture
+def version(alice, tmp_path):
+    return factory.model_version(alice, tmp_path)
+
+
+@pytest.fixture
+def device(alice, group, tmp_path, live_server):
+    made = Device(tmp_path / "device", live_server.url)
+    _row, code = fleet.add_device(group=group, name="gate-1", by=alice)
+    done = made.enrol(code)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def released(group, version, by, share=100):
+    group.refresh_from_db()
+    return fleet.release(group=group, version=version, share=share, by=by).wanted.sha256
+
+
+def test_agent_is_enrolled_fetches_swaps_reports_and_answers_as_the_model_does(alice, group, version, device):
+    wanted = released(group, version, alice)
+    process = subprocess.Popen(
+        device.command("run", "--port", str(device.port), "--every", "0.2"), env={"PATH": os.environ["PATH"]},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        said = wait_for(lambda: row(group).outcome in ("same", "updated") and row(group))
+        answer = ask(device.port)
+        wait_for(lambda: row(group).counters.get("requests"))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+    assert said.package == wanted == device.installed
+    assert answer["task"] == "detection"
+    assert row(group).counters["requests"] == 1
+    assert row(group).hardware["cores"] >= 1
+    assert [report.outcome for report in row(group).reports.all()][-1] == "updated"
+    assert device.is_whole()
+
+
+def test_token_of_a_device_lies_where_only_its_owner_reads_it_and_a_code_works_once(alice, group, device):
+    assert (device.root / "device.json").stat().st_mode & 0o777 == 0o600
+    kept = json.loads((device.root / "device.json").read_text())
+    assert kept["token"] not in str(row(group).__dict__)
+    again = Device(device.folder.with_name("other"), device.server)
+    _made, code = fleet.add_device(group=group, name="gate-2", by=alice)
+
+    assert again.enrol("nonsense").returncode == 1
+    assert again.enrol(code).returncode == 0
+    assert again.enrol(code).returncode == 1
+
+
+@pytest.mark.parametrize("step", ["downloading", "synced", "switched"])
+def test_agent_killed_in_an_update_never_has_half_a_model_and_ends_with_the_new_one(
+    alice, group, version, device, tmp_path, step
+):
+    killed_at(step, alice, group, version, device, tmp_path)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("step", STEPS)
+def test_agent_killed_at_each_step_never_has_half_a_model(alice, group, version, device, tmp_path, step):
+    killed_at(step, alice, group, version, device, tmp_path)
+
+
+def killed_at(step, alice, group, version, device, tmp_path):
+    """Kill an update from one model to another at a step; the next rounds must end with the new one."""
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    newer = factory.model_version(alice, tmp_path, name="newer", task="segmentation", model=version.model)
+    wanted = released(group, newer, alice)
+    if step == "dropping":  # the third is the first that an old one goes for
+        assert device.round() == "updated"
+        wanted = released(group, factory.model_version(alice, tmp_path, name="third", task="tagging"), alice)
+
+    said = device.round(AIP_EDGE_DIE=step)
+
+    assert said.startswith("died -9"), said
+    assert device.installed in (before, wanted) or step == "dropping"
+    assert device.is_whole()
+    assert not [path for path in (device.root / "store").iterdir() if ".tmp" not in path.name and not whole(path)]
+    for _round in range(2):
+        last = device.round()
+    assert last == "same"
+    assert device.installed == wanted
+    assert not list((device.root / "store").glob("*.tmp"))
+
+
+def whole(place: Path) -> bool:
+    done = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=place, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def test_package_that_came_damaged_is_refused_and_the_next_download_begins_anew(alice, group, version, device):
+    wanted = released(group, version, alice)
+    kept = fleet.package_file(wanted)
+    good = kept.read_bytes()
+    kept.write_bytes(good[:-10] + b"x" * 10)
+
+    assert device.round() == "damaged"
+    kept.write_bytes(good)
+    assert device.round() == "updated"
+    assert device.is_whole()
+
+
+def test_cut_download_goes_on_where_it_ended(alice, group, version, device):
+    wanted = released(group, version, alice)
+    good = fleet.package_file(wanted).read_bytes()
+    (device.root / "part").mkdir(parents=True, exist_ok=True)
+    (device.root / "part" / wanted).write_bytes(good[: len(good) // 2])
+    fleet.package_file(wanted).write_bytes(b"-" * (len(good) // 2) + good[len(good) // 2 :])  # only the rest is right
+
+    assert device.round() == "updated"
+
+
+def test_model_that_fails_its_test_is_refused_reported_and_remembered(alice, group, version, device, tmp_path):
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    broken = released(group, factory.model_version(alice, tmp_path, name="broken", task="tagging"), alice)
+    spoil(broken, group, "run.py", b"import sys\nsys.exit('no such operator')\n")
+
+    assert device.round() == "failed_self_test"
+    assert device.installed == before
+    assert row(group).detail == "no such operator"
+    assert not (device.root / "store" / row(group).failed).exists()
+    group.refresh_from_db()
+    assert group.halted
+    assert device.round() == "same"  # the release is halted: it should run what it runs
+
+
+def test_model_that_passes_its_test_and_does_not_serve_is_rolled_back(alice, group, version, device, tmp_path):
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    broken = released(group, factory.model_version(alice, tmp_path, name="broken", task="tagging"), alice)
+    run = b"print('{\"predictions\": []}')\n"
+    spoil(broken, group, "run.py", run, "inference/server/requested.py", b"raise RuntimeError('cannot serve')\n")
+
+    assert device.round() == "rolled_back"
+    assert device.installed == before
+    assert device.is_whole()
+
+
+@pytest.mark.parametrize(
+    ("lie", "outcome"),
+    [
+        ({"number": 0}, "older"),
+        ({"device": "0" * 32}, "wrong_device"),
+        ({"expires": 1}, "expired"),
+    ],
+)
+def test_words_that_are_old_or_for_others_are_refused_and_the_model_stays(
+    alice, group, version, device, monkeypatch, lie, outcome
+):
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    honest = keys.signed
+    monkeypatch.setattr(keys, "signed", lambda document, device: honest({**document, **lie}, device=device))
+
+    assert device.round() == outcome
+    assert device.installed == before
+
+
+def test_word_of_a_stranger_is_refused_with_keys_and_without(alice, group, version, device, monkeypatch):
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    honest = keys.signed
+
+    def forged(document, device):
+        said = honest(document, device=device)
+        return said | {"document": said["document"] | {"number": 99}}
+
+    monkeypatch.setattr(keys, "signed", forged)
+    assert device.round() == "bad_signature"
+    hidden = device.folder / "without"
+    (hidden / "cryptography").mkdir(parents=True)
+    (hidden / "cryptography" / "__init__.py").write_text("raise ImportError")
+    assert device.round(PYTHONPATH=str(hidden)) == "bad_signature"
+    assert device.installed == before
+    monkeypatch.setattr(keys, "signed", honest)
+    released(group, version, alice, share=50)
+    assert device.round(PYTHONPATH=str(hidden)) == "same"
+
+
+def test_devices_follow_a_rotation_of_the_key_and_no_older_one(alice, group, version, device, monkeypatch):
+    released(group, version, alice)
+    assert device.round() == "updated"
+    old = json.loads((keys.folder() / "keys.json").read_text())
+    keys.rotate()
+    released(group, version, alice)
+    assert device.round() == "same"
+    assert json.loads((device.root / "trust.json").read_text())["version"] == 2
+
+    monkeypatch.setattr(keys, "_kept", lambda: old)  # a thief with the key of before
+    assert device.round() in ("older", "bad_signature")
+
+
+def test_device_works_offline_and_a_revoked_one_gets_no_other_model(alice, group, version, device):
+    released(group, version, alice)
+    assert device.round() == "updated"
+    kept = json.loads((device.root / "device.json").read_text())
+    (device.root / "device.json").write_bytes(canonical(kept | {"server": f"http://127.0.0.1:{free_port()}"}))
+    assert device.round() == "offline"
+    (device.root / "device.json").write_bytes(canonical(kept))
+
+    fleet.revoke(device=row(group), by=alice)
+
+    assert device.round() == "revoked"
+    assert device.is_whole()
+
+
+def test_second_agent_on_one_folder_is_refused(group, device):
+    command = device.command("run", "--port", "0", "--every", "60")
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: row(group).outcome)
+        second = device.ran("run", "--once", "--port", "0")
+    finally:
+        first.kill()
+        first.wait()
+
+    assert second.returncode == 1
+    assert "Another agent" in second.stderr
+
+
+def row(group):
+    return group.devices.get(name="gate-1")
+
+
+def wait_for(what, seconds: float = 60):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := what():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come")
+
+
+def ask(port: int) -> dict:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("POST", "/predict", picture())
+        answer = connection.getresponse()
+        assert answer.status == 200
+        return json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def spoil(sha: str, group, *changes: object) -> None:
+    """Change files of a package, as if it had been released so."""
+    import hashlib
+
+    from inference.edge.tables import EdgePackage
+
+    pairs = dict(zip(changes[::2], changes[1::2], strict=True))
+    path = fleet.package_file(sha)
+    with zipfile.ZipFile(path) as package:
+        content = {name: pairs.get(name, package.read(name)) for name in package.namelist()}
+    with zipfile.ZipFile(path, "w") as package:
+        for name, data in content.items():
+            package.writestr(zipfile.ZipInfo(name), data)
+    data = path.read_bytes()
+    made = hashlib.sha256(data).hexdigest()
+    path.rename(fleet.package_file(made))
+    EdgePackage.objects.filter(sha256=sha).update(sha256=made, size_bytes=len(data))

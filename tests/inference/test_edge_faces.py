@@ -1,0 +1,183 @@
+"""Pages and API of device groups, and the rules behind them."""
+
+import pytest
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from aiplatform.lib.errors import DomainError
+from inference.edge import download, fleet
+from inference.edge.tables import EdgeDevice, EdgeGroup, EdgeReport
+from tests.factories import models as factory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def group(alice):
+    return fleet.create(user=alice, name="Gates")
+
+
+@pytest.fixture
+def version(alice, tmp_path):
+    return factory.model_version(alice, tmp_path)
+
+
+def devices(group, alice, count):
+    for number in range(count):
+        fleet.add_device(group=group, name=f"gate-{number}", by=alice)
+    EdgeDevice.objects.update(token_digest="x")
+    return list(EdgeDevice.objects.filter(group=group).select_related("group__wanted", "group__before"))
+
+
+def said(device, outcome, package=""):
+    device = EdgeDevice.objects.select_related("group__wanted", "group__before").get(pk=device.pk)
+    fleet.report(device, {"outcome": outcome, "package": package})
+
+
+@pytest.mark.parametrize(("share", "reached"), [(1, 1), (10, 1), (50, 5), (100, 10)])
+def test_release_reaches_the_share_that_was_asked_for_and_always_the_same(group, alice, version, share, reached):
+    devices(group, alice, 10)
+    fleet.release(group=group, version=version, share=share, by=alice)
+    rows = EdgeDevice.objects.filter(group=group).select_related("group__wanted", "group__before")
+
+    first = {row.pk for row in rows if fleet.wanted_by(row) is not None}
+
+    assert len(first) == reached
+    if share < 100:
+        fleet.release(group=EdgeGroup.objects.get(), version=version, share=100, by=alice)
+        assert first < {row.pk for row in rows.all() if fleet.wanted_by(row) is not None}
+
+
+def test_others_keep_the_model_before_until_the_release_reaches_them(group, alice, version, tmp_path):
+    devices(group, alice, 10)
+    fleet.release(group=group, version=version, share=100, by=alice)
+    newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
+    fleet.release(group=group, version=newer, share=10, by=alice)
+    rows = EdgeDevice.objects.filter(group=group).select_related("group__wanted", "group__before")
+
+    assert sorted(fleet.wanted_by(row).model_label for row in rows) == ["cells v1"] * 9 + ["newer v1"]
+    back = fleet.roll_back(group=EdgeGroup.objects.get(), by=alice)
+    assert (back.wanted.model_label, back.before.model_label, back.number) == ("cells v1", "newer v1", 3)
+
+
+def test_release_is_halted_where_a_fifth_of_its_devices_fail(group, alice, version):
+    rows = devices(group, alice, 10)
+    sha = fleet.release(group=group, version=version, share=100, by=alice).wanted.sha256
+    said(rows[0], "updated", sha)
+    said(rows[1], "rolled_back")
+    assert not EdgeGroup.objects.get().halted
+
+    said(rows[2], "failed_self_test")
+
+    held = EdgeGroup.objects.get()
+    assert (held.halted, held.number) == (True, 2)
+    fresh = EdgeDevice.objects.select_related("group__wanted", "group__before")
+    assert fleet.wanted_by(fresh.get(pk=rows[0].pk)).sha256 == sha  # it runs there
+    assert fleet.wanted_by(fresh.get(pk=rows[3].pk)) is None
+    assert not fleet.release(group=held, version=version, share=10, by=alice).halted
+
+
+def test_reports_are_kept_when_something_changed_and_odd_ones_do_no_harm(group, alice, version):
+    (device,) = devices(group, alice, 1)
+    for outcome in ("offline", "same", "same", "later"):
+        said(device, outcome)
+    assert [row.outcome for row in EdgeReport.objects.order_by("pk")] == ["offline", "same", "later"]
+    with pytest.raises(DomainError):
+        said(device, "everything is fine")
+    fleet.report(device, {
+        "outcome": "same", "detail": "\x00", "package": 7, "number": float("inf"),
+        "counters": {"requests": float("nan"), "x": [1], "y" * 99: "z" * 999}, "hardware": [1],
+    })  # fmt: skip
+    device.refresh_from_db()
+    assert (device.detail, device.package, device.number, device.hardware) == ("", "", 0, {})
+    assert list(device.counters.values()) == ["z" * 100]
+
+
+def test_version_without_a_description_is_no_package(group, alice, tmp_path):
+    mute = factory.model_version(alice, tmp_path, name="mute", task="tensor")
+
+    with pytest.raises(fleet.CannotRelease):
+        fleet.release(group=group, version=mute, share=100, by=alice)
+    with pytest.raises(DomainError):
+        fleet.release(group=group, version=mute, share=33, by=alice)
+    with pytest.raises(fleet.CannotRelease):
+        fleet.roll_back(group=group, by=alice)
+
+
+def test_device_api_wants_a_token_of_a_device(client, api, group, alice, version):
+    sha = fleet.release(group=group, version=version, share=100, by=alice).wanted.sha256
+    for path in ("word", f"packages/{sha}"):
+        assert client.get(f"/api/v1/edge/{path}").status_code == 401
+        assert client.get(f"/api/v1/edge/{path}", headers={"Authorization": "Edge aipe_nobody"}).status_code == 401
+        assert api.get(f"/api/v1/edge/{path}").status_code == 401  # a person is no device
+    assert client.post("/api/v1/edge/report", {"outcome": "same"}).status_code == 401
+    assert client.post("/api/v1/edge/enrol", {"code": "x"}).status_code == 401
+    _made, code = fleet.add_device(group=group, name="gate", by=alice)
+    own = client.post("/api/v1/edge/enrol", {"code": code}, content_type="application/json").json()
+    headers = {"Authorization": f"Edge {own['token']}"}
+    word = client.get("/api/v1/edge/word", headers=headers)
+    again = client.get("/api/v1/edge/word", headers=headers | {"If-None-Match": word.headers["ETag"]})
+    assert (word.status_code, again.status_code) == (200, 304)
+    assert client.get(f"/api/v1/edge/packages/{'0' * 64}", headers=headers).status_code == 404
+    part = client.get(f"/api/v1/edge/packages/{sha}", headers=headers | {"Range": "bytes=10-19"})
+    assert part.status_code == 206
+    assert len(b"".join(part.streaming_content)) == 10
+
+
+def test_edge_api_of_people(api, bob, version):
+    made = api.post("/api/v1/edge-groups/", {"name": "Gates"}, format="json").json()
+    route = f"/api/v1/edge-groups/{made['id']}/"
+    added = api.post(f"{route}enrolment/", {"name": "gate-1"}, format="json")
+    assert added.status_code == 201
+    assert added.json()["code"]
+    released = api.post(f"{route}release/", {"version": "cells:1", "share": 10}, format="json").json()
+    assert (released["wanted"], released["share"], released["number"], released["devices"]) == ("cells v1", 10, 1, 1)
+    assert api.get(f"{route}devices/").json()[0]["enrolled"] is False
+    assert api.post(f"{route}rollback/").status_code == 409
+    stranger = APIClient()
+    stranger.force_authenticate(bob)
+    device = f"/api/v1/edge-devices/{added.json()['id']}/"
+    for path in (route, device):
+        assert stranger.get(path).status_code == 404
+        assert stranger.delete(path).status_code == 404
+    assert api.post(f"{device}revoke/").status_code == 200
+    assert api.delete(device).status_code == 204
+    assert api.delete(route).status_code == 204
+
+
+def test_edge_pages(client, alice, bob, version):
+    client.force_login(alice)
+    assert "No devices yet" in client.get(reverse("inference:edge-list")).content.decode()
+    assert client.post(reverse("inference:edge-new"), {"name": "/", "days_offline": 0}).status_code == 422
+    made = client.post(reverse("inference:edge-new"), {"name": "Gates", "days_offline": 7})
+    page = made.headers["Location"]
+    group = EdgeGroup.objects.get()
+    added = client.post(reverse("inference:edge-device-add", args=[group.pk]), {"name": "gate-1"})
+    assert "enrol --server http://testserver --code" in added.content.decode()
+    assert "enrol --server" not in client.get(page).content.decode()
+    assert client.post(reverse("inference:edge-device-add", args=[group.pk]), {"name": "gate-1"}).status_code == 422
+    sent = {"version": version.pk, "share": 10}
+    assert client.post(reverse("inference:edge-release", args=[group.pk]), sent).headers["Location"] == page
+    assert "reaches 10 %" in client.get(page).content.decode()
+    assert client.post(reverse("inference:edge-release", args=[group.pk]), {"share": 3}).status_code == 422
+    device = EdgeDevice.objects.get()
+    shown = client.get(reverse("inference:edge-device", args=[device.pk])).content.decode()
+    assert "Not set up yet" in shown
+    client.force_login(bob)
+    for name, pk in (("edge-group", group.pk), ("edge-device", device.pk)):
+        assert client.get(reverse(f"inference:{name}", args=[pk])).status_code == 404
+    assert client.post(reverse("inference:edge-delete", args=[group.pk]), {"confirm": "Gates"}).status_code == 404
+    client.logout()
+    agent = client.get(reverse("inference:edge-agent"))
+    assert agent.content == download.agent()
+
+
+def test_deleting_a_model_leaves_what_devices_run(alice, group, version):
+    from inference.services import models as registry
+
+    sha = fleet.release(group=group, version=version, share=100, by=alice).wanted.sha256
+    registry.delete(model=version.model, by=alice)
+
+    group.refresh_from_db()
+    assert group.wanted.sha256 == sha
+    assert fleet.package_file(sha).exists()
