@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import ProtectedError, Q
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
@@ -35,6 +36,7 @@ SHARES = (1, 10, 50, 100)  # percent, in which a release goes on
 HALTED_AT = 0.2  # share of the devices that it reached, from which failures stop a release
 MOST_DEVICES = 10_000
 KEPT_REPORTS = 200  # of a device
+KEPT_PACKAGES = timedelta(days=1)  # since they were made, after nobody wants them
 SAME_WORD_S = 3600  # so long a device is told the same bytes, and answered that nothing changed
 LONGEST = 300
 
@@ -72,10 +74,21 @@ def create(*, user: User, name: str, days_offline: int = 7) -> EdgeGroup:
     return group
 
 
+def _tidy() -> None:
+    """Remove packages that no group runs, once devices have had a day to finish with them."""
+    held = EdgeGroup.objects.values_list("wanted", "before")
+    there = {number for pair in held for number in pair if number is not None}
+    for package in EdgePackage.objects.exclude(pk__in=there).filter(created_at__lt=now() - KEPT_PACKAGES):
+        with contextlib.suppress(ProtectedError):  # released again meanwhile
+            package.delete()
+            package_file(package.sha256).unlink(missing_ok=True)
+
+
 def delete(*, group: EdgeGroup, by: User) -> None:
     """Remove a group with its devices; they keep running what they have, and hear that they are not known."""
     audit.record(by, "edge_group_deleted", group)
     group.delete()
+    _tidy()
 
 
 def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, str]:
@@ -133,6 +146,7 @@ def release(*, group: EdgeGroup, version: ModelVersion, share: int, by: User) ->
         held.share, held.halted, held.number = share, False, held.number + 1
         held.save()
         audit.record(by, "edge_released", held, version=str(version), share=share)
+    _tidy()
     return held
 
 

@@ -14,7 +14,7 @@ from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_show
 from inference.edge import download, fleet
 from inference.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.edge.words import OUTCOMES, WELL, WRONG
+from inference.edge.words import FACTS, OUTCOMES, WELL, WRONG
 from inference.orders import EDGE_GROUPS
 
 
@@ -57,7 +57,8 @@ def _next(group: EdgeGroup) -> dict[str, Any]:
     """What the form of a release begins with: the same version, one stage further."""
     if group.wanted is None or group.share == 100:
         return {}
-    return {"version": group.wanted.version_id, "share": min(s for s in fleet.SHARES if s > group.share)}
+    further = group.share if group.halted else min(share for share in fleet.SHARES if share > group.share)
+    return {"version": group.wanted.version_id, "share": further}
 
 
 def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
@@ -162,6 +163,7 @@ def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "runs": labels.get(device.package, device.package[:12]),
         "wanted": fleet.wanted_by(device),
         "reports": reports,
+        "facts": [(FACTS.get(name, name), value) for name, value in (device.hardware | device.counters).items()],
         "may_control": EdgeDevice.objects.editable_by(request.user).filter(pk=pk).exists()
         and request.user.can(Action.SERVICES_MANAGE),
     }

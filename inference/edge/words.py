@@ -35,4 +35,18 @@ VERBS = {
     "edge_rolled_back": _("rolled back the model of"),
     "edge_release_halted": _("halted the release to"),
 }
+#: Facts of a device and its counters, as its agent names them.
+FACTS = {
+    "machine": _("Processor"),
+    "cores": _("Cores"),
+    "memory_mib": _("Memory in MiB"),
+    "system": _("System"),
+    "python": "Python",
+    "model": _("Device"),
+    "gpu": _("Graphics driver"),
+    "requests": _("Pictures answered"),
+    "errors": _("Of them failed"),
+    "p50_ms": _("Milliseconds, median"),
+    "p95_ms": _("Milliseconds, 95 %"),
+}
 FAILURES = ("failed_self_test", "rolled_back", "bad_package")

@@ -11,7 +11,8 @@ import contextlib
 import io
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,22 +49,22 @@ class NotBuilt(Exception):
 
 
 class Samples(CalibrationDataReader):
-    """Feeds of one picture each, a few at a time so that few inner results are kept at once."""
+    """Inputs of one picture each, made as they are asked for, one after the other."""
 
-    def __init__(self, feeds: Sequence[Feeds]) -> None:
-        self.feeds, self.place, self.end = feeds, 0, len(feeds)
+    def __init__(self, feeds: Iterator[Feeds], count: int) -> None:
+        self.feeds, self.count, self.left = feeds, count, count
 
     def __len__(self) -> int:
-        return len(self.feeds)
+        return self.count
 
     def set_range(self, start_index: int, end_index: int) -> None:
-        self.place, self.end = start_index, end_index
+        self.left = end_index - start_index
 
     def get_next(self) -> Feeds | None:
-        if self.place >= self.end:
+        if self.left <= 0:
             return None
-        self.place += 1
-        return self.feeds[self.place - 1]
+        self.left -= 1
+        return next(self.feeds, None)
 
 
 @dataclass
@@ -73,14 +74,13 @@ class Bench:
     Args:
         source: the ONNX file as it came.
         work: a folder for files that nobody keeps.
-        samples: inputs for calibration, one picture each.
+        samples: makes the inputs for calibration, one picture each, as often as they are asked for.
     """
 
     source: Path
     work: Path
-    samples: Callable[[], Sequence[Feeds]]
+    samples: Callable[[], Iterator[Feeds]]
     method: str = known.MINMAX
-    _feeds: list[Feeds] = field(default_factory=list)
 
     @property
     def prepared(self) -> Path:
@@ -100,12 +100,10 @@ class Bench:
             making.rename(made)
         return made
 
-    @property
-    def feeds(self) -> Sequence[Feeds]:
-        """Inputs for calibration."""
-        if not self._feeds:
-            self._feeds = list(self.samples())
-        return self._feeds
+    @cached_property
+    def count(self) -> int:
+        """How many inputs there are for calibration: pictures that cannot be read are none."""
+        return sum(1 for _feeds in self.samples())
 
     def quantized(self, into: Path, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> None:
         """Write the static INT8 variant: of all nodes, of those named `only`, or of all `without` some."""
@@ -117,7 +115,7 @@ class Bench:
         quantize_static(
             str(self.prepared),
             str(into),
-            Samples(self.feeds),
+            Samples(self.samples(), self.count),
             quant_format=QuantFormat.QDQ,
             per_channel=True,
             activation_type=QuantType.QUInt8,

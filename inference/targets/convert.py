@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from math import ceil
 from pathlib import Path
@@ -75,8 +74,7 @@ class Conversion:
         self.metric = TASKS[self.spec.task].pages.headline[0]
         self.work = run.outputs / "work"
         self.work.mkdir(parents=True, exist_ok=True)
-        self.bench = Bench(run.model / "model.onnx", self.work, partial(list, self._calibration()), self.asked.method)
-        self.calibrated_on = 0
+        self.bench = Bench(run.model / "model.onnx", self.work, self._calibration, self.asked.method)
         self.source: Judged | None = None
 
     def all(self) -> dict[str, Any]:
@@ -134,7 +132,7 @@ class Conversion:
                 row = self._once_more(name, part, row)
         except NotBuilt as exc:
             return {"target": name, "state": known.FAILED, "error": str(exc)}
-        return row | ({"looks": self.calibrated_on} if known.TARGETS[name].calibrated else {})
+        return row | ({"looks": self.bench.count} if known.TARGETS[name].calibrated else {})
 
     def _checked(self, name: str, part: Part) -> dict[str, Any]:
         """Judge the variant in the folder of `part`.
@@ -268,9 +266,7 @@ class Conversion:
         pool = self._samples(self.asked.calibrate_on)
         apart = [sample for sample in pool if sample.path not in judged_on] or pool
         order = np.random.default_rng(0).permutation(len(apart))
-        for feeds in islice(self._feeds([apart[place] for place in order]), self.asked.looks):
-            self.calibrated_on += 1
-            yield feeds
+        yield from islice(self._feeds([apart[place] for place in order]), self.asked.looks)
 
     def _samples(self, split: str) -> list[truth.Sample]:
         return truth.read(self.run.dataset, split, self._learned()).samples

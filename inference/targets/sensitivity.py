@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def ranked(bench: Bench, *, threads: int) -> list[tuple[str, float]]:
     """
     graph, kinds = onnx.load(bench.prepared).graph, {*QDQRegistry, *QLinearOpsRegistry}
     nodes = [node.name for node in graph.node if node.name and node.op_type in kinds]
-    feeds = list(bench.feeds[:LOOKS])
+    feeds = list(islice(bench.samples(), LOOKS))
     engine = Engine(bench.prepared, threads=threads)
     expected = [engine.run(feed) for feed in feeds]
     began, found = time.monotonic(), []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import http.server
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from pathlib import Path
@@ -346,3 +348,32 @@ def spoil(sha: str, group, *changes: object) -> None:
     made = hashlib.sha256(data).hexdigest()
     path.rename(fleet.package_file(made))
     EdgePackage.objects.filter(sha256=sha).update(sha256=made, size_bytes=len(data))
+
+
+def test_token_never_follows_the_server_to_another_address(alice, group, version, device, live_server):
+    released(group, version, alice)
+    kept = json.loads((device.root / "device.json").read_text())
+    seen: list[str] = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", f"{live_server.url}{self.path}")
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, *_args):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        moved = kept | {"server": f"http://127.0.0.1:{server.server_port}"}
+        (device.root / "device.json").write_bytes(canonical(moved))
+        outcome = device.round()
+        server.shutdown()
+
+    assert outcome == "offline"
+    assert seen[0] == "/api/v1/edge/word"
+    assert row(group).outcome == ""

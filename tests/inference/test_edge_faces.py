@@ -1,12 +1,15 @@
 """Pages and API of device groups, and the rules behind them."""
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
+from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from aiplatform.lib.errors import DomainError
-from inference.edge import download, fleet
-from inference.edge.tables import EdgeDevice, EdgeGroup, EdgeReport
+from inference.edge import download, fleet, keys
+from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db
@@ -181,3 +184,21 @@ def test_deleting_a_model_leaves_what_devices_run(alice, group, version):
     group.refresh_from_db()
     assert group.wanted.sha256 == sha
     assert fleet.package_file(sha).exists()
+
+
+def test_packages_that_no_group_runs_are_removed_a_day_later(alice, group, version, tmp_path):
+    first = fleet.release(group=group, version=version, share=100, by=alice).wanted
+    for name, task in (("second", "tagging"), ("third", "segmentation")):
+        fleet.release(
+            group=group, version=factory.model_version(alice, tmp_path, name=name, task=task), share=100, by=alice
+        )
+    assert fleet.package_file(first.sha256).exists()
+    EdgePackage.objects.update(created_at=now() - timedelta(days=2))
+
+    fleet.release(group=EdgeGroup.objects.get(), version=version, share=100, by=alice)
+    assert {package.model_label for package in EdgePackage.objects.all()} == {"cells v1", "third v1"}
+    assert fleet.package_file(first.sha256).exists()
+    fleet.delete(group=EdgeGroup.objects.get(), by=alice)
+
+    assert not EdgePackage.objects.exists()
+    assert not list((keys.folder() / "packages").iterdir())

@@ -33,6 +33,16 @@ READ_S, TEST_S = 20, 120
 NEEDS = ("onnxruntime", "numpy", "PIL")
 
 
+class Straight(urllib.request.HTTPRedirectHandler):
+    """No way to another address: the token would go along."""
+
+    def redirect_request(self, *_args: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(Straight)
+
+
 class Agent:
     """What is installed here, and how the next thing is."""
 
@@ -62,7 +72,7 @@ class Agent:
         if data is not None:
             own["Content-Type"] = "application/json"
         url = f"{self.device['server'].rstrip('/')}/api/v1/edge/{path}"
-        return urllib.request.urlopen(urllib.request.Request(url, data, own), timeout=READ_S)
+        return OPENER.open(urllib.request.Request(url, data, own), timeout=READ_S)
 
     def now(self) -> float:
         """Never earlier than a time it saw: a dead clock battery must not make old words young."""

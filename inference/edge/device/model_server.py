@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -32,10 +33,11 @@ def serve(package: Path) -> int:
             except (BadImage, BadRequest) as why:
                 status, said = 400, {"error": str(why)}
             data = json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            with contextlib.suppress(ConnectionError):  # whoever asked is gone
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
 
         def log_message(self, *_args: Any) -> None:
             pass
@@ -43,9 +45,10 @@ def serve(package: Path) -> int:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = False
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdout.write(f"{server.server_address[1]}\n")
-    sys.stdout.flush()
-    sys.stdin.buffer.read()  # until whoever started it closes it, or is gone
+    with contextlib.suppress(BrokenPipeError):  # whoever started it is gone already
+        sys.stdout.write(f"{server.server_address[1]}\n")
+        sys.stdout.flush()
+        sys.stdin.buffer.read()  # until whoever started it closes it, or is gone
     server.shutdown()
     server.server_close()  # waits for what is being answered
     return 0
