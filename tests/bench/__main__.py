@@ -32,6 +32,13 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("asking and judging 50 of them", r"all of them +([\d.]+ s)", "≤ 5 s", ""),
         ],
     ),
+    "edge": (
+        [["--kills", "40"]],
+        [
+            ("200 devices, faster than a poll a minute needs", r"word known: .*; (\d+) times", "≥ 10", ""),
+            ("half packages after random kills of an agent", r"(\d+) half packages", "0", ""),
+        ],
+    ),
     "scheduler": (
         [[]],
         [("plan(), 10,000 waiting × 256 cards", r"full .*median ([\d.]+ ms)", "≤ 100 ms", "Kueue 42 decisions/s")],
