@@ -12,7 +12,7 @@ class InferenceConfig(AppConfig):
         from accounts.permissions import Action
         from accounts.services import audit
         from aiplatform import navigation
-        from aiplatform.lib import messages, search
+        from aiplatform.lib import messages, search, sweeps
         from datasets import usage, ways
         from inference import kind, outputs_panel, searching, task_panel
         from inference.conversion import conversions, words
@@ -42,6 +42,7 @@ class InferenceConfig(AppConfig):
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         weights_of_trainings.MODELS.register(starting_weights.MODELS)
+        sweeps.register("inference.sweep")
         usage.register(evaluations.using)
         usage.register(conversions.using)
         ways.register(

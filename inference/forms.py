@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.formats.folder import WEIGHTS
-from inference.models import SPLIT_WORDS, Model, ModelVersion, Visibility
+from inference.models import SPLIT_WORDS, Model, ModelVersion, Service, Stage, Visibility
 from inference.services import evaluations, learning, serving
 from inference.task_kinds import TASKS
 from workers.jobs.forms.resource_request import ResourceForm
@@ -139,6 +140,23 @@ class ServiceForm(ResourceForm):
         fields = {name: self.cleaned_data[name] for name in names} | self.resources()
         del fields["max_runtime"]
         return fields
+
+
+class ServiceModelForm(forms.Form):
+    """Which version a service is to answer with."""
+
+    model_version = forms.ModelChoiceField(
+        label=_("Model"),
+        queryset=ModelVersion.objects.none(),
+        empty_label=_("Choose a model"),
+        help_text=_("It is started beside the one that answers, and takes over once it answers itself."),
+    )
+
+    def __init__(self, *args: Any, service: Service, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        usable = ModelVersion.objects.usable_by(service.owner).exclude(task=WEIGHTS).select_related("model")
+        own = usable.filter(~Q(stage=Stage.ARCHIVED) | Q(pk=service.model_version_id))  # back to what answers, always
+        self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
 
 class ServiceEditForm(forms.Form):

@@ -233,7 +233,8 @@ class ServiceKind(JobKind):
         service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()
         if service is None:
             raise Vanished(wording.message("service.deleted"))
-        version = withdrawing.usable_version(service)
+        beside = job.pk == service.next_job_id  # what it is to answer with next
+        version = withdrawing.usable_version(service, service.next_version_id if beside else None)
         copy_code(run, "server", "task_kinds")
         return Launch(
             argv=[sys.executable, "-m", "inference.server"],

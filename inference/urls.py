@@ -62,6 +62,7 @@ urlpatterns = [
     path("services/fit/", services.service_fit, name="service-fit"),
     path("services/<int:pk>/", services.service_detail, name="service-detail"),
     path("services/<int:pk>/edit/", services.service_edit, name="service-edit"),
+    path("services/<int:pk>/model/", services.service_model, name="service-model"),
     path("services/<int:pk>/start/", services.service_start, name="service-start"),
     path("services/<int:pk>/stop/", services.service_stop, name="service-stop"),
     path("services/<int:pk>/delete/", services.service_delete, name="service-delete"),

@@ -201,12 +201,15 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
     running_s = serializers.SerializerMethodField()
     sentence = serializers.CharField(source="job.message", read_only=True, default="")
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True, default="")
+    next_state = serializers.CharField(
+        source="next_job.state", read_only=True, default="", help_text="Of the server with `next_version`, its job's."
+    )
 
     class Meta:
         model = Service
         fields = [
             "id", "name", "slug", "description", "visibility", "owner", "model", "model_version", "job", "state",
-            "sentence", "wait_sentence", "url", "running_s", "options", "created_at",
+            "sentence", "wait_sentence", "next_version", "next_state", "url", "running_s", "options", "created_at",
         ]  # fmt: skip
 
     def get_url(self, service: Service) -> str:
@@ -238,6 +241,12 @@ class ServiceIn(ResourcesIn):
         attrs = super().validate(attrs)
         del attrs["max_runtime"]
         return attrs
+
+
+class ServiceModelIn(serializers.Serializer):
+    """Which version a service is to answer with."""
+
+    model_version = VersionField(to_use=True)
 
 
 class ServiceEditIn(serializers.Serializer):

@@ -14,10 +14,10 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.idempotency import once
-from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceOut
+from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceModelIn, ServiceOut
 from inference.models import Service
 from inference.orders import SERVICES
-from inference.services import serving
+from inference.services import serving, swapping
 
 
 class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -28,6 +28,7 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "retrieve": Action.SERVICES_VIEW,
         "create": Action.SERVICES_MANAGE,
         "partial_update": Action.SERVICES_MANAGE,
+        "model": Action.SERVICES_MANAGE,
         "start": Action.SERVICES_MANAGE,
         "stop": Action.SERVICES_MANAGE,
         "destroy": Action.SERVICES_MANAGE,
@@ -42,11 +43,11 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return rows.named_like(self.request.query_params.get("search", ""))
 
     def get_object(self) -> Service:
-        return serving.refresh(super().get_object())
+        return swapping.refresh(super().get_object())
 
     def paginate_queryset(self, queryset: QuerySet[Service] | Any) -> list[Any] | None:
         page = super().paginate_queryset(queryset)
-        return [serving.refresh(service) for service in page or []]
+        return [swapping.refresh(service) for service in page or []]
 
     def _own(self) -> Service:
         service: Service = super().get_object()
@@ -71,6 +72,16 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         serializer.is_valid(raise_exception=True)
         known = {"description": service.description, "visibility": service.visibility}
         return self._answer(serving.edit(service=service, **{**known, **serializer.validated_data}))
+
+    @extend_schema(request=ServiceModelIn, responses={202: ServiceOut})
+    @action(detail=True, methods=["post"])
+    def model(self, request: ApiRequest, pk: str) -> Response:
+        """Answer with another version: its server starts beside, and takes over once it answers."""
+        service = self._own()
+        serializer = ServiceModelIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        version = serializer.validated_data["model_version"]
+        return self._answer(swapping.change_model(service=service, version=version, by=request.user), 202)
 
     @extend_schema(request=None, responses={202: ServiceOut})
     @action(detail=True, methods=["post"])

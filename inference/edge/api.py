@@ -94,6 +94,12 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
         rows = EdgeGroup.objects.visible_to(self.request.user).for_list()
         return rows.named_like(queries.given(self.request).get("search", ""))
 
+    def _own(self) -> EdgeGroup:
+        group: EdgeGroup = self.get_object()
+        if not EdgeGroup.objects.editable_by(self.request.user).filter(pk=group.pk).exists():
+            self.permission_denied(self.request)
+        return group
+
     @extend_schema(request=EdgeGroupIn, responses={201: EdgeGroupOut})
     @once
     def create(self, request: ApiRequest) -> Response:
@@ -108,24 +114,26 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
     @action(detail=True, methods=["post"])
     def release(self, request: ApiRequest, pk: str) -> Response:
         """Let a share of the devices run a version; the same version with a larger share carries it on."""
+        group = self._own()
         form = EdgeReleaseIn(data=request.data, context=self.get_serializer_context())
         form.is_valid(raise_exception=True)
-        group = fleet.release(group=self.get_object(), by=request.user, **form.validated_data)
+        group = fleet.release(group=group, by=request.user, **form.validated_data)
         return Response(EdgeGroupOut(group).data)
 
     @extend_schema(request=None, responses=EdgeGroupOut)
     @action(detail=True, methods=["post"])
     def rollback(self, request: ApiRequest, pk: str) -> Response:
         """Let all devices run what the group ran before."""
-        return Response(EdgeGroupOut(fleet.roll_back(group=self.get_object(), by=request.user)).data)
+        return Response(EdgeGroupOut(fleet.roll_back(group=self._own(), by=request.user)).data)
 
     @extend_schema(request=EdgeDeviceIn, responses={201: OpenApiTypes.OBJECT})
     @action(detail=True, methods=["post"])
     def enrolment(self, request: ApiRequest, pk: str) -> Response:
         """Add a device; `code` in the answer is shown this once."""
+        group = self._own()
         form = EdgeDeviceIn(data=request.data)
         form.is_valid(raise_exception=True)
-        made, code = fleet.add_device(group=self.get_object(), by=request.user, **form.validated_data)
+        made, code = fleet.add_device(group=group, by=request.user, **form.validated_data)
         body = {**EdgeDeviceOut(made).data, "code": code}
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 

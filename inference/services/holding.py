@@ -6,11 +6,12 @@ Only what belongs to the model's owner holds it, and evaluations that run: nobod
 
 from __future__ import annotations
 
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import StillInUse
 from inference.conversion.tables import Conversion
-from inference.models import ModelVersion
+from inference.models import ModelVersion, Service
 from inference.services import starting_weights
 from training.models import TrainingJob
 from training.starting_weights import NAMES
@@ -21,7 +22,7 @@ def users_of(version: ModelVersion) -> list[str]:
     owner = version.model.owner
     users = [
         _("service %(name)s of %(owner)s") % {"name": service.name, "owner": owner}
-        for service in version.services.filter(owner=owner)
+        for service in Service.objects.filter(Q(model_version=version) | Q(next_version=version), owner=owner)
     ]
     running = version.evaluations.unfinished().select_related("job__owner")
     users += [

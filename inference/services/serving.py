@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import secrets
@@ -177,21 +178,25 @@ def start(*, service: Service, by: User) -> Service:
 
 
 def _start(service: Service) -> Service:
-    withdrawing.usable_version(service)
+    service.job = submit(service, withdrawing.usable_version(service))
+    service.ready_attempt = 0
+    service.save(update_fields=["job", "ready_attempt", "updated_at"])
+    return service
+
+
+def submit(service: Service, version: ModelVersion) -> Job:
+    """Queue a server of a service that answers with a version."""
     options: Mapping[str, Any] = service.options
     cluster = VirtualCluster.objects.filter(pk=options["cluster"]).first()
-    service.job = submission.submit(
+    return submission.submit(
         owner=service.owner,
         cluster=cluster_for(service.owner, cluster),
         kind=KIND,
         name=service.name,
-        spec={"service": service.pk, "model_version": service.model_version_id, **options},
+        spec={"service": service.pk, "model_version": version.pk, **options},
         **{name: options.get(name, otherwise) for name, otherwise in KEPT.items()},
         restart=Job.Restart.ON_FAILURE,
     )
-    service.ready_attempt = 0
-    service.save(update_fields=["job", "ready_attempt", "updated_at"])
-    return service
 
 
 def stop(*, service: Service, by: User) -> Service:
@@ -203,8 +208,24 @@ def stop(*, service: Service, by: User) -> Service:
     if service.job is None or not service.is_up:
         raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
     actions.stop(service.job, by=by)
+    _end_beside(service, by)
     service.refresh_from_db()
     return service
+
+
+def _end_beside(service: Service, by: User) -> None:
+    """Stop the servers beside the one that answers: what it was to answer with next, and what it answered with."""
+    beside = (service.next_job, service.old_job)
+    Service.objects.filter(pk=service.pk).update(next_job=None, next_version=None, old_job=None)
+    for job in beside:
+        end(job, by)
+
+
+def end(job: Job | None, by: User | None) -> None:
+    """Request a stop of a server that need not be there any more."""
+    if job is not None and not job.is_final:
+        with contextlib.suppress(DomainError):  # it is stopping by itself
+            actions.stop(job, by=by)
 
 
 def edit(*, service: Service, description: str, visibility: str) -> Service:
@@ -220,6 +241,7 @@ def delete(*, service: Service, by: User) -> None:
     """Remove a service; a running one is stopped. Its model stays."""
     if service.job is not None and service.is_up:
         actions.stop(service.job, by=by)
+    _end_beside(service, by)
     service.delete()
 
 

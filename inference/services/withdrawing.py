@@ -22,16 +22,20 @@ class ModelWithdrawn(DomainError):
     code: ClassVar[str] = "model_withdrawn"
 
 
-def usable_version(service: Service) -> ModelVersion:
+def usable_version(service: Service, number: int | None = None) -> ModelVersion:
     """Return the version a service may use, checked anew: its owner's rights may have changed.
+
+    Args:
+        number: the id of a version that it is to answer with; None: the one that it answers with.
 
     Raises:
         ModelWithdrawn: it was deleted, or is not shared with the service's owner any more.
     """
-    if service.model_version_id is None:
+    number = service.model_version_id if number is None else number
+    if number is None:
         raise ModelWithdrawn(wording.message("service.model_deleted"))
     seen = ModelVersion.objects.usable_by(service.owner).select_related("model")
-    found: ModelVersion | None = seen.filter(pk=service.model_version_id).first()
+    found: ModelVersion | None = seen.filter(pk=number).first()
     if found is None:
         raise ModelWithdrawn(wording.message("service.model_not_shared"))
     return found
@@ -72,3 +76,7 @@ def _stop(service: Service, message: Message) -> None:
     if service.job is not None and service.is_up:
         with contextlib.suppress(DomainError):  # it is stopping by itself
             queue.stop(service.job, reason=Reason.OPERATOR, message=message)
+    for job in (service.next_job, service.old_job):
+        if job is not None and not job.is_final:
+            with contextlib.suppress(DomainError):
+                queue.stop(job, reason=Reason.OPERATOR, message=message)

@@ -20,7 +20,7 @@ from inference.forms import ModelEditForm
 from inference.import_forms import BringForm, UploadForm, VersionForm
 from inference.models import Model, ModelAlias, ModelTask, ModelVersion, Stage
 from inference.orders import MODELS
-from inference.services import cards, importing, model_jobs, packaging, serving
+from inference.services import cards, importing, model_jobs, packaging, swapping
 from inference.services import models as registry
 from inference.services.bytes import on_disk
 from inference.views import model_page
@@ -80,7 +80,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "data": visible_data,
         "job_url": _job_url(request, chosen),
         "evaluations": chosen.evaluations.visible_to(request.user).for_list()[:8] if chosen else [],
-        "services": [serving.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]
+        "services": [swapping.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]
         if chosen
         else [],
         "card_parts": [

@@ -11,10 +11,10 @@ from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
-from inference.forms import ServiceEditForm, ServiceForm
+from inference.forms import ServiceEditForm, ServiceForm, ServiceModelForm
 from inference.models import ModelVersion, Service
 from inference.orders import SERVICES
-from inference.services import evaluations, serving, withdrawing
+from inference.services import evaluations, serving, swapping, withdrawing
 from inference.task_kinds import TASKS
 from workers.scheduling import preview
 
@@ -27,7 +27,7 @@ def service_list(request: SignedInRequest) -> HttpResponse:
         rows = rows.filter(owner=request.user)
     page = SERVICES.page(request, rows)
     for service in page:
-        serving.refresh(service)
+        swapping.refresh(service)
     context = {"page": page, "origin": _origin(request)}
     template = "inference/_service_table.html" if request.htmx else "inference/service_list.html"
     return render(request, template, context)
@@ -65,7 +65,7 @@ def service_fit(request: SignedInRequest) -> HttpResponse:
 @needs(Action.SERVICES_VIEW)
 def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """The page of a service: try it, call it, control it. htmx polls the head."""
-    service = serving.refresh(_visible(request, pk))
+    service = swapping.refresh(_visible(request, pk))
     version = service.model_version
     score = _score_percent(version, request.user) if version else 0
     context = {
@@ -95,6 +95,26 @@ def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
         return redirect("inference:service-detail", pk)
     context = {"form": form, "service": service}
     return render(request, "inference/service_edit.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.SERVICES_MANAGE)
+def service_model(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Let it answer with another version, without a moment in which it does not answer."""
+    service = _own(request, pk)
+    form = ServiceModelForm(request.POST or None, service=service, initial=_other_than(service))
+    if form.is_valid():
+        with refusals_shown_on(form):
+            swapping.change_model(service=service, version=form.cleaned_data["model_version"], by=request.user)
+            return redirect("inference:service-detail", pk)
+    context = {"form": form, "service": service}
+    return render(request, "inference/service_model.html", context, status=422 if form.errors else 200)
+
+
+def _other_than(service: Service) -> dict[str, int]:
+    """The newest version of its model in use, where it answers with an older one."""
+    version = service.model_version
+    newest = version.model.versions.in_use().order_by("-number").first() if version else None
+    return {"model_version": newest.pk} if newest is not None and newest != version else {}
 
 
 @require_POST

@@ -15,6 +15,7 @@ from tests.inference import pictures, tiny
 from tests.inference.running import bring, running_at
 from tests.running import free_port
 from workers.proxy import application as port_proxy
+from workers.proxy import endpoints
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a model server of its own")]
 
@@ -375,3 +376,15 @@ def test_service_proxy_checks_permission_again_after_a_second(service, alice, mo
     clock[0] += 1.1
 
     assert call("GET", f"{service.url}/v2", headers=headers, app=app).status == 410
+
+
+def test_service_proxy_asks_the_new_server_where_the_old_one_left_meanwhile(service, alice, port, monkeypatch):
+    """What was remembered for a second leads to a port where nobody listens any more."""
+    data = pictures.with_boxes({(16, 32, 32, 48): "green"})
+    places = [("127.0.0.1", free_port()), ("127.0.0.1", port)]
+    monkeypatch.setattr(endpoints, "endpoint", lambda _job: places.pop(0) if len(places) > 1 else places[0])
+
+    answer = call("POST", f"{service.url}/predict", user=alice, body=data)
+
+    assert answer.status == 200
+    assert answer.json["predictions"][0]["box"] == [16, 32, 32, 48]

@@ -8,7 +8,7 @@ from tests.matrix import answers, world
 from tests.matrix.answers import IN, METHOD, SIGN_IN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
-PUBLIC_API = re.compile(r"api/v1/(auth/token|nodes/join|nodes/probe)/")
+PUBLIC_API = re.compile(r"api/v1/((auth/token|nodes/join|nodes/probe)/|edge/(enrol|packages/|report|word))")
 
 
 def test_b01_route_table_setup_has_an_id_for_every_route(ground):
@@ -81,5 +81,8 @@ def test_b01_route_table_sends_people_without_account_to_sign_in():
         "healthz",
         "jsi18n",
         "api",
+        "edge",
     }
+    edge = {key.split()[-1] for key in opened if key.split()[-1].startswith("edge/")}
+    assert edge == {"edge/aip-edge.pyz"}  # the program that devices run
     assert [key for key in opened if key.split()[-1].startswith("api/") and not PUBLIC_API.search(key)] == []

@@ -67,7 +67,7 @@ class PortProxy:
             caller = _fingerprint(scope, called)
             upstream = await self._upstream(caller, scope, called)
             try:
-                await self._forwarder.forward(scope, receive, send, upstream, path)
+                await self._ask(scope, receive, send, called, path, caller, upstream)
             except NotListening:
                 self._known.pop(caller, None)  # what was remembered may be old
                 raise self._not_listening() from None
@@ -82,6 +82,24 @@ class PortProxy:
             await _refuse(scope, send, refused)
         except CallerGone:
             return
+
+    async def _ask(
+        self, scope: Scope, receive: Receive, send: Send, called: str, path: str, caller: bytes, upstream: Upstream
+    ) -> None:
+        """Send the call on; where nothing listens any more, once more to where the answer comes from now.
+
+        Raises:
+            NotListening, BrokenOff, PointsElsewhere, CallerGone: see `Forwarder.forward`.
+            Refused: see `find`.
+        """
+        try:
+            await self._forwarder.forward(scope, receive, send, upstream, path)
+        except NotListening:
+            self._known.pop(caller, None)
+            again = await self._upstream(caller, scope, called)
+            if (again.host, again.port, again.headers) == (upstream.host, upstream.port, upstream.headers):
+                raise
+            await self._forwarder.forward(scope, receive, send, again, path)
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""

@@ -35,6 +35,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = serve.verb("start", start, "Start a stopped service again.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("--wait", action="store_true", help="wait until it answers")
+    verb = serve.verb("update", update, "Answer with another version, without a moment in which it does not answer.")
+    verb.add_argument("service", help="id or name")
+    verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
     serve.verb("stop", stop, "Stop a service; it can be started again.").add_argument("service", help="id or name")
     verb = serve.verb("predict", predict, "Send an image, print the answer as JSON.")
     verb.add_argument("service", help="id or name")
@@ -64,6 +67,14 @@ def create(args: argparse.Namespace) -> None:
 def start(args: argparse.Namespace) -> None:
     row = lookup.service(args.client, args.service)
     _ready(args, args.client.post(f"services/{row['id']}/start/"))
+
+
+def update(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    fields = {"model_version": lookup.model_version(args.client, args.model)}
+    row = args.client.post(f"services/{row['id']}/model/", fields)
+    said = "It changes once the other model answers." if row["next_version"] else f"It answers with {row['model']}."
+    done(args, row, said)
 
 
 def _ready(args: argparse.Namespace, row: Any) -> None:

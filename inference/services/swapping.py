@@ -1,0 +1,106 @@
+"""Give a service another model without a moment in which it does not answer.
+
+A server with the new model is started beside the old one. Once it answers, the service's address leads to it; the old
+one finishes what it is at and is stopped. Where the new one fails, the old one goes on answering.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+from inference.models import ModelVersion, Service
+from inference.services import serving
+from workers.models import Job
+from workers.proxy import endpoints
+from workers.states import JobState
+
+#: So long the old server stays after the address leads to the new one: callers' ways are remembered for a second, and
+#: what was asked before that takes its time.
+DRAINING = timedelta(seconds=10)
+
+
+def change_model(*, service: Service, version: ModelVersion, by: User) -> Service:
+    """Let a service answer with another version: at once where it is stopped, else when its server answers.
+
+    A change that is under way is given up for the new one.
+
+    Raises:
+        CannotServe, Archived: the version cannot answer.
+        Invalid: it answers with this version already.
+    """
+    if version.pk != service.model_version_id:
+        serving.check(user=service.owner, model_version=version)
+    with transaction.atomic():
+        held = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
+        if held.model_version_id == version.pk and held.next_job_id is None:
+            said = _("%(name)s answers with %(model)s already.") % {"name": held.name, "model": version}
+            raise Invalid(said, field="model_version")
+        given_up, held.next_job, held.next_version = held.next_job, None, None
+        if held.model_version_id == version.pk:
+            pass  # back to what answers: giving the other up is all
+        elif held.is_up:
+            held.next_version, held.next_job = version, serving.submit(held, version)
+        else:
+            held.model_version = version
+        held.save(update_fields=["next_job", "next_version", "model_version", "updated_at"])
+    serving.end(given_up, by)
+    return held
+
+
+def advance(service: Service) -> Service:
+    """Take the next step of a change, if it is due: lead to the new server once it answers, stop the old one later."""
+    if service.next_job_id is not None:
+        _lead_over(service)
+    if service.old_job_id is not None and service.swapped_at is not None and now() - service.swapped_at > DRAINING:
+        old = service.old_job
+        if Service.objects.filter(pk=service.pk, old_job=old).update(old_job=None):
+            service.old_job = None
+            serving.end(old, None)
+    return service
+
+
+def _lead_over(service: Service) -> None:
+    job: Job | None = service.next_job
+    if job is None:
+        return
+    if service.job is None or service.job.is_final:  # the old one is gone: nothing to wait for
+        _take_over(service, ready=False)
+        return
+    if job.is_final or job.state != JobState.RUNNING:
+        return  # it waits, starts, or failed; the page says which, and the old one answers
+    place = endpoints.endpoint(job)
+    if place is not None and serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
+        _take_over(service, ready=True)
+
+
+def _take_over(service: Service, *, ready: bool) -> None:
+    """Make the next job the one that the address leads to; once, whoever sees it first."""
+    with transaction.atomic():
+        held = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
+        if held.next_job_id != service.next_job_id or held.next_job is None:
+            return
+        forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+        held.job, held.model_version = held.next_job, held.next_version
+        held.ready_attempt = held.job.attempt_number if ready else 0
+        held.next_job, held.next_version = None, None
+        held.save()
+    serving.end(forgotten, None)
+    service.refresh_from_db()
+
+
+def refresh(service: Service) -> Service:
+    """Look whether its servers answer, and take the next step of a change."""
+    return advance(serving.refresh(service))
+
+
+def sweep() -> None:
+    """Advance all changes that are under way."""
+    rows = Service.objects.exclude(next_job=None, old_job=None)
+    for service in rows.select_related("job", "next_job", "old_job", "next_version__model", "owner"):
+        advance(service)

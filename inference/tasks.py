@@ -1,0 +1,13 @@
+"""Celery tasks of models at work. They take ids, return nothing and are safe to run twice."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from inference.services import swapping
+
+
+@shared_task(name="inference.sweep", ignore_result=True)
+def sweep() -> None:
+    """Go on with services that change their model while nobody looks at them."""
+    swapping.sweep()
