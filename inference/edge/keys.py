@@ -41,7 +41,6 @@ def signed(document: Mapping[str, Any], *, device: str) -> Json:
     """A release with its signature, its seal for one device, and the way from every older key to this one."""
     kept = _kept()
     seeds = kept["seeds"]
-    document = {**document, "trust": len(seeds)}
     successors = [_successor(number, seeds) for number in range(2, len(seeds) + 1)]
     return {
         "document": document,

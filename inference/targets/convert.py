@@ -172,10 +172,15 @@ class Conversion:
             return first
         before = self.work / "first.onnx"
         (part.outputs / "model.onnx").replace(before)
-        self.bench.quantized(part.outputs / "model.onnx", without=without)
-        second = self._checked(name, part) | {"without": without[: 5 * SHOWN], "sensitive": listed}
-        if second["loss"] < first["loss"]:
-            return second
+        try:
+            self.bench.quantized(part.outputs / "model.onnx", without=without)
+            second = self._checked(name, part) | {"without": without[: 5 * SHOWN], "sensitive": listed}
+            if second["loss"] < first["loss"]:
+                return second
+        except (Suspended, MemoryError):
+            raise
+        except Exception as exc:  # noqa: BLE001  the tools raise what they meet: the first one stays
+            print(f"Without them it cannot be made: {exc}", flush=True)
         before.replace(part.outputs / "model.onnx")
         return first | {"sensitive": listed}
 

@@ -279,6 +279,24 @@ def test_devices_follow_a_rotation_of_the_key_and_no_older_one(alice, group, ver
     assert device.round() in ("older", "bad_signature")
 
 
+def test_thief_with_the_key_rules_until_the_key_is_rotated_and_no_longer(alice, group, version, device, monkeypatch):
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    honest = keys.signed
+    high = {"number": 2**31, "trust": 2**31}
+    monkeypatch.setattr(keys, "signed", lambda document, device: honest({**document, **high}, device=device))
+    assert device.round() == "same"
+    monkeypatch.setattr(keys, "signed", honest)
+    released(group, version, alice)
+    assert device.round() == "older"
+
+    keys.rotate()
+    released(group, version, alice)
+
+    assert device.round() == "same"
+    assert device.installed == before
+
+
 def test_device_works_offline_and_a_revoked_one_gets_no_other_model(alice, group, version, device):
     released(group, version, alice)
     assert device.round() == "updated"
