@@ -202,3 +202,18 @@ def test_packages_that_no_group_runs_are_removed_a_day_later(alice, group, versi
 
     assert not EdgePackage.objects.exists()
     assert not list((keys.folder() / "packages").iterdir())
+
+
+@pytest.mark.parametrize("value", ["\\u0000", "\\ud800", "1e999", "[" * 2000 + "]" * 2000, "NaN", "9" * 5000])
+@pytest.mark.parametrize("field", ["outcome", "detail", "package", "number", "counters", "hardware"])
+def test_device_that_reports_what_nobody_can_keep_is_refused_or_passed_over(client, group, alice, field, value):
+    _made, code = fleet.add_device(group=group, name="gate", by=alice)
+    own = client.post("/api/v1/edge/enrol", {"code": code}, content_type="application/json").json()
+    written = f'"{value}"' if value.startswith("\\u") else value
+    body = f'{{"outcome": "same", "{field}": {written}}}'
+
+    answer = client.post(
+        "/api/v1/edge/report", body, content_type="application/json", headers={"Authorization": f"Edge {own['token']}"}
+    )
+
+    assert answer.status_code in (204, 400)
