@@ -233,14 +233,17 @@ class ServiceKind(JobKind):
         service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()
         if service is None:
             raise Vanished(wording.message("service.deleted"))
-        beside = job.pk == service.next_job_id  # what it is to answer with next
-        version = withdrawing.usable_version(service, service.next_version_id if beside else None)
+        # what it is to answer with next, or tries, is another than what it answers with
+        asked = job.spec["model_version"] if job.pk != service.job_id else None
+        version = withdrawing.usable_version(service, asked)
+        called = service.model_version.model.name if service.model_version else version.model.name
         copy_code(run, "server", "task_kinds")
         return Launch(
             argv=[sys.executable, "-m", "inference.server"],
             env={
                 "AIP_MODEL_DIR": str(version.path),
                 "AIP_MODEL_NAME": version.model.name,
+                "AIP_MODEL_ALSO": called,  # as callers of the service know it
                 "AIP_MODEL_VERSION": str(version.number),
                 "AIP_SERVICE_KEY": serving.key_for(job.pk, attempt.number),
                 "AIP_SERVE_MAX_BATCH": str(job.spec["max_batch"]),

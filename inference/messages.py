@@ -12,6 +12,16 @@ SERVICE = {
     "model_deleted": Wording(_("The model of this service was deleted.")),
     "model_not_shared": Wording(_("The model of this service is no longer shared with its owner.")),
 }
+TRIAL = {
+    "withdrawn": Wording(_("Its version was deleted, or is no longer shared with the owner of the service.")),
+    "server_ended": Wording(_("Its server ended. The log of its job says why.")),
+    "fails_more": Wording(
+        _(
+            "%(failed)s of its %(requests)s requests failed, and %(beside_failed)s of the %(beside_requests)s "
+            "of the other one."
+        )
+    ),
+}
 CONVERSION = {"gone": Wording(_("The model or the dataset of this conversion was deleted."))}
 EVALUATION = {"gone": Wording(_("The model or the dataset of this evaluation was deleted."))}
 
@@ -57,6 +67,7 @@ def register() -> None:
     """Make all texts known; called once when the app is ready."""
     wording.register("service", SERVICE)
     wording.register("evaluation", EVALUATION)
+    wording.register("trial", TRIAL)
     wording.register("conversion", CONVERSION)
     wording.register("promotion", PROMOTION)
     wording.register("model_task", MODEL_TASK)

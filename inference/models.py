@@ -30,6 +30,7 @@ from inference.querysets import (
     ServiceQuerySet,
 )
 from inference.task_kinds import TASKS
+from inference.traffic import tables as _traffic_tables  # noqa: F401  Django looks for tables here
 from workers.models import Job
 from workers.states import JobState
 

@@ -7,6 +7,7 @@ never reaches another tenant.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from django.db import close_old_connections
@@ -16,6 +17,7 @@ from accounts.asgi import find_user
 from accounts.permissions import Action
 from inference.models import Service
 from inference.services import serving, withdrawing
+from inference.traffic import routing
 from workers.proxy import endpoints
 from workers.proxy.application import PortProxy, Refused
 from workers.proxy.forwarding import Scope, Upstream
@@ -65,7 +67,8 @@ def _find(scope: Scope, slug: str) -> Upstream:
         raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})
     attempt, key = job.attempt_number, serving.key_for(job.pk, job.attempt_number)
     on_success = None if service.answers else partial(serving.remember_ready, service, attempt)
-    return Upstream(*place, headers=((serving.KEY_HEADER, key),), on_success=on_success)
+    own = Upstream(*place, headers=((serving.KEY_HEADER, key),), on_success=on_success)
+    return replace(own, choose=routing.split(service, user, own))
 
 
 def _starting() -> Refused:

@@ -117,6 +117,10 @@ class EdgeDeviceQuerySet(OwnedQuerySet):
     owner_path = "group__owner"
 
 
+class ServiceTrialQuerySet(OwnedQuerySet):
+    owner_path = "service__owner"
+
+
 class ServiceQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from celery import shared_task
 
 from inference.services import swapping
+from inference.traffic import counting, trials
 
 
 @shared_task(name="inference.sweep", ignore_result=True)
 def sweep() -> None:
-    """Go on with services that change their model while nobody looks at them."""
+    """Go on with services that change their model, or try another one, while nobody looks at them."""
     swapping.sweep()
+    trials.sweep()
+    counting.forget_old()

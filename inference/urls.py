@@ -5,6 +5,7 @@ from django.urls import path
 from inference.conversion import views as conversion
 from inference.edge import device_api as edge_devices
 from inference.edge import views as edge
+from inference.traffic import views as traffic
 from inference.views import comparing, evaluations, models, registry, services
 
 app_name = "inference"
@@ -63,6 +64,11 @@ urlpatterns = [
     path("services/<int:pk>/", services.service_detail, name="service-detail"),
     path("services/<int:pk>/edit/", services.service_edit, name="service-edit"),
     path("services/<int:pk>/model/", services.service_model, name="service-model"),
+    path("services/<int:pk>/usage/", traffic.service_usage, name="service-usage"),
+    path("services/<int:pk>/trial/", traffic.trial_new, name="service-trial"),
+    path("services/<int:pk>/trial/part/", traffic.trial_part, name="service-trial-part"),
+    path("services/<int:pk>/trial/promote/", traffic.trial_promote, name="service-trial-promote"),
+    path("services/<int:pk>/trial/roll-back/", traffic.trial_roll_back, name="service-trial-roll-back"),
     path("services/<int:pk>/start/", services.service_start, name="service-start"),
     path("services/<int:pk>/stop/", services.service_stop, name="service-stop"),
     path("services/<int:pk>/delete/", services.service_delete, name="service-delete"),

@@ -18,9 +18,10 @@ from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceModelIn, 
 from inference.models import Service
 from inference.orders import SERVICES
 from inference.services import serving, swapping
+from inference.traffic.api import TrafficActions
 
 
-class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ServiceViewSet(TrafficActions, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Inference services. `?search=` finds by name, description and model."""
 
     needs = {
@@ -31,9 +32,14 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "model": Action.SERVICES_MANAGE,
         "start": Action.SERVICES_MANAGE,
         "stop": Action.SERVICES_MANAGE,
+        "trials": Action.SERVICES_VIEW,
+        "trial": Action.SERVICES_MANAGE,
+        "promote": Action.SERVICES_MANAGE,
+        "roll_back": Action.SERVICES_MANAGE,
+        "usage": Action.SERVICES_VIEW,
         "destroy": Action.SERVICES_MANAGE,
     }
-    asks = {"list": ("search",)}
+    asks = {"list": ("search",), "usage": ("span",)}
     orders = SERVICES
     serializer_class = ServiceOut
     queryset = Service.objects.none()

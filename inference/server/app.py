@@ -86,7 +86,7 @@ class Server:
 
     def _known(self, names: dict[str, Any]) -> None:
         settings = self.service.settings
-        if names["model"] != settings.model_name:
+        if names["model"] not in (settings.model_name, settings.model_also):
             raise UnknownModel(f"This service has the model {settings.model_name!r}, not {names['model']!r}.")
         if names.get("version", settings.model_version) != settings.model_version:
             raise UnknownModel(f"This service has version {settings.model_version} of the model.")

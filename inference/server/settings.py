@@ -14,6 +14,7 @@ class Settings:
 
     model_dir: Path
     model_name: str = "model"
+    model_also: str = ""  # another name that callers may use for it, where it takes the place of another model
     model_version: str = "1"
     host: str = "127.0.0.1"
     port: int = 8000
@@ -42,6 +43,7 @@ def from_env(env: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         model_dir=Path(env["AIP_MODEL_DIR"]),
         model_name=env.get("AIP_MODEL_NAME") or "model",
+        model_also=env.get("AIP_MODEL_ALSO", ""),
         model_version=env.get("AIP_MODEL_VERSION") or "1",
         host=env.get("AIP_HOST") or "127.0.0.1",
         port=int(_number(env, "AIP_PORT", 8000)),

@@ -13,6 +13,7 @@ from aiplatform.lib.errors import StillInUse
 from inference.conversion.tables import Conversion
 from inference.models import ModelVersion, Service
 from inference.services import starting_weights
+from inference.traffic.tables import ServiceTrial
 from training.models import TrainingJob
 from training.starting_weights import NAMES
 
@@ -23,6 +24,12 @@ def users_of(version: ModelVersion) -> list[str]:
     users = [
         _("service %(name)s of %(owner)s") % {"name": service.name, "owner": owner}
         for service in Service.objects.filter(Q(model_version=version) | Q(next_version=version), owner=owner)
+    ]
+    users += [
+        _("service %(name)s of %(owner)s") % {"name": trial.service.name, "owner": owner}
+        for trial in ServiceTrial.objects.filter(version=version, outcome="", service__owner=owner).select_related(
+            "service"
+        )
     ]
     running = version.evaluations.unfinished().select_related("job__owner")
     users += [

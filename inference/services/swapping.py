@@ -41,6 +41,9 @@ def change_model(*, service: Service, version: ModelVersion, by: User) -> Servic
         if held.model_version_id == version.pk and held.next_job_id is None:
             said = _("%(name)s answers with %(model)s already.") % {"name": held.name, "model": version}
             raise Invalid(said, field="model_version")
+        if held.trials.filter(outcome="").exists():
+            said = _("%(name)s tries another model. Promote that or roll it back first.")
+            raise Invalid(said % {"name": held.name}, field="model_version")
         given_up, held.next_job, held.next_version = held.next_job, None, None
         if held.model_version_id == version.pk:
             pass  # back to what answers: giving the other up is all

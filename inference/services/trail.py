@@ -25,6 +25,11 @@ VERBS = {
     "model_exported": _("exported a version of"),
     "model_version_deleted": _("deleted a version of"),
     "model_deleted": _("deleted the model"),
+    "service_trial_started": _("tries another version at"),
+    "service_trial_changed": _("changed the part of the version tried at"),
+    "service_trial_promoted": _("promoted the version tried at"),
+    "service_trial_rolled_back": _("rolled back the version tried at"),
+    "service_trial_halted": _("halted the version tried at"),
     "model_approval_rule_changed": _("changed who approves the models of"),
 }
 #: What the facts of these acts are called, for people.

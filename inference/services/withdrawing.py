@@ -76,7 +76,8 @@ def _stop(service: Service, message: Message) -> None:
     if service.job is not None and service.is_up:
         with contextlib.suppress(DomainError):  # it is stopping by itself
             queue.stop(service.job, reason=Reason.OPERATOR, message=message)
-    for job in (service.next_job, service.old_job):
+    tried = [trial.job for trial in service.trials.filter(outcome="").select_related("job")]
+    for job in (service.next_job, service.old_job, *tried):
         if job is not None and not job.is_final:
             with contextlib.suppress(DomainError):
                 queue.stop(job, reason=Reason.OPERATOR, message=message)

@@ -16,6 +16,7 @@ from inference.models import ModelVersion, Service
 from inference.orders import SERVICES
 from inference.services import evaluations, serving, swapping, withdrawing
 from inference.task_kinds import TASKS
+from inference.traffic import views as traffic
 from workers.scheduling import preview
 
 
@@ -78,6 +79,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_manage": request.user.can(Action.SERVICES_MANAGE),
         "may_call": request.user.can(Action.SERVICES_CALL),
         "score_percent": score or 30,
+        **traffic.shown(service),
         "snippets": _snippets(_origin(request) + service.url, version, score) if version else {},
     }
     template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"

@@ -16,6 +16,7 @@ from asgiref.sync import sync_to_async
 from django.utils.translation import gettext_lazy as _
 
 from accounts.asgi import in_callers_language
+from workers.proxy.copying import Copier, Watched
 from workers.proxy.forwarding import (
     BrokenOff,
     CallerGone,
@@ -59,6 +60,7 @@ class PortProxy:
         self._split, self._find = split, sync_to_async(find)
         self._not_listening, self._broken_off = not_listening, broken_off
         self._forwarder = Forwarder()
+        self._copier = Copier(self._forwarder)
         self._known: OrderedDict[bytes, tuple[float, Upstream]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,17 +94,40 @@ class PortProxy:
             NotListening, BrokenOff, PointsElsewhere, CallerGone: see `Forwarder.forward`.
             Refused: see `find`.
         """
+        chosen = upstream.choose(scope, path) if upstream.choose else upstream
         try:
-            await self._forwarder.forward(scope, receive, send, upstream, path)
+            await self._pass(scope, receive, send, chosen, path)
+            return
         except NotListening:
+            if (chosen.host, chosen.port) != (upstream.host, upstream.port):  # the other one has not gone
+                await self._pass(scope, receive, send, upstream, path)
+                return
             self._known.pop(caller, None)
             again = await self._upstream(caller, scope, called)
             if (again.host, again.port, again.headers) == (upstream.host, upstream.port, upstream.headers):
                 raise
-            await self._forwarder.forward(scope, receive, send, again, path)
+            await self._pass(scope, receive, send, again.choose(scope, path) if again.choose else again, path)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send, upstream: Upstream, path: str) -> None:
+        """Send the call on, tell what came of it, and copy it to whom wants a copy."""
+        if upstream.on_done is None:
+            await self._forwarder.forward(scope, receive, send, upstream, path)
+            return
+        call = Watched(receive, send, keep=upstream.copy is not None and self._copier.has_room)
+        try:
+            await self._forwarder.forward(scope, call.receive, call.send, upstream, path)
+        except BrokenOff:
+            call.status = 502
+            raise
+        finally:
+            if call.status:
+                upstream.on_done(call.status, call.seconds, call.bytes_in, call.bytes_out)
+        if upstream.copy is not None and call.whole:
+            self._copier.begin(scope, path, upstream.copy, call)
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
+        await self._copier.end()
         await self._forwarder.close()
 
     async def _upstream(self, caller: bytes, scope: Scope, called: str) -> Upstream:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +21,7 @@ from aiplatform.lib.pace import TooSlow, paced
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
+Done = Callable[[int, float, int, int], None]
 
 HOP_BY_HOP = {
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
@@ -58,12 +59,34 @@ class Upstream:
         headers: go along with every request; a key made for one attempt belongs here, so that a stale port never
             reaches another tenant: a server of anybody else does not know it and answers 401.
         on_success: called, off the event loop, after each answer 200.
+        on_done: called, on the event loop, after each request: status, seconds, bytes of both ways.
+        choose: for each request, where it goes; this one is asked where that one does not listen.
+        copy: who gets the request too, once it was answered.
     """
 
     host: str
     port: int
     headers: tuple[tuple[str, str], ...] = ()
     on_success: Callable[[], None] | None = None
+    on_done: Done | None = None
+    choose: Callable[[Scope, str], Upstream] | None = None
+    copy: Copy | None = None
+
+    def counted(self, on_done: Done, copy: Copy | None = None) -> Upstream:
+        """The same, for one request."""
+        return replace(self, on_done=on_done, copy=copy, choose=None)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Another port that gets a copy of a request; its answer is nobody's.
+
+    Attributes:
+        compare: called with what the caller got and what the copy got, where both were answered 200.
+    """
+
+    upstream: Upstream
+    compare: Callable[[bytes, bytes], None]
 
 
 class Forwarder:

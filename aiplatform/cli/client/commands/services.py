@@ -22,6 +22,27 @@ COLUMNS: list[Column] = [
     ("url", "url"),
 ]
 
+TRIALS: list[Column] = [
+    ("version", "model_name"),
+    ("mode", "mode"),
+    ("%", "percent"),
+    ("ready", "ready"),
+    ("outcome", lambda row: row["outcome"] or "open"),
+    ("requests", lambda row: row["tried"]["requests"]),
+    ("failed", lambda row: row["tried"]["failed"]),
+    ("p50 ms", lambda row: row["tried"]["p50_ms"]),
+    ("p50 ms beside", lambda row: row["beside_figures"]["p50_ms"]),
+]
+USAGE: list[Column] = [
+    ("by", "part"),
+    ("name", "name"),
+    ("requests", "requests"),
+    ("failed", "failed"),
+    ("refused", "refused"),
+    ("p50 ms", "p50_ms"),
+    ("p99 ms", "p99_ms"),
+]
+
 
 def add(nouns: Nouns, parent: Parent) -> None:
     serve = Noun(nouns, parent, "serve", "Inference services.")
@@ -38,6 +59,23 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = serve.verb("update", update, "Answer with another version, without a moment in which it does not answer.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
+    verb = serve.verb("try", try_version, "Try another version on a part of the requests.")
+    verb.add_argument("service", help="id or name")
+    verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
+    verb.add_argument("--mode", choices=["canary", "ab", "shadow"], default="canary")
+    verb.add_argument("--percent", type=int, default=10, help="of the requests")
+    verb = serve.verb("part", part, "Give the version that is tried another part of the requests.")
+    verb.add_argument("service", help="id or name")
+    verb.add_argument("percent", type=int)
+    for name, act, about in (
+        ("promote", promote, "Let the version that is tried answer all requests."),
+        ("rollback", roll_back, "Stop the version that is tried."),
+        ("trials", trial_list, "What was tried, with the figures of both versions."),
+    ):
+        serve.verb(name, act, about).add_argument("service", help="id or name")
+    verb = serve.verb("usage", usage, "Requests, failures and times by version and by caller.")
+    verb.add_argument("service", help="id or name")
+    verb.add_argument("--span", choices=["day", "week", "month"], default="day")
     serve.verb("stop", stop, "Stop a service; it can be started again.").add_argument("service", help="id or name")
     verb = serve.verb("predict", predict, "Send an image, print the answer as JSON.")
     verb.add_argument("service", help="id or name")
@@ -75,6 +113,51 @@ def update(args: argparse.Namespace) -> None:
     row = args.client.post(f"services/{row['id']}/model/", fields)
     said = "It changes once the other model answers." if row["next_version"] else f"It answers with {row['model']}."
     done(args, row, said)
+
+
+def try_version(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    fields = {
+        "model_version": lookup.model_version(args.client, args.model),
+        "mode": args.mode,
+        "percent": args.percent,
+    }
+    made = args.client.post(f"services/{row['id']}/trial/", fields)
+    done(args, made, f"{made['model_name']} gets its part of the requests once it answers.")
+
+
+def part(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    made = args.client.patch(f"services/{row['id']}/trial/", {"percent": args.percent})
+    done(args, made, f"{made['model_name']} gets {made['percent']} % of the requests.")
+
+
+def promote(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    made = args.client.post(f"services/{row['id']}/promote/")
+    done(args, made, f"{made['model_name']} answers all requests.")
+
+
+def roll_back(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    made = args.client.post(f"services/{row['id']}/roll-back/")
+    done(args, made, f"{made['beside']} answers all requests.")
+
+
+def trial_list(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    show_list(args, args.client.get(f"services/{row['id']}/trials/"), TRIALS, empty="Nothing was tried yet.")
+
+
+def usage(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    found = args.client.get(f"services/{row['id']}/usage/?span={args.span}")
+    lines = [
+        {"part": part, "name": name, **figures}
+        for part in ("versions", "callers")
+        for name, figures in found[part].items()
+    ]
+    show_list(args, found if args.json else lines, USAGE, empty="Nobody asked it within this time.")
 
 
 def _ready(args: argparse.Namespace, row: Any) -> None:

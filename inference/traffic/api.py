@@ -1,0 +1,144 @@
+"""API of trials and of the usage of services, below /services/<id>/."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import StrictMixin
+from inference.api.registry_serializers import VersionField
+from inference.models import Service
+from inference.traffic import figures, trials
+from inference.traffic.tables import ServiceTrial
+
+
+class FiguresOut(serializers.Serializer):
+    """Requests together; times in milliseconds, null without an answer."""
+
+    requests = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    refused = serializers.IntegerField()
+    bytes_in = serializers.IntegerField()
+    bytes_out = serializers.IntegerField()
+    p50_ms = serializers.FloatField(allow_null=True)
+    p95_ms = serializers.FloatField(allow_null=True)
+    p99_ms = serializers.FloatField(allow_null=True)
+    failed_low = serializers.FloatField(help_text="Bounds of the share of failures at 95 %, 0..1.")
+    failed_high = serializers.FloatField()
+    compared = serializers.IntegerField(help_text="Copies whose answer was held against the one that was given.")
+    agreement = serializers.FloatField(allow_null=True)
+
+
+class TrialOut(OutMixin, serializers.ModelSerializer):
+    """A version tried beside the one that a service has, with the figures of both."""
+
+    ready = serializers.BooleanField(source="answers", read_only=True)
+    tried = serializers.SerializerMethodField()
+    beside_figures = serializers.SerializerMethodField()
+
+    class Meta:
+        model = ServiceTrial
+        fields = [
+            "id", "version", "model_name", "beside", "job", "ready", "mode", "percent", "outcome", "message", "tried",
+            "beside_figures", "started_at", "ended_at",
+        ]  # fmt: skip
+
+    @extend_schema_field(FiguresOut)
+    def get_tried(self, trial: ServiceTrial) -> Any:
+        return FiguresOut(figures.of_trial(trial)[0]).data
+
+    @extend_schema_field(FiguresOut)
+    def get_beside_figures(self, trial: ServiceTrial) -> Any:
+        return FiguresOut(figures.of_trial(trial)[1]).data
+
+
+class TrialIn(StrictMixin, serializers.Serializer):
+    """Which version is tried, how, and on what part of the requests."""
+
+    model_version = VersionField(to_use=True)
+    mode = serializers.ChoiceField(ServiceTrial.Mode.choices, required=False, default=ServiceTrial.Mode.CANARY)
+    percent = serializers.IntegerField(min_value=1, max_value=100, required=False, default=10)
+
+
+class TrialPartIn(StrictMixin, serializers.Serializer):
+    """Another part of the requests, in percent."""
+
+    percent = serializers.IntegerField(min_value=1, max_value=100)
+
+
+class UsageOut(serializers.Serializer):
+    """How a service was used; callers other than oneself are told to its owner alone."""
+
+    span = serializers.CharField()
+    whole = FiguresOut()
+    callers = serializers.DictField(child=FiguresOut())
+    versions = serializers.DictField(child=FiguresOut())
+
+
+class TrafficActions:
+    """Routes that the view set of services has beside its own."""
+
+    @extend_schema(methods=["GET"], request=None, responses=TrialOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def trials(self: Any, request: ApiRequest, pk: str) -> Response:
+        """What was tried, newest first; at most 50."""
+        rows = self.get_object().trials.select_related("job")[:50]
+        return Response(TrialOut(rows, many=True, context=self.get_serializer_context()).data)
+
+    @extend_schema(methods=["POST"], request=TrialIn, responses={202: TrialOut})
+    @extend_schema(methods=["PATCH"], request=TrialPartIn, responses=TrialOut)
+    @action(detail=True, methods=["post", "patch"])
+    def trial(self: Any, request: ApiRequest, pk: str) -> Response:
+        """Try another version (POST), or give what is tried another part of the requests (PATCH)."""
+        service: Service = self._own()
+        starting = request.method == "POST"
+        kind = TrialIn if starting else TrialPartIn
+        serializer = kind(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        given = dict(serializer.validated_data)
+        if starting:
+            made = trials.start(service=service, version=given.pop("model_version"), by=request.user, **given)
+        else:
+            made = trials.change_part(service=service, by=request.user, **given)
+        out = TrialOut(made, context=self.get_serializer_context())
+        return Response(out.data, status=202 if starting else 200)
+
+    @extend_schema(request=None, responses=TrialOut)
+    @action(detail=True, methods=["post"])
+    def promote(self: Any, request: ApiRequest, pk: str) -> Response:
+        """Let the version that is tried answer all requests."""
+        service: Service = self._own()
+        trials.promote(service=service, by=request.user)
+        return Response(TrialOut(service.trials.first(), context=self.get_serializer_context()).data)
+
+    @extend_schema(request=None, responses=TrialOut)
+    @action(detail=True, methods=["post"], url_path="roll-back")
+    def roll_back(self: Any, request: ApiRequest, pk: str) -> Response:
+        """Give all requests to the version that the service has, and stop the tried one."""
+        service: Service = self._own()
+        trials.roll_back(service=service, by=request.user)
+        return Response(TrialOut(service.trials.first(), context=self.get_serializer_context()).data)
+
+    @extend_schema(
+        request=None, responses=UsageOut, parameters=[OpenApiParameter("span", str, enum=list(figures.SPANS))]
+    )
+    @action(detail=True, methods=["get"])
+    def usage(self: Any, request: ApiRequest, pk: str) -> Response:
+        """Requests, failures and times within a day, week or month."""
+        service: Service = self.get_object()
+        span = request.query_params.get("span", "day")
+        span = span if span in figures.SPANS else "day"
+        rows = list(figures.since(service, span).select_related("user", "version__model"))
+        if not Service.objects.editable_by(request.user).filter(pk=service.pk).exists():
+            rows = [row for row in rows if row.user_id == request.user.pk]
+        parts = {
+            part: {str(value or ""): found for value, found in figures.by(rows, column)}
+            for part, column in (("callers", "user"), ("versions", "version"))
+        }
+        return Response(UsageOut({"span": span, "whole": figures.of(rows), **parts}).data)

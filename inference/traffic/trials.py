@@ -1,0 +1,236 @@
+"""Try another version on a part of a service's requests: start, change the part, promote, roll back, halt.
+
+The server of the tried version is a job of its own beside the one that answers. Promotion moves the service's address
+to a server that runs already, and going back stops one: neither starts anything, so neither loses a request.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import IntegrityError, transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from inference.models import ModelVersion, Service
+from inference.services import serving, withdrawing
+from inference.traffic import figures, proportions
+from inference.traffic.tables import ServiceTrial
+from workers.models import Job
+from workers.proxy import endpoints
+from workers.states import JobState
+
+log = logging.getLogger(__name__)
+#: Requests that a version must have answered before its failures are held against those of the other one.
+ENOUGH = 200
+
+
+class TrialOpen(DomainError):
+    """Something else is being tried, or the service is on its way to another model."""
+
+    code = "trial_open"
+    field = "model_version"
+
+
+class NoTrial(DomainError):
+    """Nothing is being tried."""
+
+    code = "no_trial"
+
+
+class NotReady(DomainError):
+    """What is tried does not answer."""
+
+    code = "trial_not_ready"
+
+
+def start(*, service: Service, version: ModelVersion, mode: str, percent: int, by: User) -> ServiceTrial:
+    """Start a server with another version, which gets its part of the requests once it answers.
+
+    Args:
+        mode: one of `ServiceTrial.Mode`.
+        percent: of the requests, 1..99; a shadow gets copies of 1..100 of them.
+
+    Raises:
+        Invalid: a value is out of range, the service is stopped, or the version does another task or answers already.
+        TrialOpen: a trial or a change of the model is under way.
+        CannotServe, Archived: the version cannot answer.
+    """
+    found = Refusals()
+    with found:
+        _check_numbers(mode, percent)
+    with found:
+        serving.check(user=service.owner, model_version=version)
+    with found:
+        _check_version(service, version)
+    found.end()
+    try:
+        with transaction.atomic():
+            held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
+            if not held.is_up:
+                raise Invalid(_("%(name)s is stopped. Start it first.") % {"name": held.name}, field="model_version")
+            if held.next_job_id is not None:
+                raise TrialOpen(_("%(name)s is changing its model. Wait for it, or give it up.") % {"name": held.name})
+            trial = ServiceTrial(
+                service=held, version=version, model_name=str(version)[:130], beside=held.model_name[:130],
+                mode=mode, percent=percent, started_by=by,
+            )  # fmt: skip
+            trial.save()
+            trial.job = serving.submit(held, version)
+            trial.save(update_fields=["job"])
+    except IntegrityError:
+        said = _("%(name)s tries another model already. End that first.")
+        raise TrialOpen(said % {"name": service.name}) from None
+    audit.record(by, "service_trial_started", service, version=str(version), mode=mode, percent=percent)
+    return trial
+
+
+def _check_numbers(mode: str, percent: int) -> None:
+    if mode not in ServiceTrial.Mode.values:
+        known = ", ".join(ServiceTrial.Mode.values)
+        raise Invalid(_("mode is one of %(known)s.") % {"known": known}, field="mode")
+    most = 100 if mode == ServiceTrial.Mode.SHADOW else 99
+    if not 1 <= percent <= most:
+        raise Invalid(_("The part is 1 to %(most)s percent.") % {"most": most}, field="percent")
+
+
+def _check_version(service: Service, version: ModelVersion) -> None:
+    current = service.model_version
+    if current == version:
+        said = _("%(name)s answers with %(model)s already.") % {"name": service.name, "model": version}
+        raise Invalid(said, field="model_version")
+    if current is not None and current.task != version.task:
+        said = _("%(model)s is for another task, so callers would not understand its answers.")
+        raise Invalid(said % {"model": version}, field="model_version")
+
+
+def current(service: Service) -> ServiceTrial | None:
+    """What the service tries now."""
+    rows = ServiceTrial.objects.filter(service=service, outcome="").select_related("job", "version__model")
+    trial: ServiceTrial | None = rows.first()
+    return trial
+
+
+def _held(service: Service) -> ServiceTrial:
+    """The open trial, locked; within a transaction."""
+    trial = ServiceTrial.objects.select_for_update(of=("self",)).filter(service=service, outcome="").first()
+    if trial is None:
+        raise NoTrial(_("%(name)s tries no other model.") % {"name": service.name})
+    found: ServiceTrial = trial
+    return found
+
+
+def change_part(*, service: Service, percent: int, by: User) -> ServiceTrial:
+    """Give it more or fewer of the requests; counts within a second.
+
+    Raises:
+        NoTrial, Invalid.
+    """
+    with transaction.atomic():
+        trial = _held(service)
+        _check_numbers(trial.mode, percent)
+        trial.percent = percent
+        trial.save(update_fields=["percent"])
+    audit.record(by, "service_trial_changed", service, percent=percent)
+    return trial
+
+
+def promote(*, service: Service, by: User) -> Service:
+    """Let the tried version answer all requests; its server is there already.
+
+    Raises:
+        NoTrial: nothing is tried.
+        NotReady: its server does not answer.
+    """
+    with transaction.atomic():
+        trial = _held(service)
+        job = trial.job
+        if job is None or trial.version is None or not trial.answers:
+            said = _("%(model)s does not answer yet, so nothing was changed.")
+            raise NotReady(said % {"model": trial.model_name})
+        held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)
+        forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+        held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
+        held.save()
+        _end(trial, ServiceTrial.Outcome.PROMOTED)
+    serving.end(forgotten, None)
+    audit.record(by, "service_trial_promoted", service, version=trial.model_name)
+    return held
+
+
+def roll_back(*, service: Service, by: User) -> Service:
+    """Give all requests to the version that the service has, and stop the tried one.
+
+    Raises:
+        NoTrial: nothing is tried.
+    """
+    with transaction.atomic():
+        trial = _held(service)
+        _end(trial, ServiceTrial.Outcome.ROLLED_BACK)
+    serving.end(trial.job, by)
+    audit.record(by, "service_trial_rolled_back", service, version=trial.model_name)
+    return service
+
+
+def _end(trial: ServiceTrial, outcome: str) -> None:
+    trial.outcome, trial.ended_at = outcome, now()
+    trial.save(update_fields=["outcome", "ended_at"])
+
+
+def _halt(trial: ServiceTrial, code: str, **facts: str | int) -> None:
+    message = wording.message(f"trial.{code}", **facts)
+    ended = ServiceTrial.objects.filter(pk=trial.pk, outcome="").update(
+        outcome=ServiceTrial.Outcome.HALTED, message=message, ended_at=now()
+    )
+    if ended:
+        trial.refresh_from_db()
+        serving.end(trial.job, None)
+        audit.record(None, "service_trial_halted", trial.service, version=trial.model_name, why=code)
+
+
+def advance(trial: ServiceTrial) -> None:
+    """Let it have requests once it answers; halt it where it ended or fails more than the version beside it."""
+    job: Job | None = trial.job
+    if not _may_be_used(trial):
+        _halt(trial, "withdrawn")
+    elif job is None or job.is_final:
+        _halt(trial, "server_ended")
+    elif job.state == JobState.RUNNING and not trial.answers:
+        place = endpoints.endpoint(job)
+        if place is not None and serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
+            ServiceTrial.objects.filter(pk=trial.pk, job=job).update(ready_attempt=job.attempt_number)
+            trial.ready_attempt = job.attempt_number
+    elif trial.answers:
+        tried, beside = figures.of_trial(trial)
+        if tried.requests >= ENOUGH and proportions.is_more(
+            tried.failed, tried.requests, beside.failed, beside.requests
+        ):
+            _halt(
+                trial, "fails_more", failed=tried.failed, requests=tried.requests,
+                beside_failed=beside.failed, beside_requests=beside.requests,
+            )  # fmt: skip
+
+
+def _may_be_used(trial: ServiceTrial) -> bool:
+    """Whether the version is there, and still shared with the service's owner."""
+    if trial.version_id is None:
+        return False
+    try:
+        withdrawing.usable_version(trial.service, trial.version_id)
+    except withdrawing.ModelWithdrawn:
+        return False
+    return True
+
+
+def sweep() -> None:
+    """Go on with all that is being tried."""
+    rows = ServiceTrial.objects.filter(outcome="").select_related("job", "service__owner", "version__model")
+    for trial in rows:
+        try:
+            advance(trial)
+        except DomainError:
+            log.exception("trial=%s could not go on", trial.pk)
