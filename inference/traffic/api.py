@@ -18,7 +18,7 @@ from inference.traffic import figures, trials
 from inference.traffic.tables import ServiceTrial
 
 
-class FiguresOut(serializers.Serializer):
+class ServiceFiguresOut(serializers.Serializer):
     """Requests together; times in milliseconds, null without an answer."""
 
     requests = serializers.IntegerField()
@@ -35,10 +35,11 @@ class FiguresOut(serializers.Serializer):
     agreement = serializers.FloatField(allow_null=True)
 
 
-class TrialOut(OutMixin, serializers.ModelSerializer):
+class ServiceTrialOut(OutMixin, serializers.ModelSerializer):
     """A version tried beside the one that a service has, with the figures of both."""
 
     ready = serializers.BooleanField(source="answers", read_only=True)
+    message = serializers.CharField(read_only=True, help_text="Why it was halted.")
     tried = serializers.SerializerMethodField()
     beside_figures = serializers.SerializerMethodField()
 
@@ -49,16 +50,16 @@ class TrialOut(OutMixin, serializers.ModelSerializer):
             "beside_figures", "started_at", "ended_at",
         ]  # fmt: skip
 
-    @extend_schema_field(FiguresOut)
+    @extend_schema_field(ServiceFiguresOut)
     def get_tried(self, trial: ServiceTrial) -> Any:
-        return FiguresOut(figures.of_trial(trial)[0]).data
+        return ServiceFiguresOut(figures.of_trial(trial)[0]).data
 
-    @extend_schema_field(FiguresOut)
+    @extend_schema_field(ServiceFiguresOut)
     def get_beside_figures(self, trial: ServiceTrial) -> Any:
-        return FiguresOut(figures.of_trial(trial)[1]).data
+        return ServiceFiguresOut(figures.of_trial(trial)[1]).data
 
 
-class TrialIn(StrictMixin, serializers.Serializer):
+class ServiceTrialIn(StrictMixin, serializers.Serializer):
     """Which version is tried, how, and on what part of the requests."""
 
     model_version = VersionField(to_use=True)
@@ -66,39 +67,39 @@ class TrialIn(StrictMixin, serializers.Serializer):
     percent = serializers.IntegerField(min_value=1, max_value=100, required=False, default=10)
 
 
-class TrialPartIn(StrictMixin, serializers.Serializer):
+class ServiceTrialPartIn(StrictMixin, serializers.Serializer):
     """Another part of the requests, in percent."""
 
     percent = serializers.IntegerField(min_value=1, max_value=100)
 
 
-class UsageOut(serializers.Serializer):
+class ServiceUsageOut(serializers.Serializer):
     """How a service was used; callers other than oneself are told to its owner alone."""
 
     span = serializers.CharField()
-    whole = FiguresOut()
-    callers = serializers.DictField(child=FiguresOut())
-    versions = serializers.DictField(child=FiguresOut())
+    whole = ServiceFiguresOut()
+    callers = serializers.DictField(child=ServiceFiguresOut())
+    versions = serializers.DictField(child=ServiceFiguresOut())
 
 
 class TrafficActions:
     """Routes that the view set of services has beside its own."""
 
-    @extend_schema(methods=["GET"], request=None, responses=TrialOut(many=True))
+    @extend_schema(methods=["GET"], request=None, responses=ServiceTrialOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
     def trials(self: Any, request: ApiRequest, pk: str) -> Response:
         """What was tried, newest first; at most 50."""
         rows = self.get_object().trials.select_related("job")[:50]
-        return Response(TrialOut(rows, many=True, context=self.get_serializer_context()).data)
+        return Response(ServiceTrialOut(rows, many=True, context=self.get_serializer_context()).data)
 
-    @extend_schema(methods=["POST"], request=TrialIn, responses={202: TrialOut})
-    @extend_schema(methods=["PATCH"], request=TrialPartIn, responses=TrialOut)
+    @extend_schema(methods=["POST"], request=ServiceTrialIn, responses={202: ServiceTrialOut})
+    @extend_schema(methods=["PATCH"], request=ServiceTrialPartIn, responses=ServiceTrialOut)
     @action(detail=True, methods=["post", "patch"])
     def trial(self: Any, request: ApiRequest, pk: str) -> Response:
         """Try another version (POST), or give what is tried another part of the requests (PATCH)."""
         service: Service = self._own()
         starting = request.method == "POST"
-        kind = TrialIn if starting else TrialPartIn
+        kind = ServiceTrialIn if starting else ServiceTrialPartIn
         serializer = kind(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
         given = dict(serializer.validated_data)
@@ -106,27 +107,27 @@ class TrafficActions:
             made = trials.start(service=service, version=given.pop("model_version"), by=request.user, **given)
         else:
             made = trials.change_part(service=service, by=request.user, **given)
-        out = TrialOut(made, context=self.get_serializer_context())
+        out = ServiceTrialOut(made, context=self.get_serializer_context())
         return Response(out.data, status=202 if starting else 200)
 
-    @extend_schema(request=None, responses=TrialOut)
+    @extend_schema(request=None, responses=ServiceTrialOut)
     @action(detail=True, methods=["post"])
     def promote(self: Any, request: ApiRequest, pk: str) -> Response:
         """Let the version that is tried answer all requests."""
         service: Service = self._own()
         trials.promote(service=service, by=request.user)
-        return Response(TrialOut(service.trials.first(), context=self.get_serializer_context()).data)
+        return Response(ServiceTrialOut(service.trials.first(), context=self.get_serializer_context()).data)
 
-    @extend_schema(request=None, responses=TrialOut)
+    @extend_schema(request=None, responses=ServiceTrialOut)
     @action(detail=True, methods=["post"], url_path="roll-back")
     def roll_back(self: Any, request: ApiRequest, pk: str) -> Response:
         """Give all requests to the version that the service has, and stop the tried one."""
         service: Service = self._own()
         trials.roll_back(service=service, by=request.user)
-        return Response(TrialOut(service.trials.first(), context=self.get_serializer_context()).data)
+        return Response(ServiceTrialOut(service.trials.first(), context=self.get_serializer_context()).data)
 
     @extend_schema(
-        request=None, responses=UsageOut, parameters=[OpenApiParameter("span", str, enum=list(figures.SPANS))]
+        request=None, responses=ServiceUsageOut, parameters=[OpenApiParameter("span", str, enum=list(figures.SPANS))]
     )
     @action(detail=True, methods=["get"])
     def usage(self: Any, request: ApiRequest, pk: str) -> Response:
@@ -141,4 +142,4 @@ class TrafficActions:
             part: {str(value or ""): found for value, found in figures.by(rows, column)}
             for part, column in (("callers", "user"), ("versions", "version"))
         }
-        return Response(UsageOut({"span": span, "whole": figures.of(rows), **parts}).data)
+        return Response(ServiceUsageOut({"span": span, "whole": figures.of(rows), **parts}).data)

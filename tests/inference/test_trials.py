@@ -159,7 +159,7 @@ def test_wrong_trials_are_refused_and_start_nothing(alice, bob, service, version
     ):
         with pytest.raises(Invalid) as refused:
             trials.start(**{"service": service, "version": newer, "mode": "canary", "percent": 10, "by": alice} | given)
-        assert refused.value.field == field
+        assert refused.value.blamed == field
     assert not ServiceTrial.objects.exists()
     tried(service, newer, alice, places)
     with pytest.raises(trials.TrialOpen):

@@ -128,7 +128,7 @@ def try_version(args: argparse.Namespace) -> None:
 
 def part(args: argparse.Namespace) -> None:
     row = lookup.service(args.client, args.service)
-    made = args.client.patch(f"services/{row['id']}/trial/", {"percent": args.percent})
+    made = args.client.call("PATCH", f"services/{row['id']}/trial/", body={"percent": args.percent})
     done(args, made, f"{made['model_name']} gets {made['percent']} % of the requests.")
 
 
@@ -151,7 +151,7 @@ def trial_list(args: argparse.Namespace) -> None:
 
 def usage(args: argparse.Namespace) -> None:
     row = lookup.service(args.client, args.service)
-    found = args.client.get(f"services/{row['id']}/usage/?span={args.span}")
+    found = args.client.get(f"services/{row['id']}/usage/", span=args.span)
     lines = [
         {"part": part, "name": name, **figures}
         for part in ("versions", "callers")
