@@ -19,6 +19,7 @@ from datasets.models import DatasetVersion
 from inference import model_tasks
 from inference.conversion import tables as _conversion_tables  # noqa: F401  Django looks for tables here
 from inference.edge import tables as _edge_tables  # noqa: F401  Django looks for tables here
+from inference.feedback import tables as _feedback_tables  # noqa: F401  Django looks for tables here
 from inference.formats.folder import WEIGHTS
 from inference.querysets import (
     EvaluationQuerySet,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from inference.feedback import samples
 from inference.services import swapping
 from inference.traffic import counting, trials
 
@@ -14,3 +15,4 @@ def sweep() -> None:
     swapping.sweep()
     trials.sweep()
     counting.forget_old()
+    samples.sweep()

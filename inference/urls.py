@@ -5,6 +5,7 @@ from django.urls import path
 from inference.conversion import views as conversion
 from inference.edge import device_api as edge_devices
 from inference.edge import views as edge
+from inference.feedback import views as feedback
 from inference.traffic import views as traffic
 from inference.views import comparing, evaluations, models, registry, services
 
@@ -65,6 +66,9 @@ urlpatterns = [
     path("services/<int:pk>/edit/", services.service_edit, name="service-edit"),
     path("services/<int:pk>/model/", services.service_model, name="service-model"),
     path("services/<int:pk>/usage/", traffic.service_usage, name="service-usage"),
+    path("services/<int:pk>/samples/", feedback.sample_list, name="service-samples"),
+    path("services/<int:pk>/samples/<int:sample>/", feedback.sample_picture, name="service-sample"),
+    path("services/<int:pk>/samples/<int:sample>/remove/", feedback.sample_remove, name="service-sample-remove"),
     path("services/<int:pk>/trial/", traffic.trial_new, name="service-trial"),
     path("services/<int:pk>/trial/part/", traffic.trial_part, name="service-trial-part"),
     path("services/<int:pk>/trial/promote/", traffic.trial_promote, name="service-trial-promote"),

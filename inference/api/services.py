@@ -15,13 +15,14 @@ from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceModelIn, ServiceOut
+from inference.feedback.api import FeedbackActions
 from inference.models import Service
 from inference.orders import SERVICES
 from inference.services import serving, swapping
 from inference.traffic.api import TrafficActions
 
 
-class ServiceViewSet(TrafficActions, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ServiceViewSet(TrafficActions, FeedbackActions, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Inference services. `?search=` finds by name, description and model."""
 
     needs = {
@@ -37,6 +38,9 @@ class ServiceViewSet(TrafficActions, ListModelMixin, RetrieveModelMixin, Numbere
         "promote": Action.SERVICES_MANAGE,
         "roll_back": Action.SERVICES_MANAGE,
         "usage": Action.SERVICES_VIEW,
+        "feedback": Action.SERVICES_CALL,
+        "samples": Action.SERVICES_MANAGE,
+        "annotate": Action.SERVICES_MANAGE,
         "destroy": Action.SERVICES_MANAGE,
     }
     asks = {"list": ("search",), "usage": ("span",)}

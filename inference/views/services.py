@@ -68,6 +68,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """The page of a service: try it, call it, control it. htmx polls the head."""
     service = swapping.refresh(_visible(request, pk))
     version = service.model_version
+    own = Service.objects.editable_by(request.user).filter(pk=pk).exists()
     score = _score_percent(version, request.user) if version else 0
     context = {
         "service": service,
@@ -75,8 +76,9 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "pages": TASKS[version.task].pages if version and version.can_be_evaluated else None,
         "withdrawn": withdrawing.why_not(service),
         "address": _origin(request) + service.url,
-        "own": Service.objects.editable_by(request.user).filter(pk=pk).exists(),
+        "own": own,
         "may_manage": request.user.can(Action.SERVICES_MANAGE),
+        "samples_waiting": service.samples.filter(dataset=None).count() if own else 0,
         "may_call": request.user.can(Action.SERVICES_CALL),
         "score_percent": score or 30,
         **traffic.shown(service),

@@ -1,6 +1,6 @@
 // Try a service: drop, paste or choose a picture; the answer is drawn by the view of the model's task (task_kinds/*.js).
 import { t } from "../base/i18n.js";
-import { csrfToken } from "../base/api.js";
+import { ApiError, csrfToken } from "../base/api.js";
 import { onDrop } from "../base/drop.js";
 
 const LONGEST_SIDE = 1600; // pixels of the canvas
@@ -21,6 +21,7 @@ export const hueOf = (classId) => token(hues[Math.abs(classId) % hues.length]);
  *   begin(redraw, ask)   called once, if there is something to try; `redraw` paints the picture again, `ask` asks again
  *   chosen(picture)      called with each new picture before the service is asked: it has a width and a height
  *   answered(found)      called with the predictions of each answer
+ *   kept(found)          those of the predictions that are shown; without it all are
  *   draw({ canvas, paint, found, scale })  paints on the picture; `scale` is canvas pixels of one picture pixel
  * Only `query` has to be there.
  */
@@ -41,6 +42,7 @@ function begin(view, drop) {
   let picture = null; // ImageBitmap on show
   let found = []; // what the service said about it
   let turn = 0; // the newest question wins
+  /** @type {File | null} */
   let last = null; // file of the picture on show
 
   input.addEventListener("change", () => input.files?.[0] && open(input.files[0]));
@@ -50,6 +52,37 @@ function begin(view, drop) {
     if (file) open(file);
   });
   view.begin?.(draw, () => last && ask(last));
+  const wrong = document.getElementById("wrong");
+  const button = wrong.querySelector("button");
+  const told = wrong.querySelector("[role=status]");
+  button.addEventListener("click", sendBack);
+
+  /** Keep the picture with what is shown on it, for annotation. */
+  async function sendBack() {
+    if (!last) return;
+    const form = new FormData();
+    form.append("image", last, last.name || "picture");
+    form.append("answers", JSON.stringify(view.kept ? view.kept(found) : found));
+    button.disabled = true;
+    try {
+      await send(form);
+      told.textContent = t("Kept for annotation.");
+    } catch (problem) {
+      button.disabled = false;
+      told.textContent = problem.message;
+    }
+  }
+
+  async function send(form) {
+    let answer;
+    try {
+      answer = await fetch(root.dataset.feedback || "", { method: "POST", body: form, headers: { "X-CSRFToken": csrfToken() } });
+    } catch {
+      throw new Error(t("The platform does not answer. Check your connection and try again."));
+    }
+    const body = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new ApiError(answer.status, body);
+  }
 
   async function open(file) {
     turn += 1;
@@ -75,6 +108,9 @@ function begin(view, drop) {
     found = [];
     document.getElementById("answers").replaceChildren();
     timing.textContent = "";
+    wrong.hidden = true;
+    button.disabled = false;
+    told.textContent = "";
   }
 
   async function ask(file) {
@@ -89,6 +125,7 @@ function begin(view, drop) {
       const all = Math.round(performance.now() - started);
       timing.textContent = t("%(model)s ms in the model, %(all)s ms in all", { model: said.timing_ms.inference.toFixed(1), all });
       view.answered?.(found);
+      wrong.hidden = false;
       draw();
     } catch (problem) {
       if (mine === turn) fail(problem.message);

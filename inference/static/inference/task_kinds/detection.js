@@ -7,7 +7,7 @@ const LOWEST = 0.05;
 let slider; // _try_controls.html
 let chosen = false; // whether the reader moved it
 
-tryIt({ query: `?score_threshold=${LOWEST}`, begin, answered: showSomething, draw });
+tryIt({ query: `?score_threshold=${LOWEST}`, begin, answered: showSomething, kept, draw });
 
 function begin(redraw) {
   slider = document.getElementById("score");
@@ -38,14 +38,18 @@ function showSomething(found) {
   say();
 }
 
+function kept(found) {
+  return found.filter((one) => one.score >= threshold());
+}
+
 function draw({ canvas, paint, found, scale }) {
-  const kept = found.filter((one) => one.score >= threshold());
-  for (const one of [...kept].reverse()) drawBox(canvas, paint, one, scale);
+  const shown = kept(found);
+  for (const one of [...shown].reverse()) drawBox(canvas, paint, one, scale);
   const counts = new Map();
-  for (const one of kept) counts.set(one.name, (counts.get(one.name) || 0) + 1);
+  for (const one of shown) counts.set(one.name, (counts.get(one.name) || 0) + 1);
   const words = [...counts].map(([name, count]) => `${name} ${count}`).join(", ");
   document.getElementById("score-count").textContent = found.length
-    ? `${tn("%(count)s box", "%(count)s boxes", kept.length)}${words ? `: ${words}` : ""}`
+    ? `${tn("%(count)s box", "%(count)s boxes", shown.length)}${words ? `: ${words}` : ""}`
     : "";
 }
 

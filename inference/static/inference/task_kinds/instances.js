@@ -9,7 +9,7 @@ const COVER = 0.35; // how strongly an object is covered with its colour
 let slider; // _try_controls.html
 let chosen = false; // whether the reader moved it
 
-tryIt({ query: `?score_threshold=${LOWEST}`, begin, answered, draw });
+tryIt({ query: `?score_threshold=${LOWEST}`, begin, answered, kept, draw });
 
 function begin(redraw) {
   slider = /** @type {HTMLInputElement} */ (document.getElementById("score"));
@@ -40,16 +40,20 @@ function answered(found) {
   say();
 }
 
+function kept(found) {
+  return found.filter((one) => one.score >= threshold());
+}
+
 function draw({ canvas, paint, found, scale }) {
-  const kept = found.filter((one) => one.score >= threshold());
+  const shown = kept(found);
   const unit = Math.max(1, canvas.width / Math.max(canvas.clientWidth, 1)); // canvas pixels of one CSS pixel
-  for (const one of [...kept].reverse()) drawOutline(paint, one, scale, unit);
-  for (const one of [...kept].reverse()) drawName(canvas, paint, one, scale, unit);
+  for (const one of [...shown].reverse()) drawOutline(paint, one, scale, unit);
+  for (const one of [...shown].reverse()) drawName(canvas, paint, one, scale, unit);
   const counts = new Map();
-  for (const one of kept) counts.set(one.name, (counts.get(one.name) || 0) + 1);
+  for (const one of shown) counts.set(one.name, (counts.get(one.name) || 0) + 1);
   const words = [...counts].map(([name, count]) => `${name} ${count}`).join(", ");
   document.getElementById("score-count").textContent = found.length
-    ? `${tn("%(count)s object", "%(count)s objects", kept.length)}${words ? `: ${words}` : ""}`
+    ? `${tn("%(count)s object", "%(count)s objects", shown.length)}${words ? `: ${words}` : ""}`
     : "";
 }
 

@@ -1,0 +1,37 @@
+"""Tables of pictures that came back; inference/models.py makes them known to Django."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.utils.timezone import now
+
+
+class ServiceSample(models.Model):
+    """A picture and what a service said of it, which somebody found wrong."""
+
+    service = models.ForeignKey("inference.Service", models.CASCADE, related_name="samples")
+    sha256 = models.CharField(max_length=64)
+    kind = models.CharField(max_length=5)  # a Pillow format, by content
+    width = models.PositiveIntegerField()  # upright
+    height = models.PositiveIntegerField()
+    size_bytes = models.PositiveIntegerField()
+    model_name = models.CharField(max_length=130)  # which version answered
+    answers = models.JSONField(default=list)  # what it said, as `predict` says it
+    note = models.CharField(max_length=500, blank=True)
+    dataset = models.ForeignKey("datasets.Dataset", models.SET_NULL, null=True, related_name="+")  # where it went
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["service", "sha256"], name="service_sample_once")]
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+    @property
+    def file(self) -> Path:
+        return Path(settings.DATA_ROOT) / "services" / str(self.service_id) / "samples" / self.sha256

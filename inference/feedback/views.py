@@ -1,0 +1,65 @@
+"""Pages of pictures that came back to a service."""
+
+from __future__ import annotations
+
+from django.http import FileResponse, Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_shown_on
+from inference.feedback import samples
+from inference.feedback.forms import AnnotateForm
+from inference.feedback.tables import ServiceSample
+from inference.models import Service
+
+CONTENT = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "BMP": "image/bmp", "GIF": "image/gif"}
+
+
+@needs(Action.SERVICES_MANAGE)
+def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The pictures that wait; POST makes a dataset of them."""
+    service = _own(request, pk)
+    rows = samples.waiting(service)
+    form = AnnotateForm(request.POST or None, initial={"name": samples.name_for(service, request.user)})
+    may_annotate = request.user.can(Action.DATASETS_CREATE)
+    if may_annotate and form.is_valid():
+        with refusals_shown_on(form):
+            dataset = samples.annotate(service=service, name=form.cleaned_data["name"], by=request.user)
+            return redirect("datasets:detail", dataset.pk)
+    context = {"service": service, "rows": rows[:200], "count": len(rows), "form": form, "may_annotate": may_annotate}
+    context["address"] = request.build_absolute_uri(reverse("api-service-feedback", args=[pk]))
+    return render(request, "inference/service_samples.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.SERVICES_MANAGE)
+def sample_picture(request: SignedInRequest, pk: int, sample: int) -> FileResponse:
+    """One of the pictures; kinds that browsers do not show are given as a file."""
+    row = get_object_or_404(ServiceSample, service=_own(request, pk), pk=sample)
+    try:
+        opened = row.file.open("rb")
+    except FileNotFoundError:
+        raise Http404 from None
+    kind = CONTENT.get(row.kind)
+    answer = FileResponse(opened, content_type=kind or "application/octet-stream", as_attachment=kind is None)
+    answer["Cache-Control"] = "private, max-age=3600"
+    answer["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def sample_remove(request: SignedInRequest, pk: int, sample: int) -> HttpResponse:
+    """Forget one of the pictures."""
+    if not samples.remove(service=_own(request, pk), sample=sample):
+        raise Http404
+    return redirect("inference:service-samples", pk)
+
+
+def _own(request: SignedInRequest, pk: int) -> Service:
+    rows = Service.objects.editable_by(request.user).select_related("owner", "model_version__model")
+    service: Service = get_object_or_404(rows, pk=pk)
+    return service

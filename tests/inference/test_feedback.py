@@ -1,0 +1,171 @@
+"""Pictures answered wrongly: kept, shown to the owner, made a dataset with the answers as a draft."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+from django.utils.timezone import now
+from rest_framework.test import APIClient
+
+from aiplatform.lib.errors import Invalid
+from datasets.models import DatasetVersion, Import
+from datasets.services import imports
+from inference.feedback import samples
+from inference.feedback.tables import ServiceSample
+from inference.services import serving
+from tests.factories import models as factory
+from tests.inference import pictures
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def service(alice, tmp_path):
+    return serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path))
+
+
+@pytest.fixture
+def name_of_class(service):
+    return service.model_version.classes[0]["name"]
+
+
+def picture(number):
+    return pictures.with_boxes({(number, 10, number + 20, 40): "red"}, size=(96, 64))
+
+
+def answer(name, box):
+    return {"class_id": 1, "name": name, "score": 0.9, "box": box}
+
+
+def imported(dataset):
+    imports.run(Import.objects.get(dataset=dataset).pk)
+    return DatasetVersion.objects.get(dataset=dataset)
+
+
+def test_ten_wrong_answers_become_an_annotated_dataset(service, alice, name_of_class):
+    for number in range(10):
+        said = [answer(name_of_class, [number, 10, number + 20, 40]), answer("unheard of", [1, 1, 9, 9])]
+        samples.keep(service=service, picture=picture(number), answers=said, by=alice)
+
+    dataset = samples.annotate(service=service, name="back", by=alice)
+
+    version = imported(dataset)
+    assert (version.state, version.image_count, version.annotation_count, version.annotated) == ("ready", 10, 10, True)
+    drawn = json.loads((version.path / "annotations.json").read_text())["annotations"]
+    assert sorted(one["bbox"] for one in drawn) == [[number, 10, 20, 30] for number in range(10)]
+    assert samples.waiting(service) == []
+    with pytest.raises(samples.NoSamples):
+        samples.annotate(service=service, name="again", by=alice)
+
+
+def test_answers_without_places_give_pictures_alone(service, alice):
+    samples.keep(service=service, picture=picture(1), answers=[{"name": "cat", "score": 1}], by=alice)
+
+    dataset = samples.annotate(service=service, name="back", by=alice)
+
+    version = imported(dataset)
+    assert (version.image_count, version.annotated) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "box",
+    [[5, 5, 5, 9], [0, 0, "a", 3], [200, 200, 300, 300], [1, 2, 3], None],
+)
+def test_odd_boxes_are_no_draft(service, alice, name_of_class, box):
+    samples.keep(service=service, picture=picture(1), answers=[answer(name_of_class, box)], by=alice)
+
+    dataset = samples.annotate(service=service, name="back", by=alice)
+
+    assert not imported(dataset).annotated
+
+
+def test_same_picture_is_kept_once_with_what_was_said_last(service, alice):
+    for note in ("first", "second"):
+        samples.keep(service=service, picture=picture(1), note=note, by=alice)
+
+    (row,) = samples.waiting(service)
+    assert row.note == "second"
+    assert row.file.read_bytes() == picture(1)
+
+
+def test_what_is_no_picture_or_too_much_is_refused(service, alice, monkeypatch):
+    for given, answers, field in (
+        (b"<svg/>", [], "image"),
+        (picture(1)[:100], [], "image"),
+        (picture(1), {"a": 1}, "answers"),
+        (picture(1), [1], "answers"),
+        (picture(1), [answer("a", [float("nan"), 0, 1, 1])], "answers"),
+        (picture(1), [{"note": "x" * 1_000_001}], "answers"),
+        (picture(1), [{}] * 2001, "answers"),
+    ):
+        with pytest.raises(Invalid) as refused:
+            samples.keep(service=service, picture=given, answers=answers, by=alice)
+        assert refused.value.blamed == field
+    monkeypatch.setattr(samples, "MOST_BYTES", 10)
+    with pytest.raises(Invalid):
+        samples.keep(service=service, picture=picture(1), by=alice)
+    monkeypatch.undo()
+    monkeypatch.setattr(samples, "MOST_SAMPLES", 1)
+    samples.keep(service=service, picture=picture(1), by=alice)
+    with pytest.raises(samples.TooManySamples):
+        samples.keep(service=service, picture=picture(2), by=alice)
+    assert ServiceSample.objects.count() == 1
+
+
+def test_old_pictures_and_those_of_deleted_services_go(service, alice):
+    kept = samples.keep(service=service, picture=picture(1), by=alice)
+    samples.sweep()
+    assert kept.file.exists()
+    ServiceSample.objects.update(at=now() - timedelta(days=91))
+    samples.sweep()
+    assert not kept.file.exists()
+    other = samples.keep(service=service, picture=picture(2), by=alice)
+    serving.delete(service=service, by=alice)
+    samples.sweep()
+    assert not other.file.exists()
+
+
+def test_api_takes_feedback_of_callers_and_shows_it_to_the_owner_alone(service, api, alice, bob):
+    stranger = APIClient()
+    stranger.force_authenticate(bob)
+    route = f"/api/v1/services/{service.pk}"
+
+    def sent(client, **fields):
+        file = SimpleUploadedFile("a.png", picture(1), "image/png")
+        return client.post(f"{route}/feedback/", {"image": file, **fields}, format="multipart")
+
+    assert sent(stranger).status_code == 404
+    assert stranger.get(f"{route}/samples/").status_code == 404
+    assert sent(api, answers="{").status_code == 400
+    assert api.post(f"{route}/feedback/", {}, format="multipart").status_code == 400
+    assert sent(api, answers='[{"name": "a"}]', note="a shadow").status_code == 201
+    serving.edit(service=service, description="", visibility="public")
+    assert sent(stranger, note="mine too").status_code == 201
+    assert stranger.get(f"{route}/samples/").status_code == 403
+    assert stranger.post(f"{route}/annotate/", {"name": "mine"}, format="json").status_code == 403
+    (row,) = api.get(f"{route}/samples/").json()
+    assert (row["note"], row["by"]) == ("mine too", "bob")
+    made = api.post(f"{route}/annotate/", {"name": "back"}, format="json")
+    assert (made.status_code, set(made.json())) == (202, {"dataset"})
+    assert api.post(f"{route}/annotate/", {"name": "more"}, format="json").status_code == 409
+
+
+def test_pages_show_remove_and_annotate(client, service, alice, bob):
+    one, other = (samples.keep(service=service, picture=picture(number), by=alice) for number in (1, 2))
+    page = reverse("inference:service-samples", args=[service.pk])
+    client.force_login(bob)
+    shown = reverse("inference:service-sample", args=[service.pk, one.pk])
+    assert {client.get(page).status_code, client.get(shown).status_code} == {404}
+    client.force_login(alice)
+    assert "Annotate 2 pictures" in client.get(page).content.decode()
+    answered = client.get(shown)
+    assert b"".join(answered.streaming_content) == picture(1)
+    assert answered["Content-Type"] == "image/png"
+    remove = reverse("inference:service-sample-remove", args=[service.pk, other.pk])
+    assert client.post(remove).headers["Location"] == page
+    assert client.post(remove).status_code == 404
+    assert client.post(page, {"name": ""}).status_code == 422
+    assert "/datasets/" in client.post(page, {"name": "back"}).headers["Location"]
+    assert "No picture waits" in client.get(page).content.decode()
