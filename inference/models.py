@@ -30,6 +30,7 @@ from inference.querysets import (
     ServiceQuerySet,
 )
 from inference.task_kinds import TASKS
+from inference.video import tables as _video_tables  # noqa: F401  Django looks for tables here
 from workers.models import Job
 from workers.states import JobState
 

@@ -1,0 +1,3 @@
+"""Which task a model must be for to watch."""
+
+TASK = "detection"
