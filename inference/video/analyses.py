@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Unpack
+from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.utils.crypto import get_random_string
@@ -11,12 +13,12 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.services import outbox
-from aiplatform.lib import titles
+from aiplatform.lib import sealed, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from inference.models import ModelVersion
 from inference.services import evaluations
-from inference.video import drawn, events, films, results
+from inference.video import drawn, events, films, results, streams
 from inference.video.tables import VideoAnalysis, VideoFile
 from inference.watcher import missing
 from inference.watcher.detect_task import TASK
@@ -47,7 +49,8 @@ def submit(
     *,
     user: User,
     model_version: ModelVersion,
-    video: VideoFile,
+    video: VideoFile | None = None,
+    url: str = "",
     places: Any = None,
     classes: Sequence[str] = (),
     min_score: float | None = None,
@@ -61,6 +64,8 @@ def submit(
     """Queue an analysis.
 
     Args:
+        video: what is watched, or
+        url: the address of a stream, which is watched until somebody ends it.
         places: lines and zones, see `drawn.checked`.
         classes: names of those to follow; none: all.
         min_score: score from which something is followed; None: the model's own.
@@ -75,17 +80,22 @@ def submit(
         NoDecoder: nothing is installed that reads videos.
         CannotWatch: it is no detector.
         Invalid: a value is out of range.
+        StreamRefused: of the stream.
         ForbiddenAddress: of the webhook.
         NotAMember: the person does not belong to the cluster.
     """
-    name = name or titles.derived(f"{video} {model_version.model.name}", room=evaluations.MAX_NAME)
+    label = video.name if video else streams.masked(url)
+    name = name or titles.derived(f"{_stem(label)} {model_version.model.name}", room=evaluations.MAX_NAME)
     found = Refusals()
     with found:
         check_decoder()
     with found:
         check_model(model_version)
     with found:
-        films.check_there(video)
+        if video:
+            films.check_there(video)
+        else:
+            streams.check(url)
     params: dict[str, Any] = {"film": bool(film)}
     with found:
         params |= drawn.checked(places or {})
@@ -102,7 +112,7 @@ def submit(
         if found:  # what the machines cannot give is said as well
             submission.check(user, KIND, **resources)
     found.end()
-    spec = {"model_version": model_version.pk, "video": video.pk, "params": params}
+    spec = {"model_version": model_version.pk, "video": video.pk if video else None, "params": params}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
         return VideoAnalysis.objects.create(
@@ -110,15 +120,22 @@ def submit(
             version=model_version,
             model_label=str(model_version)[:120],
             video=video,
-            source_label=video.name,
+            is_stream=video is None,
+            source_label=label,
+            secrets="" if video else sealed.seal({"url": url}),
             params=params,
             webhook_url=webhook_url,
             webhook_secret=get_random_string(40) if webhook_url else "",
         )
 
 
-def check(*, model_version: ModelVersion | None = None, video: VideoFile | None = None) -> None:
-    """Refuse at once what `submit` refuses of model and video."""
+def _stem(label: str) -> str:
+    """The part of a source's name that tells it from others."""
+    return PurePosixPath(urlsplit(label).path).stem or urlsplit(label).hostname or "stream"
+
+
+def check(*, model_version: ModelVersion | None = None, video: VideoFile | None = None, url: str = "") -> None:
+    """Refuse at once what `submit` refuses of model and source."""
     found = Refusals()
     with found:
         if model_version is not None:
@@ -126,6 +143,9 @@ def check(*, model_version: ModelVersion | None = None, video: VideoFile | None 
     with found:
         if video is not None:
             films.check_there(video)
+    with found:
+        if url:
+            streams.check(url)
     found.end()
 
 
@@ -196,7 +216,7 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
     """
     version = ModelVersion.objects.usable_by(by).filter(pk=before.version_id or 0).first()
     video = VideoFile.objects.usable_by(by).filter(pk=before.video_id or 0).first()
-    if version is None or video is None:
+    if version is None or (video is None and not before.is_stream):
         raise CannotWatch(_("The model or the video of this analysis is no longer there for you."))
     params, job = before.params, before.job
     names = params.get("class_names", {})
@@ -204,6 +224,7 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
         user=by,
         model_version=version,
         video=video,
+        url=url_of(before) if before.is_stream else "",
         places=places,
         classes=[names[str(kind)] for kind in params.get("classes", []) if str(kind) in names],
         webhook_url=before.webhook_url,
@@ -211,3 +232,15 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
         gpus_per_node=job.gpus_per_node,
         **{name: params[name] for name in ("min_score", "max_rate", "film", "interval_s")},
     )
+
+
+def url_of(analysis: VideoAnalysis) -> str:
+    """The whole address of a stream.
+
+    Raises:
+        StreamRefused: it was sealed under another secret key of the platform.
+    """
+    try:
+        return sealed.unseal(analysis.secrets)["url"]
+    except (sealed.Unsealable, KeyError):
+        raise streams.StreamRefused(_("The address of this stream cannot be read any more. Give it anew.")) from None

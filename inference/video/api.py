@@ -27,13 +27,13 @@ from inference.api.registry_serializers import VersionField
 from inference.api.serializers import JobFields
 from inference.orders import VIDEO_EVENTS, VIDEO_FILES, VIDEOS
 from inference.services.bytes import on_disk
-from inference.video import analyses, films, results
+from inference.video import analyses, films, results, streams
 from inference.video.tables import VideoAnalysis, VideoEvent, VideoFile
 from workers.jobs import actions
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.states import GROUPS, JobState
 
-SOURCES = ("file", "upload", "video")
+SOURCES = ("file", "upload", "video", "url")
 
 
 class VideoFileOut(OutMixin, serializers.ModelSerializer):
@@ -87,16 +87,20 @@ class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
 
 
 class VideoIn(ResourcesIn):
-    """A new analysis: a detector, one of `file`, `upload` and `video`, what is counted, resources."""
+    """A new analysis: a detector, one of `file`, `upload`, `video` and `url`, what is counted, resources."""
 
     model_version = VersionField(to_use=True)
     file = serializers.FileField(required=False)
     upload = VisibleField(Upload, required=False, help_text="The id of a finished upload.")
     video = VisibleField(VideoFile, to_use=True, required=False, help_text="The id of an uploaded video.")
+    url = serializers.CharField(
+        required=False, max_length=streams.LONGEST,
+        help_text="The address of a stream: rtsp, rtsps, http or https; its name and password are kept secret.",
+    )  # fmt: skip
     places = serializers.JSONField(
         required=False, default=dict,
-        help_text='{"lines": [{"name", "points": [[x, y], [x, y]]}], "zones": [{"name", "points", "loiter_s"}]}; points '
-        "are shares of the picture's sides, 0..1.",
+        help_text='{"lines": [{"name", "points": [[x, y], [x, y]]}], "zones": [{"name", "points", "loiter_s"}]}; '
+        "points are shares of the picture's sides, 0..1.",
     )  # fmt: skip
     classes = serializers.ListField(
         child=serializers.CharField(max_length=100), required=False, default=list, max_length=1000,
@@ -148,11 +152,14 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         given = sent(serializer, analyses.check)
         sources = {name: given.pop(name) for name in SOURCES if name in given}
         if len(sources) != 1:
-            said = _("Send a file, the id of a finished upload, or the id of an uploaded video: one of them.")
+            said = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
             raise Invalid(said, field="file")
         analyses.check_decoder()
         analyses.check(model_version=given["model_version"])
-        analysis = analyses.submit(user=request.user, video=_video(request, sources), **given)
+        if "url" in sources:
+            analysis = analyses.submit(user=request.user, url=sources["url"], **given)
+        else:
+            analysis = analyses.submit(user=request.user, video=_video(request, sources), **given)
         return Response(VideoOut(analysis, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(request=None, responses=VideoOut)

@@ -12,7 +12,7 @@ from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from inference.models import ModelVersion
 from inference.services import evaluations
-from inference.video import analyses, drawn
+from inference.video import analyses, drawn, streams
 from inference.video.tables import VideoFile
 from inference.watcher.detect_task import TASK
 from workers.jobs.forms.resource_request import ResourceForm
@@ -38,6 +38,13 @@ class VideoForm(ResourceForm):
         label=_("File"),
         required=False,
         help_text=_("MP4, MOV, MKV, WebM, AVI, MPEG and others. A job opens it in its sandbox."),
+    )
+    url = forms.CharField(
+        label=_("Or the address of a stream"),
+        required=False,
+        max_length=streams.LONGEST,
+        widget=forms.TextInput(attrs={"class": "mono", "placeholder": "rtsp://", "autocomplete": "off"}),
+        help_text=_("rtsp, rtsps, http or https, with name and password where it asks for them; they are kept secret."),
     )
     classes = forms.CharField(
         label=_("Follow only"),
@@ -108,11 +115,11 @@ class VideoForm(ResourceForm):
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
-        chosen = [name for name in ("video", "file") if given.get(name)]
-        if len(chosen) != 1 and not {"video", "file"} & set(self.errors):
-            self.add_error("file", _("Choose a video, or send one."))
+        chosen = [name for name in ("video", "file", "url") if given.get(name)]
+        if len(chosen) != 1 and not {"video", "file", "url"} & set(self.errors):
+            self.add_error("file", _("Choose a video, send one, or give the address of a stream: one of them."))
         return given
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `analyses.submit`, all but the video."""
-        return {name: self.cleaned_data[name] for name in ("model_version", *self.ADVANCED)} | self.resources()
+        return {name: self.cleaned_data[name] for name in ("model_version", "url", *self.ADVANCED)} | self.resources()

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from aiplatform.lib import times
 from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.errors import Invalid
 from inference.video import results
@@ -37,6 +38,7 @@ def of(analysis: VideoAnalysis) -> dict[str, Any]:
         "intervals": _intervals(found)[:MOST_INTERVALS],
         "intervals_total": len(found.get("intervals", [])),
         "drawn": drawn,
+        "silent_since": times.moment(found["silent_since"]) if found.get("silent_since") else None,
         "has_first": _has(analysis, results.FIRST),
         "has_latest": _has(analysis, results.LATEST),
         "has_film": found.get("film", False) and _has(analysis, results.FILM),

@@ -80,11 +80,13 @@ def _known(request: SignedInRequest) -> dict[str, Any]:
     return known
 
 
-def _video(request: SignedInRequest, form: VideoForm) -> VideoFile:
-    """The chosen video, or the one that was sent with the form."""
+def _video(request: SignedInRequest, form: VideoForm) -> VideoFile | None:
+    """The chosen video, or the one that was sent with the form; None where a stream is watched."""
     given = form.cleaned_data
     if given["video"]:
         return given["video"]  # type: ignore[no-any-return]  # what a form found is untyped
+    if not given["file"]:
+        return None
     analyses.check(model_version=given["model_version"])
     with on_disk(given["file"]) as (source, filename):
         return films.keep(user=request.user, source=source, filename=filename)
@@ -106,7 +108,8 @@ def video_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     analysis = _visible(request, pk)
     context = _shown(request, analysis)
     if request.htmx:
-        if analysis.job.is_final:
+        began = analysis.is_stream and request.GET.get("shown") != analysis.job.state  # now there is something to see
+        if analysis.job.is_final or began:
             return HttpResponse(headers={"HX-Refresh": "true"})
         return render(request, "inference/_video_counts.html", context)
     return render(request, "inference/video_detail.html", context)
@@ -115,7 +118,12 @@ def video_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def _shown(request: SignedInRequest, analysis: VideoAnalysis) -> dict[str, Any]:
     own = VideoAnalysis.objects.editable_by(request.user).filter(pk=analysis.pk).exists()
     may = own and request.user.can(Action.EVALUATIONS_SUBMIT)
-    return {"analysis": analysis, "may_control": may, **showing.of(analysis)}
+    return {
+        "analysis": analysis,
+        "may_control": may,
+        "can_again": bool(analysis.video_id or analysis.is_stream),
+        **showing.of(analysis),
+    }
 
 
 @needs(Action.EVALUATIONS_VIEW)

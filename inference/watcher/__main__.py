@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from inference.evaluator.run import Run
-from inference.server import model_json
 from inference.server.memory import keep_freed
 from inference.watcher import missing
 
@@ -20,18 +18,16 @@ def main() -> int:
         print(missing.SAID, flush=True)
         return 1
     # what needs PyAV comes after the look for it
-    from inference.watcher.detect import Unfit  # noqa: PLC0415  needs nothing, but comes along with the rest
-    from inference.watcher.source import SourceEnded  # noqa: PLC0415  as above
-    from inference.watcher.watch import Suspended, Watch  # noqa: PLC0415  imports PyAV
+    from inference.watcher.begin import Suspended, Unwatched, of  # noqa: PLC0415  imports PyAV
 
     run = Run.from_env()
     run.outputs.mkdir(parents=True, exist_ok=True)
     try:
-        Watch(run, os.environ["AIP_VIDEO"]).all()
+        of(run).all()
     except Suspended:
         print("Suspended; the segments that are done are kept.", flush=True)
         return SUSPENDED
-    except (Unfit, SourceEnded, model_json.BadModel) as exc:
+    except Unwatched as exc:
         print(exc, flush=True)
         return 1
     return 0

@@ -21,7 +21,7 @@ from typing import Any
 import av
 import numpy as np
 
-from inference.watcher import opening
+from inference.watcher import gate, opening
 from inference.watcher.pictures import Layout, Pixels
 
 MOST_BAD = 300  # packets in a row that cannot be decoded
@@ -40,8 +40,8 @@ def main() -> int:
     try:
         with opening.opened(order) as container:
             _Reading(container, order, free).all()
-    except (Unreadable, opening.Refused) as exc:
-        _say(error=str(exc), final=getattr(exc, "final", True))
+    except (Unreadable, gate.Refused) as exc:
+        _say(error=str(exc), final=exc.final if isinstance(exc, gate.Refused) else not order["is_stream"])
         return 1
     except (av.FFmpegError, OSError) as exc:  # av's own errors are OSErrors in part
         _say(error=_plain(exc), final=not order["is_stream"])
@@ -61,6 +61,7 @@ class _Reading:
         self.stream.thread_type = "SLICE" if order["is_stream"] else "AUTO"  # frame threads hold pictures back
         self.stream.codec_context.thread_count = order["threads"]
         self.last_at, self.shown_at = -math.inf, -math.inf
+        self.last_pts: int | None = None
         self.turns = 0
         self.layout: Layout | None = None
         self.memory: mmap.mmap | None = None
@@ -80,16 +81,22 @@ class _Reading:
         begin = self.stream.start_time or 0
         if after is not None:
             self.last_at = float((after - begin) * base)
+        elif self.order.get("last_at") is not None:
+            self.last_at = self.order["last_at"]
         for frame in self._frames(after):
             if after is not None and frame.pts <= after:
                 continue
-            at = float((frame.pts - begin) * base)
+            at = self._arrival() if self.order["is_stream"] else float((frame.pts - begin) * base)
             if rate and math.floor(at * rate + 1e-6) <= _floor(self.last_at * rate + 1e-6):
                 continue
             if at <= self.last_at:
                 continue
             self.last_at = at
             yield frame, at
+
+    def _arrival(self) -> float:
+        """Now, on the clock of a stream: what cameras say of the time is not to be relied on."""
+        return round(time.time() - self.order["origin"], 3)
 
     def _frames(self, after: int | None) -> Iterator[Any]:
         """All pictures with a time, from shortly before `after` where the source can be sought in."""
@@ -123,7 +130,12 @@ class _Reading:
             for frame in frames:
                 if frame.pts is None:  # as old containers have it
                     frame.pts = frame.dts
-                if frame.pts is not None:
+                if self.order["is_stream"]:
+                    if frame.pts is not None and frame.pts == self.last_pts:
+                        continue  # the same picture again and again: nothing new
+                    self.last_pts = frame.pts
+                    yield frame
+                elif frame.pts is not None:
                     yield frame
 
     def _put(self, frame: Any, at: float) -> None:
@@ -142,7 +154,7 @@ class _Reading:
         if wanted:
             shown[...] = self._scaled(frame, layout.shown)
             self.shown_at = at
-        _say(slot=slot, at=at, pts=frame.pts, shown=wanted, taken=time.time())
+        _say(slot=slot, at=at, pts=frame.pts or 0, shown=wanted)
 
     def _begin(self, frame: Any) -> None:
         """Say what the source is like, and lay out the memory."""
@@ -180,6 +192,8 @@ def layout_of(width: int, height: int, order: Mapping[str, Any]) -> Layout:
             min(look["height"], max(1, round(height * scale))),
             min(look["width"], max(1, round(width * scale))),
         )
+    if order["shown"]:  # as before the connection broke: a film has one size
+        return Layout(width, height, (*seen, look["channels"]), tuple(order["shown"]), slots)
     shrink = min(1.0, order["shown_width"] / width)
     shown = (max(2, round(height * shrink / 2) * 2), max(2, round(width * shrink / 2) * 2))  # films take even sides
     return Layout(width, height, (*seen, look["channels"]), (*shown, 3), slots)

@@ -37,6 +37,7 @@ class Watch:
     """A source on its way to its figures."""
 
     is_stream = False
+    layout: Layout  # once `begin` was called
 
     def __init__(self, run: Run, source: str) -> None:
         self.run, self.source, self.asked, self.kept = run, source, Asked.of(run.params), Kept(run)
@@ -92,6 +93,7 @@ class Watch:
             "is_stream": False,
             "look": self.detector.look(),
             "shown_width": SHOWN_WIDTH,
+            "shown": self.layout.shown if self.facts else None,
             "slots": FILE_SLOTS,
             "max_rate": self.asked.max_rate,
             "film": self.asked.film,
@@ -105,7 +107,7 @@ class Watch:
         self.counts.size = (layout.width, layout.height)
         if not self.is_stream:
             self.segment_s = max(SEGMENT_S, (facts.get("duration_s") or 0) / MOST_SEGMENTS)
-        if self.asked.film:
+        if self.asked.film and self.film is None:
             height, width, _ = layout.shown
             self.film = films.Film(self.kept.segments, (width, height))
         rate = f", {facts['rate']:.2f} pictures a second" if facts.get("rate") else ""
