@@ -59,8 +59,8 @@ function handle(number, corner) {
     place.points[corner] = [within(x), within(y)];
     button.style.left = `${100 * place.points[corner][0]}%`;
     button.style.top = `${100 * place.points[corner][1]}%`;
-    const where = { name: place.name, number: corner + 1, x: Math.round(100 * place.points[corner][0]), y: Math.round(100 * place.points[corner][1]) };
-    button.setAttribute("aria-label", t("%(name)s, point %(number)s: %(x)s % from the left, %(y)s % from the top", where));
+    const where = { name: place.name, number: corner + 1, x: `${Math.round(100 * place.points[corner][0])} %`, y: `${Math.round(100 * place.points[corner][1])} %` };
+    button.setAttribute("aria-label", t("%(name)s, point %(number)s: %(x)s from the left, %(y)s from the top", where));
     draw();
   };
   put(...place.points[corner]);
