@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                 ('class_id', models.IntegerField(null=True)),
                 ('class_name', models.CharField(blank=True, max_length=100)),
                 ('score', models.FloatField(null=True)),
-                ('box', models.JSONField(default=list)),
+                ('area', models.JSONField(default=list)),
                 ('seconds', models.FloatField(null=True)),
                 ('happened_at', models.DateTimeField(null=True)),
                 ('analysis', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='inference.videoanalysis')),

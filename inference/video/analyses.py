@@ -18,10 +18,10 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from inference.models import ModelVersion
 from inference.services import evaluations
+from inference.task_kinds import TASKS
 from inference.video import drawn, events, films, results, streams
 from inference.video.tables import VideoAnalysis, VideoFile
 from inference.watcher import missing
-from inference.watcher.detect_task import TASK
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 from workers.models import Attempt, Job
@@ -30,6 +30,7 @@ from workers.runs import RunDir
 KIND = "video"
 INTERVAL_S = 10.0
 MOST_RATE = 240.0
+WATCHING = tuple(name for name, task in TASKS.items() if task.answer.found)  # tasks whose models find objects
 
 
 class CannotWatch(DomainError):
@@ -166,8 +167,8 @@ def check_model(version: ModelVersion) -> None:
     Raises:
         CannotWatch.
     """
-    if version.task != TASK:
-        raise CannotWatch(_("Only detectors watch videos, and %(model)s is none.") % {"model": version})
+    if version.task not in WATCHING:
+        raise CannotWatch(_("Only models that find objects watch videos, and %(model)s is none.") % {"model": version})
     if not version.can_serve:
         raise CannotWatch(_("%(model)s has no ONNX file, so it cannot run here.") % {"model": version})
 

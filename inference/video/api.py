@@ -47,12 +47,12 @@ class VideoFileOut(OutMixin, serializers.ModelSerializer):
 
 
 class VideoEventOut(OutMixin, serializers.ModelSerializer):
-    """Something that happened: `at` are seconds since the source began, `box` shares of the picture's sides."""
+    """Something that happened: `at` are seconds since the source began, `area` its box in shares of the picture."""
 
     class Meta:
         model = VideoEvent
         fields = [
-            "key", "at", "type", "place", "way", "object", "class_id", "class_name", "score", "box", "seconds",
+            "key", "at", "type", "place", "way", "object", "class_id", "class_name", "score", "area", "seconds",
             "happened_at",
         ]  # fmt: skip
 

@@ -81,7 +81,7 @@ def _row(analysis: VideoAnalysis, line: bytes) -> VideoEvent | None:
     if not key or at is None or number is None or kind not in Type.values or way not in WAYS:
         return None
     kinds = analysis.params.get("class_names", {})
-    box = given.get("box")
+    area = given.get("area")
     return VideoEvent(
         analysis=analysis,
         key=key,
@@ -93,7 +93,7 @@ def _row(analysis: VideoAnalysis, line: bytes) -> VideoEvent | None:
         class_id=(class_id := _whole(given.get("class_id"))),
         class_name=str(kinds.get(str(class_id), ""))[:100] if class_id is not None else "",
         score=finite(given.get("score")),
-        box=[finite(edge) or 0.0 for edge in box[:4]] if isinstance(box, list) else [],
+        area=[finite(edge) or 0.0 for edge in area[:4]] if isinstance(area, list) else [],
         seconds=finite(given.get("seconds")),
         happened_at=_moment(given.get("time")),
     )
@@ -119,7 +119,7 @@ def facts_of(event: VideoEvent) -> Mapping[str, Any]:
         "object": event.object,
         "class": event.class_name or "–",
         "score": event.score,
-        "box": event.box,
+        "area": event.area,
         "seconds": event.seconds,
         "happened_at": event.happened_at,
     }

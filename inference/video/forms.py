@@ -14,7 +14,6 @@ from inference.models import ModelVersion
 from inference.services import evaluations
 from inference.video import analyses, drawn, streams
 from inference.video.tables import VideoFile
-from inference.watcher.detect_task import TASK
 from workers.jobs.forms.resource_request import ResourceForm
 
 
@@ -99,7 +98,7 @@ class VideoForm(ResourceForm):
         super().__init__(*args, user=user, **kwargs)
         models, videos = self.fields["model_version"], self.fields["video"]
         models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            ModelVersion.objects.usable_by(user).filter(task=TASK).in_use().select_related("model")
+            ModelVersion.objects.usable_by(user).filter(task__in=analyses.WATCHING).in_use().select_related("model")
         )
         videos.queryset = VideoFile.objects.usable_by(user)  # type: ignore[attr-defined]  # as above
 
@@ -117,7 +116,10 @@ class VideoForm(ResourceForm):
         given: dict[str, Any] = super().clean() or {}
         chosen = [name for name in ("video", "file", "url") if given.get(name)]
         if len(chosen) != 1 and not {"video", "file", "url"} & set(self.errors):
-            self.add_error("file", _("Choose a video, send one, or give the address of a stream: one of them."))
+            # where nothing is said no field is wrong by itself
+            self.add_error(
+                "file" if chosen else None, _("Choose a video, send one, or give the address of a stream: one of them.")
+            )
         return given
 
     def submission(self) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def csv_of(analysis: VideoAnalysis) -> HttpResponse:
     rows = (
         [
             event.at, event.type, event.place, event.way, event.class_name, event.object, event.score, event.seconds,
-            event.happened_at and event.happened_at.isoformat(), *event.box,
+            event.happened_at and event.happened_at.isoformat(), *event.area,
         ]
         for event in analysis.events.iterator()
     )  # fmt: skip

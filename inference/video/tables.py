@@ -83,7 +83,7 @@ class VideoEvent(models.Model):
     class_id = models.IntegerField(null=True)
     class_name = models.CharField(max_length=100, blank=True)
     score = models.FloatField(null=True)
-    box = models.JSONField(default=list)  # x1 y1 x2 y2, shares of the picture's sides
+    area = models.JSONField(default=list)  # x1 y1 x2 y2, shares of the picture's sides
     seconds = models.FloatField(null=True)  # in the zone, of who left it or stays
     happened_at = models.DateTimeField(null=True)  # of a stream
 

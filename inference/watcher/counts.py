@@ -59,7 +59,7 @@ class Counts:
             event |= {
                 "class_id": int(found.kinds[row]),
                 "score": round(float(found.scores[row]), 4),
-                "box": [round(float(edge), 4) for edge in box],
+                "area": [round(float(edge), 4) for edge in box],
             }
         return event
 

@@ -15,8 +15,6 @@ from inference.server import decode, model_json
 from inference.server.engine import Engine
 from inference.server.spec import DecodeSpec, InputSpec, ModelSpec
 from inference.task_kinds import TASKS
-from inference.task_kinds.detection.answer import detections
-from inference.watcher.detect_task import TASK
 from inference.watcher.pictures import Layout, Pixels
 
 MOST = 300  # boxes of a picture
@@ -47,8 +45,10 @@ class Detector:
 
     def __init__(self, folder: Path, *, threads: int, lowest: float) -> None:
         self.spec: ModelSpec = model_json.load(folder)
-        if self.spec.task != TASK or self.spec.input is None:
-            raise Unfit(f"Only detectors can watch; this model is for {self.spec.task}.")
+        task = TASKS.get(self.spec.task)
+        if task is None or task.answer.found is None or self.spec.input is None:
+            raise Unfit(f"Only models that find objects can watch; this one is for {self.spec.task}.")
+        self.answer, self.found = task.answer, task.answer.found
         self.input: InputSpec = self.spec.input
         self.limits = DecodeSpec(lowest, self.spec.decode.iou_threshold, MOST)
         self.ids = np.array([known.id for known in self.spec.classes], np.int64)
@@ -81,7 +81,7 @@ class Detector:
             layout.width, layout.height, width / layout.width, height / layout.height, left, top
         )
         outputs = self.engine.run({seen.name: self._ground[None]})
-        return detections(self.spec, outputs, 0, placement, self.limits)
+        return self.found(self.spec, outputs, 0, placement, self.limits)
 
     def _normal(self, pixels: Pixels) -> decode.Floats:
         mean, std = np.asarray(self.input.mean, np.float32), np.asarray(self.input.std, np.float32)
@@ -92,15 +92,15 @@ class Detector:
 
     def _tiles(self, look: Pixels) -> decode.Detections:
         """The boxes of a model that looks at tiles of the whole picture."""
-        start = TASKS[TASK].answer.joining
+        start = self.answer.joining
         if start is None:
-            raise RuntimeError("detectors with tiles were let in")
+            raise RuntimeError("a model with tiles was let in whose answers cannot be put together")
         image = Image.fromarray(look if look.shape[2] == 3 else look[:, :, 0])
         joined = start(self.spec, image.size)
         for pixels, placement in decode.looks(image, self.input):
             joined.add(self.engine.run({self.input.name: pixels[None]}), [placement])
         spec, outputs, placement = joined.whole()
-        return detections(spec, outputs, 0, placement, self.limits)
+        return self.found(spec, outputs, 0, placement, self.limits)
 
 
 def followed(found: Found, classes: Sequence[int]) -> Found:

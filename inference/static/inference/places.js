@@ -40,11 +40,8 @@ function show() {
 
 function draw() {
   drawing.replaceChildren(...places.map((place) => {
-    const shape = document.createElementNS(SVG, place.kind === "line" ? "line" : "polygon");
-    if (place.kind === "line") {
-      const [[x1, y1], [x2, y2]] = place.points;
-      for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) shape.setAttribute(name, value);
-    } else shape.setAttribute("points", place.points.map((point) => point.join(",")).join(" "));
+    const shape = document.createElementNS(SVG, "path");
+    shape.setAttribute("d", `M${place.points.map((point) => point.join(",")).join("L")}${place.kind === "line" ? "" : "Z"}`);
     return shape;
   }));
 }

@@ -1,3 +1,0 @@
-"""Which task a model must be for to watch."""
-
-TASK = "detection"
