@@ -24,6 +24,7 @@ from aiplatform.closing import Closing  # noqa: E402 - after Django is set up
 from aiplatform.handler import Handler  # noqa: E402 - after Django is set up
 from datasets import tus  # noqa: E402 - after Django is set up
 from inference import proxy  # noqa: E402 - after Django is set up
+from inference.video import proxy as video_proxy  # noqa: E402 - after Django is set up
 from workers.output.sockets import websocket_urlpatterns  # noqa: E402 - after Django is set up
 
 django_app = Handler()
@@ -34,7 +35,11 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 #: Beginnings of paths that never reach Django, and who serves them. tests/matrix asks each as every kind of person.
-RAW: dict[str, App] = {"/uploads/tus": tus.application, "/serve/": proxy.application}
+RAW: dict[str, App] = {
+    "/uploads/tus": tus.application,
+    "/serve/": proxy.application,
+    "/watch/": video_proxy.application,
+}
 
 
 async def _no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:

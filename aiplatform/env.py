@@ -334,6 +334,9 @@ WEBHOOK_ALLOWED: list[str] = _read(
     _list,
     "Hosts, addresses or networks inside this network that webhooks may go to, e.g. 10.1.0.0/16,chat.example.",
 )
+STREAM_ALLOWED: list[str] = _read(
+    "AIP_STREAM_ALLOWED", [], _list, "Hosts, addresses or networks inside this network whose video may be watched."
+)
 METRICS_TOKEN = _read("AIP_METRICS_TOKEN", "", str, "Token that Prometheus shows at /metrics; empty: API tokens only.")
 OIDC_ISSUER = _read("AIP_OIDC_ISSUER", "", _issuer, "OpenID Connect: address of the provider; empty: not offered.")
 OIDC_CLIENT_ID = _read("AIP_OIDC_CLIENT_ID", "", str, "OpenID Connect: what the provider calls this platform.")

@@ -22,6 +22,8 @@ class InferenceConfig(AppConfig):
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.services import evaluations, publishing, starting_weights, trail
+        from inference.video import kind as video_kind
+        from inference.video.tables import VideoFile
         from inference.views import figures
         from training import publishers
         from training import starting_weights as weights_of_trainings
@@ -32,6 +34,7 @@ class InferenceConfig(AppConfig):
         kinds.register(kind.ModelTaskKind())
         kinds.register(kind.ServiceKind())
         kinds.register(conversion_kind.ConversionKind())
+        kinds.register(video_kind.VideoKind())
         register_messages()
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
@@ -69,6 +72,8 @@ class InferenceConfig(AppConfig):
             )
         )
         ownership.register(
-            ownership.Owned("models", _("Models"), Model), ownership.Owned("services", _("Services"), Service)
+            ownership.Owned("models", _("Models"), Model),
+            ownership.Owned("services", _("Services"), Service),
+            ownership.Owned("videos", _("Videos"), VideoFile, named=False),
         )
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)

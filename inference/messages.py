@@ -62,6 +62,19 @@ MODEL_TASK = {
     "no_shape": Wording(_("Nothing says how large the input %(name)s is. Describe the model with a model.json.")),
 }
 
+_WAY_WORDS = {"in": _("in"), "out": _("out")}
+
+VIDEO = {
+    "crossed": Wording(
+        _("%(class)s %(object)s crossed %(place)s (%(way)s)."),
+        way=labelled("way", lambda way: _WAY_WORDS.get(way, way)),
+    ),
+    "entered": Wording(_("%(class)s %(object)s entered %(place)s.")),
+    "left": Wording(_("%(class)s %(object)s left %(place)s after %(seconds)s s.")),
+    "loitered": Wording(_("%(class)s %(object)s is in %(place)s for %(seconds)s s.")),
+    "gone": Wording(_("The model or the video of this analysis was deleted.")),
+}
+
 
 def register() -> None:
     """Make all texts known; called once when the app is ready."""
@@ -69,5 +82,6 @@ def register() -> None:
     wording.register("evaluation", EVALUATION)
     wording.register("trial", TRIAL)
     wording.register("conversion", CONVERSION)
+    wording.register("video", VIDEO)
     wording.register("promotion", PROMOTION)
     wording.register("model_task", MODEL_TASK)

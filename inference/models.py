@@ -32,6 +32,7 @@ from inference.querysets import (
 )
 from inference.task_kinds import TASKS
 from inference.traffic import tables as _traffic_tables  # noqa: F401  Django looks for tables here
+from inference.video import tables as _video_tables  # noqa: F401  Django looks for tables here
 from workers.models import Job
 from workers.states import JobState
 

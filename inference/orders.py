@@ -34,6 +34,16 @@ CONVERSIONS = Ordering(
     dataset=Lower("data_label"),
     owner=Lower("job__owner__username"),
 )
+VIDEOS = Ordering(
+    "-created",
+    created="pk",
+    name=Lower("job__name"),
+    model=Lower("model_label"),
+    source=Lower("source_label"),
+    owner=Lower("job__owner__username"),
+)
+VIDEO_FILES = Ordering("-created", created="pk", name=Lower("name"), size="size_bytes", owner=Lower("owner__username"))
+VIDEO_EVENTS = Ordering("at", at="at")
 EDGE_GROUPS = Ordering("-created", created="pk", name=Lower("name"), owner=Lower("owner__username"))
 SERVICES = Ordering(
     "-created",

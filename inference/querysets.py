@@ -95,6 +95,30 @@ class ConversionQuerySet(JobRowQuerySet):
         return search.having(self, text, "job__name", "model_label", "data_label")
 
 
+class VideoFileQuerySet(OwnedQuerySet):
+    def named_like(self, text: str) -> Self:
+        """Its name contains each of the words."""
+        return search.having(self, text, "name")
+
+
+class VideoAnalysisQuerySet(JobRowQuerySet):
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "version__model", "video")
+
+    def named_like(self, text: str) -> Self:
+        """Name, model or source contains each of the words."""
+        return search.having(self, text, "job__name", "model_label", "source_label")
+
+
+class VideoEventQuerySet(OwnedQuerySet):
+    owner_path = "analysis__job__owner"
+
+    def narrowed(self, *, type: str = "", place: str = "") -> Self:
+        """Those of a type, and those of one line or zone."""
+        rows = self.filter(type=type) if type else self
+        return rows.filter(place=place) if place else rows
+
+
 class EvaluationQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         return self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")

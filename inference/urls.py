@@ -1,4 +1,4 @@
-"""Pages under /models/, /evaluations/, /conversions/, /edge/ and /services/."""
+"""Pages under /models/, /evaluations/, /conversions/, /edge/, /videos/ and /services/."""
 
 from django.urls import path
 
@@ -7,6 +7,7 @@ from inference.edge import device_api as edge_devices
 from inference.edge import views as edge
 from inference.feedback import views as feedback
 from inference.traffic import views as traffic
+from inference.video import views as video
 from inference.views import comparing, evaluations, models, registry, services
 
 app_name = "inference"
@@ -59,6 +60,16 @@ urlpatterns = [
     path("edge/devices/<int:pk>/", edge.device_detail, name="edge-device"),
     path("edge/devices/<int:pk>/revoke/", edge.device_revoke, name="edge-device-revoke"),
     path("edge/devices/<int:pk>/remove/", edge.device_remove, name="edge-device-remove"),
+    path("videos/", video.video_list, name="video-list"),
+    path("videos/new/", video.video_new, name="video-new"),
+    path("videos/fit/", video.video_fit, name="video-fit"),
+    path("videos/files/", video.file_list, name="video-file-list"),
+    path("videos/files/<int:pk>/delete/", video.file_delete, name="video-file-delete"),
+    path("videos/<int:pk>/", video.video_detail, name="video-detail"),
+    path("videos/<int:pk>/file/<str:name>", video.video_file, name="video-file"),
+    path("videos/<int:pk>/events/<slug:kind>/", video.video_events, name="video-events"),
+    path("videos/<int:pk>/stop/", video.video_stop, name="video-stop"),
+    path("videos/<int:pk>/again/", video.video_again, name="video-again"),
     path("services/", services.service_list, name="service-list"),
     path("services/new/", services.service_new, name="service-new"),
     path("services/fit/", services.service_fit, name="service-fit"),

@@ -218,6 +218,7 @@ def _webhook(row: Delivery) -> None:
             "kind": row.kind,
             "title": _title_of(row),
             "text": str(row.text)[:MOST_TEXT],
+            "facts": dict(row.title.facts),  # what the title says, for programs
             "url": f"{settings.SITE_URL}{row.url}" if row.url else "",
             "created_at": row.created_at.isoformat(),
         },

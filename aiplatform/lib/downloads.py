@@ -25,7 +25,7 @@ from aiplatform.lib import tables
 BLOCK = 1 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)\Z")
 #: Types a browser may show by itself; everything else is saved, whatever its bytes say.
-SHOWN = {"image/png", "image/jpeg", "image/webp", "image/gif", "text/plain"}
+SHOWN = {"image/png", "image/jpeg", "image/webp", "image/gif", "text/plain", "video/webm"}
 
 
 def attachment(name: str, *, inline: bool = False) -> str:

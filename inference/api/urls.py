@@ -6,6 +6,7 @@ from inference.api.evaluations import EvaluationViewSet
 from inference.api.models import ModelTaskViewSet, ModelVersionViewSet, ModelViewSet
 from inference.api.services import ServiceViewSet
 from inference.conversion.api import ConversionViewSet
+from inference.video.api import VideoFileViewSet, VideoViewSet
 
 router = SimpleRouter()
 router.register("models", ModelViewSet, "api-model")
@@ -13,5 +14,7 @@ router.register("model-versions", ModelVersionViewSet, "api-model-version")
 router.register("model-tasks", ModelTaskViewSet, "api-model-task")
 router.register("evaluations", EvaluationViewSet, "api-evaluation")
 router.register("conversions", ConversionViewSet, "api-conversion")
+router.register("videos", VideoViewSet, "api-video")
+router.register("video-files", VideoFileViewSet, "api-video-file")
 router.register("services", ServiceViewSet, "api-service")
 urlpatterns = router.urls

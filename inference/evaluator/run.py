@@ -32,7 +32,7 @@ class Run:
         params = Path(env["AIP_PARAMS"])
         return cls(
             model=Path(env["AIP_MODEL_DIR"]),
-            dataset=Path(env["AIP_DATASET_DIR"]),
+            dataset=Path(env.get("AIP_DATASET_DIR", "")),  # what watches a video has none
             outputs=Path(env["AIP_OUTPUT_DIR"]),
             checkpoints=Path(env["AIP_CHECKPOINT_DIR"]),
             resume_from=Path(env["AIP_RESUME_FROM"]) if env.get("AIP_RESUME_FROM") else None,

@@ -14,6 +14,7 @@ from inference.conversion.tables import Conversion
 from inference.models import ModelVersion, Service
 from inference.services import starting_weights
 from inference.traffic.tables import ServiceTrial
+from inference.video.tables import VideoAnalysis
 from training.models import TrainingJob
 from training.starting_weights import NAMES
 
@@ -40,6 +41,11 @@ def users_of(version: ModelVersion) -> list[str]:
     users += [
         _("conversion %(name)s of %(owner)s") % {"name": conversion, "owner": conversion.job.owner}
         for conversion in converting
+    ]
+    watching = VideoAnalysis.objects.unfinished().filter(version=version).select_related("job__owner")
+    users += [
+        _("video analysis %(name)s of %(owner)s") % {"name": analysis, "owner": analysis.job.owner}
+        for analysis in watching
     ]
     users += [
         _("training %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.server.decode import Placement
+from inference.server.decode import Detections, Placement
 from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.layouts import Layout
@@ -52,6 +52,8 @@ class Answer:
             know no tiles.
         layouts: how its outputs may be laid out in models from elsewhere, the usual way first; none: such models need
             a model.json of their own.
+        found: the objects with their boxes on one picture of a run, by which they can be followed in a video. None:
+            models of this task find no objects.
     """
 
     outputs: tuple[str, ...]
@@ -60,6 +62,7 @@ class Answer:
     regions: bool = False
     joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None
     layouts: tuple[Layout, ...] = ()
+    found: Callable[[ModelSpec, Arrays, int, Placement, DecodeSpec], Detections] | None = None
 
     def roles(self, named: Collection[str]) -> tuple[str, ...]:
         """Roles of a layout, all among those that a model names; the task's own where there is none."""

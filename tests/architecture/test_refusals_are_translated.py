@@ -15,7 +15,10 @@ from tests.architecture.code import APPS, TRANSLATING, modules, tree, where
 ALSO = {"ValidationError", "PermissionDenied", "ParseError", "AuthenticationFailed", "NotAuthenticated", "problem"}
 ALSO |= {"RefusedModel", "Damaged"}
 #: Programs that run without the platform: they speak English, as logs do.
-ALONE = ("aiplatform/cli/", "inference/server/", "inference/evaluator/", "training/presets/", "workers/supervisor/")
+ALONE = (
+    *("aiplatform/cli/", "inference/server/", "inference/evaluator/", "inference/watcher/", "training/presets/"),
+    "workers/supervisor/",
+)
 
 
 def refusals() -> set[str]:

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from aiplatform.lib import outbound
+from aiplatform.lib import addresses, outbound
 from tests.special_addresses import PUBLIC, SPECIAL
 
 #: Other ways to write an address of this machine or its network.
@@ -23,12 +23,12 @@ def test_outbound_special_range_is_not_public(kind):
     first, last = (ip_address(text) for text in SPECIAL[kind])
     middle = type(first)((int(first) + int(last)) // 2)
 
-    assert [str(each) for each in (first, middle, last) if outbound.is_public(each)] == []
+    assert [str(each) for each in (first, middle, last) if addresses.is_public(each)] == []
 
 
 @pytest.mark.parametrize("text", PUBLIC)
 def test_outbound_address_beside_the_special_ranges_is_public(text):
-    assert outbound.is_public(ip_address(text))
+    assert addresses.is_public(ip_address(text))
 
 
 @pytest.mark.parametrize("host", SPELLINGS)

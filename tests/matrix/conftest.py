@@ -1,6 +1,7 @@
 import pytest
 
 from inference.services import serving
+from inference.video import analyses
 from tests.factories import models, work
 from tests.matrix import entry_points, world
 from workers.models import VirtualCluster
@@ -21,6 +22,8 @@ def entry_point_ground(transactional_db, tmp_path, settings) -> entry_points.Gro
     people = world.cast_of(cluster)
     owner = people["owner"]
     service = serving.create(user=owner, model_version=models.model_version(owner, tmp_path), name="finder")
+    version = models.model_version(owner, tmp_path, name="watcher")
+    stream = analyses.submit(user=owner, model_version=version, url="http://93.184.215.14/live")
     job = work.job(owner, cluster, state="running")
     work.run_dir(job).log.write_text("said\n")
-    return entry_points.ground(people, {"service": service.slug, "pk": job.pk})
+    return entry_points.ground(people, {"service": service.slug, "stream": stream.pk, "pk": job.pk})

@@ -31,13 +31,14 @@ LEGEND = """\
 # WS is a handshake. Letters as in table.txt; for a handshake `-` is a refusal before it is accepted.
 # Written by `python -m tests.matrix`; read every changed letter before you commit it.
 """
-#: Addresses below each raw entry point, with `{upload}` and `{service}` of the owner. An entry point without any fails.
+#: Addresses below each raw entry point, with `{upload}`, `{service}` and `{stream}` of the owner; each has some.
 BELOW = {
     "/uploads/tus": ("/uploads/tus/", "/uploads/tus/{upload}", "/uploads/tus/{upload}/more"),
     "/serve/": (
         "/serve/{service}/v2/health/ready", "/serve/{service}/predict", "/serve/{service}/metrics",
         "/serve/{service}/secret", "/serve/{service}/v2/../secret", "/serve/nobody/v2/health/ready",
     ),
+    "/watch/": ("/watch/{stream}/live.mjpeg", "/watch/{stream}/secret", "/watch/0/live.mjpeg"),
 }  # fmt: skip
 #: Handshakes beyond the routes of sockets: raw ones must not open to a socket either.
 NO_SOCKETS = ("/serve/{service}/v2/health/ready", "/uploads/tus/{upload}", "/ws/nothing/", "/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,6 +23,8 @@ from inference.edge import fleet
 from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.models import ModelVersion
 from inference.services import model_jobs, serving
+from inference.video import analyses, films, results
+from inference.video.tables import VideoAnalysis
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.factories.profiles import GPU, wrote
 from tests.inference import judged
@@ -178,6 +181,8 @@ def make(tmp_path: Path) -> World:
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
         (r"edge/|edge-groups/", {"pk": _edge(owner).group_id, "sha256": "a" * 64}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
+        (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
+        (r"videos/", {"pk": _video(owner, model).pk, "name": "film.webm", "kind": "csv"}),
         (r"services/", {"pk": service.pk}),
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
@@ -235,6 +240,22 @@ def _conversion(owner: User, model: ModelVersion, data: DatasetVersion) -> int:
     made = conversions.submit(user=owner, model_version=model, version=data, split="test")
     ConvertedVariant.objects.create(conversion=made, target="fp16", state="accepted")
     return int(made.pk)
+
+
+def _video(owner: User, model: ModelVersion) -> VideoAnalysis:
+    """One that waits."""
+    made = VideoAnalysis.objects.filter(job__owner=owner).first()
+    if made is not None:
+        return made
+    with tempfile.NamedTemporaryFile(suffix=".mp4") as file:
+        file.write(b"no film")
+        file.flush()
+        video = films.keep(user=owner, source=Path(file.name), filename="walk.mp4")
+    made = analyses.submit(user=owner, model_version=model, video=video)
+    film = results.outputs(made) / results.FILM
+    film.parent.mkdir(parents=True)
+    film.write_bytes(b"no film")
+    return made
 
 
 def _edge(owner: User) -> EdgeDevice:

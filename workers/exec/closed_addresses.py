@@ -20,7 +20,7 @@ from channels.db import database_sync_to_async
 from django.db import Error
 
 from aiplatform import env
-from aiplatform.lib.outbound import Address, leads_to
+from aiplatform.lib.addresses import Address, leads_to
 from workers.models import Node
 
 log = logging.getLogger(__name__)

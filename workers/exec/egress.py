@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from aiplatform.lib import outbound
+from aiplatform.lib import addresses
 from workers.exec import socket_paths
 from workers.exec.allowed_hosts import AllowedHosts
 from workers.exec.closed_addresses import NotKnown
@@ -48,7 +48,7 @@ class Refused(Exception):
 
 def is_public(address: str) -> bool:
     """Whether an address belongs to the internet at large, in whatever way it is wrapped."""
-    return outbound.is_public(ipaddress.ip_address(address.partition("%")[0]))
+    return addresses.is_public(ipaddress.ip_address(address.partition("%")[0]))
 
 
 async def _none_closed(_address: str, _port: int) -> bool:

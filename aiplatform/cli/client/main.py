@@ -42,12 +42,13 @@ from aiplatform.cli.client.commands import (
     studies,
     templates,
     training,
+    videos,
 )
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
-    models, services, edge, queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh,
+    models, services, videos, edge, queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh,
     resource_groups, people, operations, alarms,
 )  # fmt: skip
 

@@ -84,4 +84,4 @@ def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
     )
 
 
-ANSWER = Answer(outputs=layouts.OWN, read=read, slow=True, joining=OfTiles, layouts=layouts.LAYOUTS)
+ANSWER = Answer(outputs=layouts.OWN, read=read, slow=True, joining=OfTiles, layouts=layouts.LAYOUTS, found=detections)

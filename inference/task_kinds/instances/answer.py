@@ -152,4 +152,6 @@ class OfTiles(BoxesOfTiles):
         return spec, named, decode.Placement(*self.size, 1.0, 1.0)
 
 
-ANSWER = Answer(outputs=("boxes", "scores", "coefficients", "prototypes"), read=read, slow=True, joining=OfTiles)
+ANSWER = Answer(
+    outputs=("boxes", "scores", "coefficients", "prototypes"), read=read, slow=True, joining=OfTiles, found=detections
+)

@@ -1,0 +1,247 @@
+"""Analyses of videos: queue, publish what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any, ClassVar, Unpack
+from urllib.parse import urlsplit
+
+from django.db import transaction
+from django.utils.crypto import get_random_string
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import outbox
+from aiplatform.lib import sealed, titles
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from aiplatform.lib.numbers import finite
+from inference.models import ModelVersion
+from inference.services import evaluations
+from inference.task_kinds import TASKS
+from inference.video import drawn, events, films, results, streams
+from inference.video.tables import VideoAnalysis, VideoFile
+from inference.watcher import missing
+from workers.jobs import submission
+from workers.jobs.resource_request import Resources
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+KIND = "video"
+INTERVAL_S = 10.0
+MOST_RATE = 240.0
+WATCHING = tuple(name for name, task in TASKS.items() if task.answer.found)  # tasks whose models find objects
+
+
+class CannotWatch(DomainError):
+    """This version cannot watch a video."""
+
+    code: ClassVar[str] = "cannot_watch"
+    field: ClassVar[str] = "model_version"
+
+
+class NoDecoder(DomainError):
+    """Nothing is installed that reads videos."""
+
+    code: ClassVar[str] = "no_decoder"
+
+
+def submit(
+    *,
+    user: User,
+    model_version: ModelVersion,
+    video: VideoFile | None = None,
+    url: str = "",
+    places: Any = None,
+    classes: Sequence[str] = (),
+    min_score: float | None = None,
+    max_rate: float | None = None,
+    film: bool = True,
+    interval_s: float = INTERVAL_S,
+    webhook_url: str = "",
+    name: str = "",
+    **resources: Unpack[Resources],
+) -> VideoAnalysis:
+    """Queue an analysis.
+
+    Args:
+        video: what is watched, or
+        url: the address of a stream, which is watched until somebody ends it.
+        places: lines and zones, see `drawn.checked`.
+        classes: names of those to follow; none: all.
+        min_score: score from which something is followed; None: the model's own.
+        max_rate: pictures a second that are looked at, at most; None: all of them.
+        film: whether an annotated film is made.
+        interval_s: how much time the figures of a row are put together.
+        webhook_url: gets each event.
+        name: empty makes one of the video.
+        resources: what it asks of the machines; without a cluster the person's current one.
+
+    Raises:
+        NoDecoder: nothing is installed that reads videos.
+        CannotWatch: it is no detector.
+        Invalid: a value is out of range.
+        StreamRefused: of the stream.
+        ForbiddenAddress: of the webhook.
+        NotAMember: the person does not belong to the cluster.
+    """
+    label = video.name if video else streams.masked(url)
+    name = name or titles.derived(f"{_stem(label)} {model_version.model.name}", room=evaluations.MAX_NAME)
+    found = Refusals()
+    with found:
+        check_decoder()
+    with found:
+        check_model(model_version)
+    with found:
+        if video:
+            films.check_there(video)
+        else:
+            streams.check(url)
+    params: dict[str, Any] = {"film": bool(film)}
+    with found:
+        params |= drawn.checked(places or {})
+    with found:
+        params |= _checked_classes(model_version, classes)
+    params |= _checked_numbers(found, min_score=min_score, max_rate=max_rate, interval_s=interval_s)
+    with found:
+        if webhook_url:
+            outbox.check_address(webhook_url)
+    with found:
+        evaluations.check_name(name)
+    with found:
+        resources = evaluations.complete(user, resources)
+        if found:  # what the machines cannot give is said as well
+            submission.check(user, KIND, **resources)
+    found.end()
+    spec = {"model_version": model_version.pk, "video": video.pk if video else None, "params": params}
+    with transaction.atomic():
+        job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
+        return VideoAnalysis.objects.create(
+            job=job,
+            version=model_version,
+            model_label=str(model_version)[:120],
+            video=video,
+            is_stream=video is None,
+            source_label=label,
+            secrets="" if video else sealed.seal({"url": url}),
+            params=params,
+            webhook_url=webhook_url,
+            webhook_secret=get_random_string(40) if webhook_url else "",
+        )
+
+
+def _stem(label: str) -> str:
+    """The part of a source's name that tells it from others."""
+    return PurePosixPath(urlsplit(label).path).stem or urlsplit(label).hostname or "stream"
+
+
+def check(*, model_version: ModelVersion | None = None, video: VideoFile | None = None, url: str = "") -> None:
+    """Refuse at once what `submit` refuses of model and source."""
+    found = Refusals()
+    with found:
+        if model_version is not None:
+            check_model(model_version)
+    with found:
+        if video is not None:
+            films.check_there(video)
+    with found:
+        if url:
+            streams.check(url)
+    found.end()
+
+
+def check_decoder() -> None:
+    """Refuse where videos cannot be read.
+
+    Raises:
+        NoDecoder: tells an operator what to do.
+    """
+    if missing.decoder():
+        said = _("Videos are read by PyAV, which is not installed here. An operator installs it with: %(how)s")
+        raise NoDecoder(said % {"how": missing.HOW})
+
+
+def check_model(version: ModelVersion) -> None:
+    """Refuse a version that finds no objects.
+
+    Raises:
+        CannotWatch.
+    """
+    if version.task not in WATCHING:
+        raise CannotWatch(_("Only models that find objects watch videos, and %(model)s is none.") % {"model": version})
+    if not version.can_serve:
+        raise CannotWatch(_("%(model)s has no ONNX file, so it cannot run here.") % {"model": version})
+
+
+def _checked_classes(version: ModelVersion, names: Sequence[str]) -> dict[str, Any]:
+    known = {str(entry["name"]): int(entry["id"]) for entry in version.classes}
+    for name in names:
+        if name not in known:
+            facts = {"name": name[:100], "known": ", ".join(list(known)[:20])}
+            raise Invalid(_("This model knows no “%(name)s”. It knows: %(known)s.") % facts, field="classes")
+    return {
+        "classes": [known[name] for name in dict.fromkeys(names)],
+        "class_names": {str(number): name for name, number in known.items()},
+    }
+
+
+def _checked_numbers(found: Refusals, **given: float | None) -> dict[str, float | None]:
+    bounds = {"min_score": (0.01, 1.0), "max_rate": (0.01, MOST_RATE), "interval_s": (1.0, 86_400.0)}
+    for name, (low, high) in bounds.items():
+        value = given[name]
+        with found:
+            if value is not None and (finite(value) is None or not low <= value <= high):
+                said = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
+                raise Invalid(said, field=name)
+    return dict(given)
+
+
+def publish(job: Job, attempt: Attempt) -> None:
+    """Keep the figures of an attempt, and its last events; may be called again."""
+    analysis = VideoAnalysis.objects.filter(job=job).first()
+    if analysis is None or attempt.number < analysis.published_attempt:
+        return
+    events.read_new(job, attempt)
+    found = results.read(RunDir.of(job.pk, attempt.number).outputs)
+    if found:
+        kept = {name: found[name] for name in ("objects", "events", "lines", "zones", "pictures", "at", "complete")}
+        VideoAnalysis.objects.filter(pk=analysis.pk).update(published_attempt=attempt.number, summary=kept)
+
+
+def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
+    """Watch the source of an analysis once more, with other lines and zones and on as much as it had.
+
+    Raises:
+        Vanished: model or video are gone.
+        DomainError: see `submit`.
+    """
+    version = ModelVersion.objects.usable_by(by).filter(pk=before.version_id or 0).first()
+    video = VideoFile.objects.usable_by(by).filter(pk=before.video_id or 0).first()
+    if version is None or (video is None and not before.is_stream):
+        raise CannotWatch(_("The model or the video of this analysis is no longer there for you."))
+    params, job = before.params, before.job
+    names = params.get("class_names", {})
+    return submit(
+        user=by,
+        model_version=version,
+        video=video,
+        url=url_of(before) if before.is_stream else "",
+        places=places,
+        classes=[names[str(kind)] for kind in params.get("classes", []) if str(kind) in names],
+        webhook_url=before.webhook_url,
+        cpus=float(job.cpus),
+        gpus_per_node=job.gpus_per_node,
+        **{name: params[name] for name in ("min_score", "max_rate", "film", "interval_s")},
+    )
+
+
+def url_of(analysis: VideoAnalysis) -> str:
+    """The whole address of a stream.
+
+    Raises:
+        StreamRefused: it was sealed under another secret key of the platform.
+    """
+    try:
+        return sealed.unseal(analysis.secrets)["url"]
+    except (sealed.Unsealable, KeyError):
+        raise streams.StreamRefused(_("The address of this stream cannot be read any more. Give it anew.")) from None

@@ -1,0 +1,244 @@
+"""API of watched videos."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, VisibleField, sent
+from aiplatform.lib.downloads import send_file
+from aiplatform.lib.errors import Invalid, NotFound
+from aiplatform.lib.idempotency import once_in_parts
+from datasets.models import Upload
+from inference.api.registry_serializers import VersionField
+from inference.api.serializers import JobFields
+from inference.orders import VIDEO_EVENTS, VIDEO_FILES, VIDEOS
+from inference.services.bytes import on_disk
+from inference.video import analyses, films, results, streams
+from inference.video.tables import VideoAnalysis, VideoEvent, VideoFile
+from workers.jobs import actions
+from workers.jobs.api.resource_request import ResourcesIn
+from workers.states import GROUPS, JobState
+
+SOURCES = ("file", "upload", "video", "url")
+
+
+class VideoFileOut(OutMixin, serializers.ModelSerializer):
+    """An uploaded video."""
+
+    owner = serializers.CharField(source="owner.username", read_only=True)
+
+    class Meta:
+        model = VideoFile
+        fields = ["id", "name", "owner", "size_bytes", "sha256", "created_at"]
+
+
+class VideoEventOut(OutMixin, serializers.ModelSerializer):
+    """Something that happened: `at` are seconds since the source began, `area` its box in shares of the picture."""
+
+    class Meta:
+        model = VideoEvent
+        fields = [
+            "key", "at", "type", "place", "way", "object", "class_id", "class_name", "score", "area", "seconds",
+            "happened_at",
+        ]  # fmt: skip
+
+
+class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
+    """An analysis of a video; `summary` is empty until it has ended."""
+
+    name = serializers.CharField(source="job.name", read_only=True)
+    owner = serializers.CharField(source="job.owner.username", read_only=True)
+    model_version: Any = serializers.PrimaryKeyRelatedField(source="version", read_only=True)
+    model = serializers.CharField(source="model_label", read_only=True)
+    source = serializers.CharField(source="source_label", read_only=True)
+    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
+    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+
+    class Meta:
+        model = VideoAnalysis
+        fields = [
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "model", "model_version", "video", "source", "is_stream", "params", "summary", "webhook_url",
+            "webhook_secret", "created_at", "ended_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def to_representation(self, analysis: VideoAnalysis) -> dict[str, Any]:
+        """The secret that signs webhooks is for those who may change the analysis."""
+        found: dict[str, Any] = super().to_representation(analysis)
+        user = getattr(self.context.get("request"), "user", None)
+        if user is None or not (user.sees_everything or analysis.job.owner_id == user.pk):
+            found["webhook_secret"] = ""
+        return found
+
+
+class VideoIn(ResourcesIn):
+    """A new analysis: a detector, one of `file`, `upload`, `video` and `url`, what is counted, resources."""
+
+    model_version = VersionField(to_use=True)
+    file = serializers.FileField(required=False)
+    upload = VisibleField(Upload, required=False, help_text="The id of a finished upload.")
+    video = VisibleField(VideoFile, to_use=True, required=False, help_text="The id of an uploaded video.")
+    url = serializers.CharField(
+        required=False, max_length=streams.LONGEST,
+        help_text="The address of a stream: rtsp, rtsps, http or https; its name and password are kept secret.",
+    )  # fmt: skip
+    places = serializers.JSONField(
+        required=False, default=dict,
+        help_text='{"lines": [{"name", "points": [[x, y], [x, y]]}], "zones": [{"name", "points", "loiter_s"}]}; '
+        "points are shares of the picture's sides, 0..1.",
+    )  # fmt: skip
+    classes = serializers.ListField(
+        child=serializers.CharField(max_length=100), required=False, default=list, max_length=1000,
+        help_text="Names of the classes to follow; none: all.",
+    )  # fmt: skip
+    min_score = serializers.FloatField(required=False, allow_null=True, default=None)
+    max_rate = serializers.FloatField(
+        required=False, allow_null=True, default=None, help_text="Pictures a second that are looked at, at most."
+    )
+    film = serializers.BooleanField(required=False, default=True, help_text="Whether an annotated film is made.")
+    interval_s = serializers.FloatField(required=False, default=analyses.INTERVAL_S)
+    webhook_url = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
+    name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
+    nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
+
+
+class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Analyses of videos. `?state=` filters (a state, or a group such as running or completed), `?search=` finds.
+
+    `events/?type=` and `?place=` leave events of a type, or of one line or zone.
+    """
+
+    needs = {
+        "list": Action.EVALUATIONS_VIEW,
+        "retrieve": Action.EVALUATIONS_VIEW,
+        "results": Action.EVALUATIONS_VIEW,
+        "events": Action.EVALUATIONS_VIEW,
+        "film": Action.EVALUATIONS_VIEW,
+        "create": Action.EVALUATIONS_SUBMIT,
+        "stop": Action.EVALUATIONS_SUBMIT,
+    }
+    asks = {"list": ("state", "search"), "events": ("type", "place", "limit", "cursor")}
+    orders = VIDEOS
+    serializer_class = VideoOut
+    queryset = VideoAnalysis.objects.none()
+
+    def get_queryset(self) -> Any:
+        given = queries.given(self.request)
+        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        rows = VideoAnalysis.objects.visible_to(self.request.user).for_list()
+        return rows.in_state(state).named_like(given.get("search", ""))
+
+    @extend_schema(request=VideoIn, responses={201: VideoOut})
+    @once_in_parts
+    def create(self, request: ApiRequest) -> Response:
+        """Queue an analysis of a video that is sent along, of a finished upload, or of an uploaded video."""
+        serializer = VideoIn(data=request.data, context=self.get_serializer_context())
+        given = sent(serializer, analyses.check)
+        sources = {name: given.pop(name) for name in SOURCES if name in given}
+        if len(sources) != 1:
+            said = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
+            raise Invalid(said, field="file")
+        analyses.check_decoder()
+        analyses.check(model_version=given["model_version"])
+        if "url" in sources:
+            analysis = analyses.submit(user=request.user, url=sources["url"], **given)
+        else:
+            analysis = analyses.submit(user=request.user, video=_video(request, sources), **given)
+        return Response(VideoOut(analysis, context=self.get_serializer_context()).data, status=201)
+
+    @extend_schema(request=None, responses=VideoOut)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: ApiRequest, pk: str) -> Response:
+        """Request a stop."""
+        analysis: VideoAnalysis = self.get_object()
+        if not VideoAnalysis.objects.editable_by(request.user).filter(pk=analysis.pk).exists():
+            self.permission_denied(request)
+        actions.stop(analysis.job, by=request.user)
+        analysis.job.refresh_from_db()
+        return Response(VideoOut(analysis, context=self.get_serializer_context()).data, status=202)
+
+    @extend_schema(responses=dict)
+    @action(detail=True, methods=["get"])
+    def results(self, request: ApiRequest, pk: str) -> Response:
+        """Counts of objects, lines, zones and intervals; also while it runs."""
+        return Response(results.load(self.get_object()))
+
+    @extend_schema(responses=VideoEventOut(many=True))
+    @action(detail=True, methods=["get"])
+    def events(self, request: ApiRequest, pk: str) -> Response:
+        """What happened, in its order; also while it runs."""
+        given = queries.given(request)
+        kind = queries.one_of(given, "type", *VideoEvent.Type.values)
+        rows = VideoEvent.objects.visible_to(request.user).filter(analysis=self.get_object())
+        self.orders = VIDEO_EVENTS
+        page = self.paginate_queryset(rows.narrowed(type=kind, place=given.get("place", "")))
+        return self.get_paginated_response(VideoEventOut(page, many=True).data)
+
+    @extend_schema(responses={(200, "video/webm"): bytes})
+    @action(detail=True, methods=["get"])
+    def film(self, request: ApiRequest, pk: str) -> HttpResponseBase:
+        """The annotated film; `Range` is honoured."""
+        analysis: VideoAnalysis = self.get_object()
+        opened = results.opened(analysis, results.FILM)
+        if opened is None:
+            raise NotFound(_("There is no film of it, or not yet."))
+        return send_file(request._request, opened, f"{analysis.job.name}.webm", inline=True)
+
+
+class VideoFileViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Uploaded videos. `?search=` finds by name."""
+
+    needs = {
+        "list": Action.EVALUATIONS_VIEW,
+        "retrieve": Action.EVALUATIONS_VIEW,
+        "destroy": Action.EVALUATIONS_SUBMIT,
+    }
+    asks = {"list": ("search",)}
+    orders = VIDEO_FILES
+    serializer_class = VideoFileOut
+    queryset = VideoFile.objects.none()
+
+    def get_queryset(self) -> Any:
+        rows = VideoFile.objects.visible_to(self.request.user).select_related("owner")
+        return rows.named_like(queries.given(self.request).get("search", ""))
+
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        """Delete a video; what was found in it stays."""
+        video: VideoFile = self.get_object()
+        if not VideoFile.objects.editable_by(request.user).filter(pk=video.pk).exists():
+            self.permission_denied(request)
+        films.delete(video=video)
+        return Response(status=204)
+
+
+def _video(request: ApiRequest, sources: dict[str, Any]) -> VideoFile:
+    """The named video, or what was sent, kept as one."""
+    if "video" in sources:
+        return sources["video"]  # type: ignore[no-any-return]  # validated fields are untyped
+    with _bytes(sources) as (source, filename):
+        return films.keep(user=request.user, source=source, filename=filename)
+
+
+def _bytes(sources: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:
+    if "file" in sources:
+        return on_disk(sources["file"])
+    upload = sources["upload"]
+    if upload.state == type(upload).State.OPEN:
+        raise Invalid(_("This upload is not complete yet."), field="upload")
+    return nullcontext((upload.file, upload.filename))

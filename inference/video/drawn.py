@@ -1,0 +1,72 @@
+"""Lines and zones that somebody drew: checked before a job gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
+
+MOST = 20  # of each
+FEWEST_CORNERS, MOST_CORNERS = 3, 30
+LONGEST_NAME = 40
+LONGEST_STAY_S = 86_400
+NEAREST = 0.005  # two ends of a line lie further apart
+
+
+def checked(given: Any) -> dict[str, list[dict[str, Any]]]:
+    """{"lines": […], "zones": […]} as the program takes them; unknown fields are refused.
+
+    Raises:
+        Invalid: says which line or zone is wrong, and how.
+    """
+    if not isinstance(given, Mapping) or set(given) - {"lines", "zones"}:
+        raise _wrong(_("Lines and zones are an object with “lines” and “zones”."))
+    lines, zones = given.get("lines") or [], given.get("zones") or []
+    if not isinstance(lines, list) or not isinstance(zones, list) or max(len(lines), len(zones)) > MOST:
+        raise _wrong(_("Draw at most %(most)s lines and %(most)s zones.") % {"most": MOST})
+    found = {"lines": [_line(line) for line in lines], "zones": [_zone(zone) for zone in zones]}
+    names = [place["name"] for place in (*found["lines"], *found["zones"])]
+    if len(set(names)) < len(names):
+        raise _wrong(_("Each line and each zone has a name of its own."))
+    return found
+
+
+def _line(given: Any) -> dict[str, Any]:
+    name, points = _named(given, {"name", "points"})
+    if len(points) != 2 or max(abs(points[0][axis] - points[1][axis]) for axis in (0, 1)) < NEAREST:
+        raise _wrong(_("Line “%(name)s” has two ends, apart from each other.") % {"name": name})
+    return {"name": name, "points": points}
+
+
+def _zone(given: Any) -> dict[str, Any]:
+    name, points = _named(given, {"name", "points", "loiter_s"})
+    if not FEWEST_CORNERS <= len(points) <= MOST_CORNERS:
+        facts = {"name": name, "low": FEWEST_CORNERS, "high": MOST_CORNERS}
+        raise _wrong(_("Zone “%(name)s” has %(low)s to %(high)s corners.") % facts)
+    stay = finite(given.get("loiter_s") or 0)
+    if stay is None or not 0 <= stay <= LONGEST_STAY_S:
+        raise _wrong(_("The seconds after which somebody stays long are a number from 0 to 86400."))
+    return {"name": name, "points": points, "loiter_s": stay}
+
+
+def _named(given: Any, known: set[str]) -> tuple[str, list[list[float]]]:
+    if not isinstance(given, Mapping) or set(given) - known:
+        raise _wrong(_("A line or zone has the fields %(names)s.") % {"names": ", ".join(sorted(known))})
+    name, points = given.get("name"), given.get("points")
+    if not isinstance(name, str) or not is_sound(name) or not 1 <= len(name.strip()) <= LONGEST_NAME:
+        raise _wrong(_("A line or zone has a name of 1 to %(most)s characters.") % {"most": LONGEST_NAME})
+    if not isinstance(points, list) or any(not isinstance(point, list) or len(point) != 2 for point in points):
+        raise _wrong(_("The points of “%(name)s” are pairs of numbers.") % {"name": name})
+    numbers = [[finite(value) for value in point] for point in points]
+    if any(value is None or not 0 <= value <= 1 for point in numbers for value in point):
+        raise _wrong(_("The points of “%(name)s” are shares of the picture's sides, from 0 to 1.") % {"name": name})
+    return name.strip(), [[round(value or 0.0, 5) for value in point] for point in numbers]
+
+
+def _wrong(said: str) -> Invalid:
+    return Invalid(said, field="places")

@@ -1,0 +1,137 @@
+"""Events of a watch: rows of what its program wrote, and a webhook for each where one is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+from django.urls import reverse
+
+from accounts.models import Delivery
+from accounts.services import outbox
+from aiplatform.lib import files, wording
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
+from inference.video import results
+from inference.video.tables import VideoAnalysis, VideoEvent
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+AT_ONCE = 4 << 20  # bytes read in one pass
+MOST_ROWS = 100_000  # of one analysis; its file holds all of them
+Type = VideoEvent.Type
+WAYS = ("in", "out", "")
+
+
+def read_new(job: Job, attempt: Attempt | None = None) -> int:
+    """Make rows of what the program wrote since the last call, and send them on; returns how many lines were read.
+
+    A restored attempt writes some of them again, under the same keys: those stay as they are.
+    """
+    total = 0
+    while (count := _pass(job, attempt.number if attempt else job.attempt_number)) > 0:
+        total += count
+    return total
+
+
+@transaction.atomic
+def _pass(job: Job, number: int) -> int:
+    analysis = VideoAnalysis.objects.select_for_update(of=("self",)).filter(job=job).select_related("job").first()
+    if analysis is None or number < analysis.read_attempt:
+        return 0
+    begin = analysis.read_bytes if number == analysis.read_attempt else 0
+    whole = _lines(job.pk, number, begin)
+    if not whole:
+        return 0
+    rows = [row for row in (_row(analysis, line) for line in whole.splitlines()) if row]
+    room = MOST_ROWS - analysis.events.count()
+    VideoEvent.objects.bulk_create(rows[: max(room, 0)], ignore_conflicts=True, batch_size=500)
+    VideoAnalysis.objects.filter(pk=analysis.pk).update(read_attempt=number, read_bytes=begin + len(whole))
+    if analysis.webhook_url:
+        for row in rows:
+            _send(analysis, row)
+    return whole.count(b"\n")
+
+
+def _lines(job: int, attempt: int, begin: int) -> bytes:
+    """Complete lines from a place of the file on."""
+    try:
+        with os.fdopen(files.open_beneath(RunDir.of(job, attempt).outputs, results.EVENTS), "rb") as file:
+            file.seek(begin)
+            read = file.read(AT_ONCE)
+    except (OSError, files.OutsideRoot):
+        return b""
+    return read[: read.rfind(b"\n") + 1]
+
+
+def _row(analysis: VideoAnalysis, line: bytes) -> VideoEvent | None:
+    """An event of a line; None of one that is none: a job may write what it likes."""
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(given, dict) or not is_sound(given):
+        return None
+    key, at, number = results.word(given.get("key"), 40), finite(given.get("at")), _whole(given.get("object"))
+    kind, way = given.get("type"), given.get("way", "")
+    if not key or at is None or number is None or kind not in Type.values or way not in WAYS:
+        return None
+    kinds = analysis.params.get("class_names", {})
+    area = given.get("area")
+    return VideoEvent(
+        analysis=analysis,
+        key=key,
+        at=at,
+        type=kind,
+        place=results.word(given.get("place"), 40),
+        way=way,
+        object=number,
+        class_id=(class_id := _whole(given.get("class_id"))),
+        class_name=str(kinds.get(str(class_id), ""))[:100] if class_id is not None else "",
+        score=finite(given.get("score")),
+        area=[finite(edge) or 0.0 for edge in area[:4]] if isinstance(area, list) else [],
+        seconds=finite(given.get("seconds")),
+        happened_at=_moment(given.get("time")),
+    )
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+def _moment(value: Any) -> datetime | None:
+    seconds = finite(value)
+    return datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 <= seconds < 2**33 else None
+
+
+def facts_of(event: VideoEvent) -> Mapping[str, Any]:
+    """What a webhook says of an event beside its sentence."""
+    return {
+        "analysis": event.analysis_id,
+        "key": event.key,
+        "at": event.at,
+        "place": event.place,
+        "way": event.way,
+        "object": event.object,
+        "class": event.class_name or "–",
+        "score": event.score,
+        "area": event.area,
+        "seconds": event.seconds,
+        "happened_at": event.happened_at,
+    }
+
+
+def _send(analysis: VideoAnalysis, event: VideoEvent) -> None:
+    outbox.put(
+        Delivery.Channel.WEBHOOK,
+        analysis.webhook_url,
+        kind=f"video_{event.type}",
+        key=f"video-{analysis.pk}-{event.key}",
+        title=wording.message(f"video.{event.type}", **facts_of(event)),
+        url=reverse("inference:video-detail", args=[analysis.pk]),
+        secret=analysis.webhook_secret,
+    )

@@ -1,0 +1,127 @@
+"""The form of an analysis of a video."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from inference.models import ModelVersion
+from inference.services import evaluations
+from inference.video import analyses, drawn, streams
+from inference.video.tables import VideoFile
+from workers.jobs.forms.resource_request import ResourceForm
+
+
+class VideoForm(ResourceForm):
+    """Model, source, what is counted, and resources."""
+
+    device_kinds = ("gpu", "cpu")
+
+    model_version = forms.ModelChoiceField(
+        label=_("Model"),
+        queryset=ModelVersion.objects.none(),
+        empty_label=_("Choose a detector"),
+    )
+    video = forms.ModelChoiceField(
+        label=_("Video"),
+        queryset=VideoFile.objects.none(),
+        required=False,
+        empty_label=_("Upload a new one"),
+    )
+    file = forms.FileField(
+        label=_("File"),
+        required=False,
+        help_text=_("MP4, MOV, MKV, WebM, AVI, MPEG and others. A job opens it in its sandbox."),
+    )
+    url = forms.CharField(
+        label=_("Or the address of a stream"),
+        required=False,
+        max_length=streams.LONGEST,
+        widget=forms.TextInput(attrs={"class": "mono", "placeholder": "rtsp://", "autocomplete": "off"}),
+        help_text=_("rtsp, rtsps, http or https, with name and password where it asks for them; they are kept secret."),
+    )
+    classes = forms.CharField(
+        label=_("Follow only"),
+        required=False,
+        max_length=1000,
+        help_text=_("Names of classes, separated by commas. Empty: all that the model knows."),
+    )
+    min_score = forms.FloatField(
+        label=_("Lowest score"),
+        required=False,
+        min_value=0.01,
+        max_value=1,
+        help_text=_("From which something is followed. Empty: the model's own."),
+    )
+    places = forms.CharField(
+        label=_("Lines and zones"),
+        required=False,
+        max_length=100_000,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
+        help_text=_("Drawn on the page of an analysis, on its first picture; here as JSON."),
+    )
+    film = forms.BooleanField(label=_("Make an annotated film"), required=False, initial=True)
+    max_rate = forms.FloatField(
+        label=_("Pictures a second"),
+        required=False,
+        min_value=0.01,
+        max_value=analyses.MOST_RATE,
+        help_text=_("At most so many are looked at. Empty: all."),
+    )
+    interval_s = forms.FloatField(
+        label=_("Seconds of an interval"), min_value=1, max_value=86_400, initial=analyses.INTERVAL_S
+    )
+    webhook_url = forms.CharField(
+        label=_("Webhook"),
+        required=False,
+        max_length=500,
+        help_text=_("Gets each event as JSON, and again later where it does not answer."),
+    )
+    name = forms.CharField(
+        label=_("Name"), max_length=100, required=False, validators=[TITLE], help_text=_("Empty: made of the video.")
+    )
+    gpus_per_node = forms.IntegerField(
+        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+    )
+    cpus = forms.FloatField(
+        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+    )
+
+    ADVANCED = ("classes", "min_score", "places", "film", "max_rate", "interval_s", "webhook_url", "name")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        models, videos = self.fields["model_version"], self.fields["video"]
+        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            ModelVersion.objects.usable_by(user).filter(task__in=analyses.WATCHING).in_use().select_related("model")
+        )
+        videos.queryset = VideoFile.objects.usable_by(user)  # type: ignore[attr-defined]  # as above
+
+    def clean_classes(self) -> list[str]:
+        return [name for part in self.cleaned_data["classes"].split(",") if (name := part.strip())]
+
+    def clean_places(self) -> dict[str, Any]:
+        text = self.cleaned_data["places"].strip()
+        try:
+            return drawn.checked(json.loads(text)) if text else {}
+        except (ValueError, RecursionError):
+            raise forms.ValidationError(_("This is no JSON of lines and zones.")) from None
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        chosen = [name for name in ("video", "file", "url") if given.get(name)]
+        if len(chosen) != 1 and not {"video", "file", "url"} & set(self.errors):
+            # where nothing is said no field is wrong by itself
+            self.add_error(
+                "file" if chosen else None, _("Choose a video, send one, or give the address of a stream: one of them.")
+            )
+        return given
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `analyses.submit`, all but the video."""
+        return {name: self.cleaned_data[name] for name in ("model_version", "url", *self.ADVANCED)} | self.resources()

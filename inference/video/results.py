@@ -1,0 +1,115 @@
+"""Read what a watch left: its summary, also while it runs, and its files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib import files
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
+from inference.video.tables import VideoAnalysis
+from workers.runs import RunDir
+
+MOST_BYTES = 16 << 20
+FILM, FIRST, LATEST, EVENTS, DETECTIONS = "film.webm", "first.jpg", "latest.jpg", "events.jsonl", "detections.jsonl"
+SHOWN = (FILM, FIRST, LATEST)
+LINE_FIGURES, ZONE_FIGURES = ("in", "out"), ("inside", "entered", "left", "loitered")
+
+
+def outputs(analysis: VideoAnalysis) -> Path:
+    """The outputs of the attempt that was published, or of the newest one."""
+    return RunDir.of(analysis.job_id, analysis.published_attempt or analysis.job.attempt_number).outputs
+
+
+def load(analysis: VideoAnalysis) -> dict[str, Any]:
+    """The summary as its program wrote it, cut down to what is sound; {} where there is none yet."""
+    return read(outputs(analysis))
+
+
+def opened(analysis: VideoAnalysis, name: str) -> int | None:
+    """Descriptor of one of the files that it left; None where there is none."""
+    try:
+        return files.open_beneath(outputs(analysis), name)
+    except (OSError, files.OutsideRoot):
+        return None
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The summary in the outputs of an attempt."""
+    try:
+        with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
+            found = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError, files.OutsideRoot):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    source = _table(found.get("source"))
+    names = {entry.get("id"): word(entry.get("name"), 100) for entry in _rows(found.get("classes"))}
+    return {
+        "at": _number(found, "at"),
+        "pictures": _whole(found, "pictures"),
+        "pictures_per_s": _number(found, "pictures_per_s"),
+        "events": _whole(found, "events"),
+        "objects": [
+            {"name": names.get(row.get("class_id")) or str(row.get("class_id")), "count": _whole(row, "count")}
+            for row in _rows(found.get("objects"))
+        ],
+        "lines": [_figures(row, LINE_FIGURES) for row in _rows(found.get("lines"))],
+        "zones": [_figures(row, ZONE_FIGURES) for row in _rows(found.get("zones"))],
+        "interval_s": _number(found, "interval_s"),
+        "intervals": [_interval(row) for row in _rows(found.get("intervals"))],
+        "film": found.get("film") is True,
+        "film_begin": _number(found, "film_begin"),
+        "complete": found.get("complete") is True,
+        "width": _whole(source, "width"),
+        "height": _whole(source, "height"),
+        "duration_s": finite(source.get("duration_s")),
+        "rate": finite(source.get("rate")),
+        "codec": word(source.get("codec"), 30),
+        "silent_since": finite(found.get("silent_since")),
+        "silent_why": word(found.get("silent_why"), 200),
+        "reconnects": _whole(found, "reconnects"),
+    }
+
+
+def _figures(row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {"name": word(row.get("name"), 40)} | {name: _whole(row, name) for name in names}
+
+
+def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
+    lines, zones = _table(row.get("lines")), _table(row.get("zones"))
+    return {
+        "at": _number(row, "at"),
+        "most": _whole(row, "most"),
+        "new": _whole(row, "new"),
+        "lines": {
+            word(name, 40): {way: _whole(_table(counted), way) for way in LINE_FIGURES}
+            for name, counted in lines.items()
+        },
+        "zones": {word(name, 40): _whole(zones, name) for name in zones},
+    }
+
+
+def word(value: Any, longest: int) -> str:
+    """A short text, where it is one."""
+    return value[:longest] if isinstance(value, str) and is_sound(value) else ""
+
+
+def _number(given: Mapping[str, Any], name: str) -> float:
+    return finite(given.get(name)) or 0.0
+
+
+def _whole(given: Mapping[str, Any], name: str) -> int:
+    return max(0, int(_number(given, name)))
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _rows(value: Any) -> list[Mapping[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -1,0 +1,37 @@
+"""`python -m inference.watcher`: watch AIP_VIDEO with the model of AIP_MODEL_DIR, leave summary, events and film."""
+
+from __future__ import annotations
+
+import sys
+
+from inference.evaluator.run import Run
+from inference.server.memory import keep_freed
+from inference.watcher import missing
+
+SUSPENDED = 75
+
+
+def main() -> int:
+    """Return the exit code: 0 watched (also after "finish"), 75 suspended, 1 refused (the message is printed)."""
+    keep_freed()
+    if missing.decoder():
+        print(missing.SAID, flush=True)
+        return 1
+    # what needs PyAV comes after the look for it
+    from inference.watcher.begin import Suspended, Unwatched, of  # noqa: PLC0415  imports PyAV
+
+    run = Run.from_env()
+    run.outputs.mkdir(parents=True, exist_ok=True)
+    try:
+        of(run).all()
+    except Suspended:
+        print("Suspended; the segments that are done are kept.", flush=True)
+        return SUSPENDED
+    except Unwatched as exc:
+        print(exc, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

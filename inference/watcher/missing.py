@@ -1,0 +1,13 @@
+"""Whether PyAV is there, and what to tell people where it is not."""
+
+from __future__ import annotations
+
+import importlib.util
+
+HOW = "pip install av==18.1.0"
+SAID = f"Videos are read by PyAV, which is not installed on this machine. Its operator installs it with: {HOW}"
+
+
+def decoder() -> bool:
+    """Whether videos cannot be read here."""
+    return importlib.util.find_spec("av") is None

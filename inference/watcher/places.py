@@ -1,0 +1,175 @@
+"""Lines and zones in the picture: what crosses, enters, leaves and stays.
+
+An object is where its foot is, the middle of the lower side of its box. Only objects with a number count: boxes that
+are not followed yet share no identity. Points are shares of the picture's sides, 0..1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Point = tuple[float, float]
+IN, OUT = "in", "out"
+CROSSED, ENTERED, LEFT, LOITERED = "crossed", "entered", "left", "loitered"
+FORGOTTEN_S = 10.0  # after so long a number does not come back
+
+
+@dataclass(frozen=True)
+class Foot:
+    """Where a followed object stands."""
+
+    number: int
+    point: Point
+
+
+@dataclass
+class Line:
+    """Counts what crosses: in from the left to the right of somebody who looks from its start to its end, else out.
+
+    Args:
+        wait_s: somebody who stands on the line and sways is counted once in so long.
+    """
+
+    name: str
+    start: Point
+    end: Point
+    wait_s: float = 0.5
+    counts: dict[str, int] = field(default_factory=lambda: {IN: 0, OUT: 0})
+    known: dict[int, list[Any]] = field(default_factory=dict)  # number → side, foot, when it last crossed, last seen
+
+    def update(self, feet: Sequence[Foot], at: float) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield (number, facts) of each crossing."""
+        for foot in feet:
+            side = self._side(foot.point)
+            known = self.known.get(foot.number)
+            if known is None:
+                self.known[foot.number] = [side, foot.point, None, at]
+                continue
+            known[3] = at
+            if known[0] == side:
+                known[1] = foot.point
+                continue
+            if known[2] is not None and at - known[2] < self.wait_s:
+                continue
+            if self._between(known[1], foot.point):
+                way = IN if side else OUT
+                self.counts[way] += 1
+                known[2] = at
+                yield foot.number, {"type": CROSSED, "place": self.name, "way": way}
+            known[0], known[1] = side, foot.point
+        for number in [number for number, known in self.known.items() if at - known[3] > FORGOTTEN_S]:
+            del self.known[number]
+
+    def _side(self, point: Point) -> bool:
+        return _turn(self.start, self.end, point) > 0
+
+    def _between(self, before: Point, now: Point) -> bool:
+        """Whether the way from one point to the other meets the line itself, not what it points to."""
+        one, other = _turn(before, now, self.start), _turn(before, now, self.end)
+        return (one <= 0 <= other) or (other <= 0 <= one)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"counts": self.counts, "known": list(self.known.items())}
+
+    def bring_back(self, kept: Mapping[str, Any]) -> None:
+        self.counts = dict(kept["counts"])
+        self.known = {number: [side, tuple(foot), *rest] for number, (side, foot, *rest) in kept["known"]}
+
+
+@dataclass
+class Visit:
+    """One object in a zone."""
+
+    since: float
+    last: float
+    told: bool = False  # it entered, and was not there by a flicker
+    loitered: bool = False
+
+
+@dataclass
+class Zone:
+    """Knows what is in a polygon.
+
+    Args:
+        loiter_s: after so long in it somebody loiters; 0: nobody does.
+        settle_s: who is in it for less has not entered.
+        gap_s: who is out of it, or unseen, for less has not left.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    loiter_s: float = 0.0
+    settle_s: float = 0.2
+    gap_s: float = 1.0
+    counts: dict[str, int] = field(default_factory=lambda: {ENTERED: 0, LEFT: 0, LOITERED: 0})
+    visits: dict[int, Visit] = field(default_factory=dict)
+
+    @property
+    def inside(self) -> int:
+        """How many are in it now."""
+        return sum(visit.told for visit in self.visits.values())
+
+    def update(self, feet: Sequence[Foot], at: float) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield (number, facts) of who entered, left, or is in it for long."""
+        for foot in feet:
+            if not self.holds(foot.point):
+                continue
+            visit = self.visits.setdefault(foot.number, Visit(at, at))
+            visit.last = at
+            if not visit.told and at - visit.since >= self.settle_s:
+                visit.told = True
+                yield foot.number, self._told(ENTERED)
+            if self.loiter_s and not visit.loitered and at - visit.since >= self.loiter_s:
+                visit.loitered = True
+                yield foot.number, self._told(LOITERED, seconds=round(at - visit.since, 3))
+        for number, visit in list(self.visits.items()):
+            if at - visit.last >= self.gap_s:
+                del self.visits[number]
+                if visit.told:
+                    yield number, self._told(LEFT, seconds=round(visit.last - visit.since, 3))
+
+    def holds(self, point: Point) -> bool:
+        """Whether a point is in the polygon: a ray from it meets the sides an odd number of times."""
+        x, y = point
+        inside = False
+        for (x1, y1), (x2, y2) in zip(self.points, (*self.points[1:], self.points[0]), strict=True):
+            if (y1 > y) != (y2 > y) and x < x1 + (y - y1) / (y2 - y1) * (x2 - x1):
+                inside = not inside
+        return inside
+
+    def _told(self, what: str, **facts: Any) -> dict[str, Any]:
+        self.counts[what] += 1
+        return {"type": what, "place": self.name, **facts}
+
+    def as_json(self) -> dict[str, Any]:
+        visits = [
+            (number, visit.since, visit.last, visit.told, visit.loitered) for number, visit in self.visits.items()
+        ]
+        return {"counts": self.counts, "visits": visits}
+
+    def bring_back(self, kept: Mapping[str, Any]) -> None:
+        self.counts = dict(kept["counts"])
+        self.visits = {number: Visit(*rest) for number, *rest in kept["visits"]}
+
+
+def _turn(start: Point, end: Point, point: Point) -> float:
+    """Above 0 where `point` is on the right of somebody who looks from start to end (down the picture is more)."""
+    return (end[0] - start[0]) * (point[1] - start[1]) - (end[1] - start[1]) * (point[0] - start[0])
+
+
+def line_of(given: Mapping[str, Any]) -> Line:
+    """A line as it is stored: {"name", "points": [[x, y], [x, y]]}."""
+    start, end = (_point(point) for point in given["points"])
+    return Line(str(given["name"]), start, end)
+
+
+def zone_of(given: Mapping[str, Any]) -> Zone:
+    """A zone as it is stored: {"name", "points": [[x, y], …], "loiter_s"}."""
+    points = tuple(_point(point) for point in given["points"])
+    return Zone(str(given["name"]), points, float(given.get("loiter_s") or 0))
+
+
+def _point(given: Sequence[float]) -> Point:
+    return float(given[0]), float(given[1])
