@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from inference.video.tables import VideoAnalysis
+from tests.browser.hands import until
 from tests.inference import clips, watched
 
 
@@ -39,7 +40,7 @@ def test_video_is_sent_watched_and_counted_once_more_with_a_drawn_line(
     watched.ran(VideoAnalysis.objects.get())
     film = page.locator("#film")
     expect(film).to_be_visible(timeout=10_000)
-    page.wait_for_function("document.getElementById('film').readyState >= 1")
+    until(page, "document.getElementById('film').readyState >= 1")
     assert page.evaluate("document.getElementById('film').duration") == pytest.approx(6, abs=0.2)
     page.locator("[data-add=line]").click()
     first = page.locator(".places-points button").first
@@ -53,12 +54,15 @@ def test_video_is_sent_watched_and_counted_once_more_with_a_drawn_line(
     page.mouse.down()
     page.mouse.move(frame["x"] + frame["width"] * 0.95, frame["y"] + frame["height"] * 0.5, steps=4)
     page.mouse.up()
+    page.reload()  # as when a job ends: what was drawn stays
     page.locator("[data-add=zone]").click()
     page.locator(".place-row").nth(1).locator("[data-loiter]").fill("1")
     accessible(page)
     fits(page)
     shot(page, f"video-drawn-{width}", full=True)
+    before = page.url
     page.locator("#places form button").click()
+    expect(page).not_to_have_url(before)
     expect(page).to_have_url(re.compile(r"/videos/\d+/$"))
 
     again = VideoAnalysis.objects.order_by("pk").last()
@@ -69,12 +73,12 @@ def test_video_is_sent_watched_and_counted_once_more_with_a_drawn_line(
     watched.ran(again)
     seek = page.locator("[data-seek]").first
     expect(seek).to_be_visible(timeout=10_000)
-    page.wait_for_function("document.getElementById('film').readyState >= 1")
+    until(page, "document.getElementById('film').readyState >= 1")
     seek.click()
     at = float(seek.get_attribute("data-seek"))
-    page.wait_for_function(f"Math.abs(document.getElementById('film').currentTime - {at}) < 0.1")
+    until(page, f"Math.abs(document.getElementById('film').currentTime - {at}) < 0.1")
     page.locator("#timeline").click(position={"x": page.locator("#timeline").bounding_box()["width"] / 2, "y": 10})
-    page.wait_for_function("Math.abs(document.getElementById('film').currentTime - 3) < 0.3")
+    until(page, "Math.abs(document.getElementById('film').currentTime - 3) < 0.3")
     accessible(page)
     fits(page)
     shot(page, f"video-counted-{width}", full=True)

@@ -6,12 +6,13 @@ const STEP = 0.01;
 const LEAST_CORNERS = 3;
 const SVG = "http://www.w3.org/2000/svg";
 const room = document.getElementById("places");
-const drawing = room.querySelector("svg");
+const drawing = room.querySelector(".places-frame svg");
 const points = room.querySelector(".places-points");
 const list = room.querySelector(".places-list");
 const form = room.querySelector("form");
 const given = JSON.parse(document.getElementById("places-drawn").textContent);
-const places = [
+const KEPT = `places ${location.pathname}`; // the page loads anew when its job ends: what was drawn until then stays
+const places = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") ?? [
   ...given.lines.map((line) => ({ ...line, kind: "line" })),
   ...given.zones.map((zone) => ({ ...zone, kind: "zone" })),
 ];
@@ -39,6 +40,7 @@ function show() {
 }
 
 function draw() {
+  sessionStorage.setItem(KEPT, JSON.stringify(places));
   drawing.replaceChildren(...places.map((place) => {
     const shape = document.createElementNS(SVG, "path");
     shape.setAttribute("d", `M${place.points.map((point) => point.join(",")).join("L")}${place.kind === "line" ? "" : "Z"}`);
@@ -111,5 +113,6 @@ form.addEventListener("submit", () => {
   const lines = of("line").map(({ name, points: ends }) => ({ name, points: ends }));
   const zones = of("zone").map(({ name, points: corners, loiter_s: stay }) => ({ name, points: corners, loiter_s: stay || 0 }));
   form.elements.places.value = JSON.stringify({ lines, zones });
+  sessionStorage.removeItem(KEPT);
 });
 show();
