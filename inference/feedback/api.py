@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -42,7 +43,7 @@ class ServiceFeedbackIn(StrictMixin, serializers.Serializer):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise serializers.ValidationError("This is no JSON.") from None
+            raise serializers.ValidationError(_("This is no JSON.")) from None
 
 
 class ServiceAnnotateIn(StrictMixin, serializers.Serializer):

@@ -44,7 +44,8 @@ class Counts:
                 self.objects[kind] = self.objects.get(kind, 0) + 1
                 self.known, new = number, new + 1
         events = []
-        for place in (*self.lines, *self.zones):
+        places: list[Line | Zone] = [*self.lines, *self.zones]
+        for place in places:
             for number, facts in place.update(feet, at):
                 self.events += 1
                 events.append(self._event(facts, number, row_of.get(number), found, at))
@@ -103,5 +104,6 @@ class Counts:
     def bring_back(self, kept: Mapping[str, Any]) -> None:
         self.events, self.known = kept["events"], kept["known"]
         self.objects, self.intervals = dict(kept["objects"]), dict(kept["intervals"])
-        for place, own in zip((*self.lines, *self.zones), (*kept["lines"], *kept["zones"]), strict=True):
+        places: list[Line | Zone] = [*self.lines, *self.zones]
+        for place, own in zip(places, (*kept["lines"], *kept["zones"]), strict=True):
             place.bring_back(own)

@@ -98,7 +98,7 @@ def join(segments: Sequence[Path], final: Path) -> float:
                 if stream is None:
                     stream = out.add_stream_from_template(source)
                 for packet in one.demux(source):
-                    if packet.dts is not None:
+                    if packet.dts is not None and packet.pts is not None:
                         begin = packet.pts if begin is None else begin
                         packet.pts, packet.dts = packet.pts - begin, packet.dts - begin
                         packet.stream = stream

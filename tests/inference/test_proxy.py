@@ -1,7 +1,6 @@
 """The reverse proxy in front of a real model server."""
 
 import asyncio
-import json
 import re
 
 import pytest
@@ -12,6 +11,7 @@ from inference import proxy
 from inference.services import serving
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
+from tests.inference.asking import Answer, call, one_call
 from tests.inference.running import bring, running_at
 from tests.running import free_port
 from workers.proxy import application as port_proxy
@@ -31,63 +31,6 @@ def service(alice, tmp_path, port, monkeypatch):
     monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
     running_at(monkeypatch, made, port)
     return made
-
-
-class Answer:
-    def __init__(self, messages):
-        self.status = messages[0]["status"]
-        self.headers = {k.decode(): v.decode() for k, v in messages[0]["headers"]}
-        self.body = b"".join(m.get("body", b"") for m in messages[1:])
-
-    @property
-    def json(self):
-        return json.loads(self.body)
-
-
-async def one_call(app, method, path, headers, body, leaves):
-    path, _, query = path.partition("?")
-    scope = {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "query_string": query.encode(),
-        "headers": [(k.lower().encode(), v.encode()) for k, v in {"host": "site", **headers}.items()],
-        "client": ["10.0.0.9", 1],
-        "scheme": "http",
-    }
-    if body is not None:
-        scope["headers"].append((b"content-length", str(len(body)).encode()))
-    waiting = [{"type": "http.request", "body": body or b"", "more_body": False}]
-    sent = []
-
-    async def receive():
-        if waiting:
-            return waiting.pop()
-        if not leaves:
-            await asyncio.Event().wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message):
-        sent.append(message)
-
-    await app(scope, receive, send)
-    return sent
-
-
-def call(method, path, *, user=None, headers=None, body=None, leaves=False, app=None):
-    headers = dict(headers or {})
-    if user is not None:
-        headers["Authorization"] = f"Bearer {tokens.issue(user=user, name='t')[1]}"
-
-    async def main():
-        chosen = app or proxy.new()
-        try:
-            return await asyncio.wait_for(one_call(chosen, method, path, headers, body, leaves), 60)
-        finally:
-            await chosen.close()
-
-    sent = asyncio.run(main())
-    return Answer(sent) if sent else None
 
 
 def test_service_proxy_passes_an_image_through(service, alice):

@@ -13,14 +13,13 @@ from inference.models import Service
 from inference.services import models as registry
 from inference.services import serving, swapping
 from inference.tasks import sweep
-from inference.traffic import figures, histogram, proportions, routing, trials
-from inference.traffic.agreeing import agreement
+from inference.traffic import figures, histogram, routing, trials
 from inference.traffic.counting import Counter, Slot
 from inference.traffic.tables import ServiceTrial, ServiceUsage
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
+from tests.inference.asking import call, one_call
 from tests.inference.running import bring
-from tests.inference.test_proxy import call, one_call
 from tests.running import free_port
 from workers.proxy import endpoints
 
@@ -283,11 +282,11 @@ def test_promotion_under_load_loses_no_request(alice, service, newer, places, tw
                 told.append(sent[0]["status"])
 
         callers = [asyncio.create_task(ask()) for _number in range(3)]
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5)  # pause: requests go on meanwhile
         await asyncio.to_thread(trials.change_part, service=service, percent=50, by=alice)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5)  # pause: requests go on meanwhile
         await asyncio.to_thread(trials.promote, service=service, by=alice)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5)  # pause: requests go on meanwhile
         over.set()
         await asyncio.gather(*callers)
         await app.close()
@@ -313,40 +312,6 @@ def test_counts_of_several_processes_add_up(alice, service):
     service.delete()
     one.answered(slot, 200, 0.01)
     one.flush()  # the service is gone; nothing to write
-
-
-def test_percentiles_and_intervals_are_right():
-    counts = {}
-    for number in range(1, 1001):
-        name = str(histogram.bucket(number / 1000))
-        counts[name] = counts.get(name, 0) + 1
-    for share in (0.5, 0.95, 0.99):
-        assert histogram.percentile(counts, share) == pytest.approx(share, rel=0.1)
-    assert histogram.percentile({}, 0.5) is None
-    assert histogram.bucket(1e9) == histogram.LAST
-    low, high = proportions.interval(5, 100)
-    assert (round(low, 4), round(high, 4)) == (0.0215, 0.1118)  # as R's prop.test(correct = FALSE) has it
-    assert proportions.interval(0, 0) == (0.0, 1.0)
-    assert not proportions.is_more(1, 1, 0, 0)
-
-
-def test_answers_agree_by_their_boxes_or_first_class():
-    def boxes(*rows):
-        import json
-
-        named = [{"name": name, "score": 1, "box": box} for name, box in rows]
-        return json.dumps({"predictions": named}).encode()
-
-    one = boxes(("a", [0, 0, 10, 10]), ("b", [20, 20, 30, 30]))
-    assert agreement(one, one) == 1.0
-    assert agreement(one, boxes(("a", [0, 0, 10, 9]))) == pytest.approx(2 / 3)
-    assert agreement(one, boxes(("b", [0, 0, 10, 10]))) == 0.0
-    assert agreement(boxes(), boxes()) == 1.0
-    tags = b'{"predictions": [{"name": "cat", "score": 0.9}]}'
-    assert agreement(tags, tags) == 1.0
-    assert agreement(tags, tags.replace(b"cat", b"dog")) == 0.0
-    for odd in (b"", b"[]", b'{"predictions": 3}', b'{"predictions": [1]}'):
-        assert agreement(odd, tags) is None
 
 
 def test_api_tries_and_tells(api, bob, alice, service, newer, places):

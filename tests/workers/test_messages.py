@@ -14,7 +14,8 @@ from workers.monitoring.rules import RULES
 
 #: Facts by name as rows hold them, and what is seen of them in every language.
 FACTS = {
-    "cuda": "12.4", "driver": 470, "needed": "x86_64", "there": "aarch64", "newest": 470,
+    "beside_failed": 4, "beside_requests": 800, "requests": 200, "object": 7, "place": "Door", "class": "cell",
+    "way": "in", "cuda": "12.4", "driver": 470, "needed": "x86_64", "there": "aarch64", "newest": 470,
     "address": "10.0.0.7", "after": "4 GiB", "attempt": 2, "allowed_mib": 4096.0, "back_s": 1.5, "before": 2, "card": 3,
     "cluster": "lab", "code": 3, "count": 4, "ended": 9, "error": "OSError: [Errno 28]", "failed": 5, "has": "1.2",
     "held_mib": 5120.0, "how": {"code": "job.exit_code", "facts": {"code": 9}}, "idle_s": 10800.0, "job": 77,

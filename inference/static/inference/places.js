@@ -10,6 +10,8 @@ const drawing = room.querySelector(".places-frame svg");
 const points = room.querySelector(".places-points");
 const list = room.querySelector(".places-list");
 const form = room.querySelector("form");
+/** @type {HTMLInputElement} */
+const field = form.querySelector("[name=places]");
 const given = JSON.parse(document.getElementById("places-drawn").textContent);
 const KEPT = `places ${location.pathname}`; // the page loads anew when its job ends: what was drawn until then stays
 const places = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") ?? [
@@ -83,11 +85,14 @@ function handle(number, corner) {
 }
 
 function row(place, number) {
-  const one = document.getElementById("place-row").content.cloneNode(true).firstElementChild;
+  /** @type {HTMLTemplateElement} */
+  const pattern = document.getElementById("place-row");
+  const one = /** @type {Element} */ (/** @type {DocumentFragment} */ (pattern.content.cloneNode(true)).firstElementChild);
+  /** @type {(name: string) => any} */
   const part = (name) => one.querySelector(`[data-${name}]`);
   part("kind").textContent = place.kind === "line" ? t("Line") : t("Zone");
   part("name").value = place.name;
-  part("name").addEventListener("input", (event) => { place.name = event.target.value; });
+  part("name").addEventListener("input", () => { place.name = part("name").value; });
   part("name").addEventListener("change", show);
   if (place.kind === "line") {
     part("stay").remove();
@@ -96,7 +101,7 @@ function row(place, number) {
   } else {
     part("turn").remove();
     part("loiter").value = place.loiter_s || 0;
-    part("loiter").addEventListener("input", (event) => { place.loiter_s = Number(event.target.value) || 0; });
+    part("loiter").addEventListener("input", () => { place.loiter_s = Number(part("loiter").value) || 0; });
     part("corner").addEventListener("click", () => {
       const [[x1, y1], [x2, y2]] = [place.points.at(-1), place.points[0]];
       place.points.push([(x1 + x2) / 2, (y1 + y2) / 2]);
@@ -107,12 +112,14 @@ function row(place, number) {
   return one;
 }
 
-room.querySelectorAll("[data-add]").forEach((button) => button.addEventListener("click", () => begin(button.dataset.add)));
+room.querySelectorAll("[data-add]").forEach((button) => {
+  button.addEventListener("click", () => begin(button.dataset.add));
+});
 form.addEventListener("submit", () => {
   const of = (kind) => places.filter((place) => place.kind === kind && (kind === "line" || place.points.length >= LEAST_CORNERS));
   const lines = of("line").map(({ name, points: ends }) => ({ name, points: ends }));
   const zones = of("zone").map(({ name, points: corners, loiter_s: stay }) => ({ name, points: corners, loiter_s: stay || 0 }));
-  form.elements.places.value = JSON.stringify({ lines, zones });
+  field.value = JSON.stringify({ lines, zones });
   sessionStorage.removeItem(KEPT);
 });
 show();

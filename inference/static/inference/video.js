@@ -1,5 +1,6 @@
 // The film of a watched video: a click on the timeline, or on the time of an event, goes there.
 const page = document.getElementById("video");
+/** @type {HTMLVideoElement | null} */
 const film = document.getElementById("film");
 
 if (film) {
@@ -13,7 +14,8 @@ if (film) {
     film.scrollIntoView({ block: "nearest" });
   };
   page.addEventListener("click", (event) => {
-    const time = event.target.closest("[data-seek]");
+    /** @type {HTMLElement | null} */
+    const time = /** @type {Element} */ (event.target).closest("[data-seek]");
     if (time) seek(Number(time.dataset.seek));
   });
   if (timeline) {
