@@ -237,6 +237,21 @@ def test_request_whose_model_has_gone_is_answered_by_the_other_one(alice, servic
     assert [answer.status for answer in answers] == [200] * 10
 
 
+@pytest.mark.sockets("a model server")
+def test_request_that_a_strange_server_read_is_to_be_sent_again(
+    alice, service, newer, places, two_ports, counter, serve, tmp_path
+):
+    places[service.job_id] = ("127.0.0.1", two_ports[0])
+    strange = serve(tiny.detector(tmp_path), AIP_SERVICE_KEY="of somebody else")
+    tried(service, newer, alice, places, port=strange, percent=99)
+
+    answers = [call("POST", f"{service.url}/predict", user=alice, body=PICTURE) for _number in range(4)]
+
+    assert {answer.status for answer in answers} <= {200, 503}
+    assert 503 in {answer.status for answer in answers}
+    assert {answer.headers.get("retry-after") for answer in answers if answer.status == 503} == {"1"}
+
+
 @pytest.mark.sockets("two model servers")
 def test_shadow_gets_copies_and_its_answers_are_compared(alice, service, newer, places, two_ports, counter):
     places[service.job_id] = ("127.0.0.1", two_ports[0])

@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.utils.translation import gettext_lazy as _
 
 from accounts.asgi import in_callers_language
-from workers.proxy.copying import Copier, Watched
+from workers.proxy.copying import Copier, Reading, Watched
 from workers.proxy.forwarding import (
     BrokenOff,
     CallerGone,
@@ -95,10 +95,13 @@ class PortProxy:
             Refused: see `find`.
         """
         chosen = upstream.choose(scope, path) if upstream.choose else upstream
+        reading = Reading(receive)
         try:
-            await self._pass(scope, receive, send, chosen, path)
+            await self._pass(scope, reading.receive, send, chosen, path)
             return
         except NotListening:
+            if reading.begun:  # what was read of the body cannot be read again
+                raise
             if (chosen.host, chosen.port) != (upstream.host, upstream.port):  # the other one has not gone
                 await self._pass(scope, receive, send, upstream, path)
                 return

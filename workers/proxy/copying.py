@@ -26,6 +26,19 @@ MOST_BYTES = 16 << 20  # of a request or an answer that is copied or compared
 LONGEST_S = 60.0
 
 
+class Reading:
+    """Passes the messages of a request on, and knows whether any of its body was read."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.begun = False
+
+    async def receive(self) -> dict[str, Any]:
+        message = await self._receive()
+        self.begun = self.begun or bool(message.get("body"))
+        return message
+
+
 class Watched:
     """Passes the messages of one call on and notes what goes by.
 
