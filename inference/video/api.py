@@ -64,7 +64,7 @@ class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
     owner = serializers.CharField(source="job.owner.username", read_only=True)
     model_version: Any = serializers.PrimaryKeyRelatedField(source="version", read_only=True)
     model = serializers.CharField(source="model_label", read_only=True)
-    source = serializers.CharField(source="source_label", read_only=True)
+    source: Any = serializers.CharField(source="source_label", read_only=True)
     created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
     ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
 
@@ -186,7 +186,7 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         given = queries.given(request)
         kind = queries.one_of(given, "type", *VideoEvent.Type.values)
         rows = VideoEvent.objects.visible_to(request.user).filter(analysis=self.get_object())
-        self.orders = VIDEO_EVENTS
+        self.orders = VIDEO_EVENTS  # type: ignore[misc]  # of this action alone
         page = self.paginate_queryset(rows.narrowed(type=kind, place=given.get("place", "")))
         return self.get_paginated_response(VideoEventOut(page, many=True).data)
 
@@ -230,7 +230,7 @@ class VideoFileViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 def _video(request: ApiRequest, sources: dict[str, Any]) -> VideoFile:
     """The named video, or what was sent, kept as one."""
     if "video" in sources:
-        return sources["video"]  # type: ignore[no-any-return]  # validated fields are untyped
+        return sources["video"]
     with _bytes(sources) as (source, filename):
         return films.keep(user=request.user, source=source, filename=filename)
 

@@ -84,7 +84,7 @@ def _video(request: SignedInRequest, form: VideoForm) -> VideoFile | None:
     """The chosen video, or the one that was sent with the form; None where a stream is watched."""
     given = form.cleaned_data
     if given["video"]:
-        return given["video"]  # type: ignore[no-any-return]  # what a form found is untyped
+        return given["video"]
     if not given["file"]:
         return None
     analyses.check(model_version=given["model_version"])

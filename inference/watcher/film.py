@@ -79,8 +79,9 @@ def _stream(out: Any, size: tuple[int, int]) -> Any:
     stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
     stream.codec_context.time_base = CLOCK
     stream.codec_context.gop_size = KEY_EVERY
+    stream.codec_context.thread_count = 1  # left to itself it starts one for each core of the machine, and all wait
     stream.bit_rate = max(200_000, round(size[0] * size[1] * BITS_PER_PIXEL_S))
-    stream.options = {"deadline": "realtime", "cpu-used": "8", "lag-in-frames": "0"}
+    stream.options = {"deadline": "realtime", "cpu-used": "16", "lag-in-frames": "0"}
     return stream
 
 
@@ -98,7 +99,7 @@ def join(segments: Sequence[Path], final: Path) -> float:
                 if stream is None:
                     stream = out.add_stream_from_template(source)
                 for packet in one.demux(source):
-                    if packet.dts is not None:
+                    if packet.dts is not None and packet.pts is not None:
                         begin = packet.pts if begin is None else begin
                         packet.pts, packet.dts = packet.pts - begin, packet.dts - begin
                         packet.stream = stream

@@ -51,7 +51,8 @@ class Watch:
         self.film: films.Film | None = None
         self.film_begin = 0.0
         self.segment, self.segment_s = 0, SEGMENT_S
-        self.frames, self.last_at, self.last_pts = 0, 0.0, None
+        self.frames, self.last_at = 0, 0.0
+        self.last_pts: int | None = None
         self.shown_at, self.began, self.began_frames = 0.0, time.monotonic(), 0
         self.finishing = False
         self._lines: TextIO | None = None

@@ -107,7 +107,7 @@ function row(place, number) {
   return one;
 }
 
-room.querySelectorAll("[data-add]").forEach((button) => button.addEventListener("click", () => begin(button.dataset.add)));
+for (const button of room.querySelectorAll("[data-add]")) button.addEventListener("click", () => begin(button.dataset.add));
 form.addEventListener("submit", () => {
   const of = (kind) => places.filter((place) => place.kind === kind && (kind === "line" || place.points.length >= LEAST_CORNERS));
   const lines = of("line").map(({ name, points: ends }) => ({ name, points: ends }));
