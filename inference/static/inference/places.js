@@ -83,11 +83,13 @@ function handle(number, corner) {
 }
 
 function row(place, number) {
-  const one = document.getElementById("place-row").content.cloneNode(true).firstElementChild;
-  const part = (name) => one.querySelector(`[data-${name}]`);
+  const template = /** @type {HTMLTemplateElement} */ (document.getElementById("place-row"));
+  const one = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
+  /** @param {string} name */
+  const part = (name) => /** @type {HTMLInputElement} */ (one.querySelector(`[data-${name}]`));
   part("kind").textContent = place.kind === "line" ? t("Line") : t("Zone");
   part("name").value = place.name;
-  part("name").addEventListener("input", (event) => { place.name = event.target.value; });
+  part("name").addEventListener("input", () => { place.name = part("name").value; });
   part("name").addEventListener("change", show);
   if (place.kind === "line") {
     part("stay").remove();
@@ -96,7 +98,7 @@ function row(place, number) {
   } else {
     part("turn").remove();
     part("loiter").value = place.loiter_s || 0;
-    part("loiter").addEventListener("input", (event) => { place.loiter_s = Number(event.target.value) || 0; });
+    part("loiter").addEventListener("input", () => { place.loiter_s = Number(part("loiter").value) || 0; });
     part("corner").addEventListener("click", () => {
       const [[x1, y1], [x2, y2]] = [place.points.at(-1), place.points[0]];
       place.points.push([(x1 + x2) / 2, (y1 + y2) / 2]);
@@ -112,7 +114,7 @@ form.addEventListener("submit", () => {
   const of = (kind) => places.filter((place) => place.kind === kind && (kind === "line" || place.points.length >= LEAST_CORNERS));
   const lines = of("line").map(({ name, points: ends }) => ({ name, points: ends }));
   const zones = of("zone").map(({ name, points: corners, loiter_s: stay }) => ({ name, points: corners, loiter_s: stay || 0 }));
-  form.elements.places.value = JSON.stringify({ lines, zones });
+  /** @type {HTMLInputElement} */ (form.elements.namedItem("places")).value = JSON.stringify({ lines, zones });
   sessionStorage.removeItem(KEPT);
 });
 show();
