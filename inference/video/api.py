@@ -186,7 +186,7 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         given = queries.given(request)
         kind = queries.one_of(given, "type", *VideoEvent.Type.values)
         rows = VideoEvent.objects.visible_to(request.user).filter(analysis=self.get_object())
-        self.orders = VIDEO_EVENTS  # type: ignore[misc]  # the events have an order of their own
+        self.orders = VIDEO_EVENTS  # type: ignore[misc]  # of this action alone
         page = self.paginate_queryset(rows.narrowed(type=kind, place=given.get("place", "")))
         return self.get_paginated_response(VideoEventOut(page, many=True).data)
 

@@ -44,13 +44,15 @@ class Counts:
                 self.objects[kind] = self.objects.get(kind, 0) + 1
                 self.known, new = number, new + 1
         events = []
-        places: list[Line | Zone] = [*self.lines, *self.zones]
-        for place in places:
+        for place in self._places():
             for number, facts in place.update(feet, at):
                 self.events += 1
                 events.append(self._event(facts, number, row_of.get(number), found, at))
         self._add(len(followed), new, at, events)
         return events
+
+    def _places(self) -> list[Line | Zone]:
+        return [*self.lines, *self.zones]
 
     def _event(self, facts: Mapping[str, Any], number: int, row: int | None, found: Found, at: float) -> dict[str, Any]:
         event = {"number": self.events, "at": round(at, 3), "object": number, **facts}
@@ -104,6 +106,5 @@ class Counts:
     def bring_back(self, kept: Mapping[str, Any]) -> None:
         self.events, self.known = kept["events"], kept["known"]
         self.objects, self.intervals = dict(kept["objects"]), dict(kept["intervals"])
-        places: list[Line | Zone] = [*self.lines, *self.zones]
-        for place, own in zip(places, (*kept["lines"], *kept["zones"]), strict=True):
+        for place, own in zip(self._places(), (*kept["lines"], *kept["zones"]), strict=True):
             place.bring_back(own)

@@ -79,8 +79,9 @@ def _stream(out: Any, size: tuple[int, int]) -> Any:
     stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
     stream.codec_context.time_base = CLOCK
     stream.codec_context.gop_size = KEY_EVERY
+    stream.codec_context.thread_count = 1  # left to itself it starts one for each core of the machine, and all wait
     stream.bit_rate = max(200_000, round(size[0] * size[1] * BITS_PER_PIXEL_S))
-    stream.options = {"deadline": "realtime", "cpu-used": "8", "lag-in-frames": "0"}
+    stream.options = {"deadline": "realtime", "cpu-used": "16", "lag-in-frames": "0"}
     return stream
 
 

@@ -13,6 +13,7 @@ from typing import Any
 Point = tuple[float, float]
 IN, OUT = "in", "out"
 CROSSED, ENTERED, LEFT, LOITERED = "crossed", "entered", "left", "loitered"
+ROUNDING_S = 1e-6  # by which times that are equal may differ
 FORGOTTEN_S = 10.0  # after so long a number does not come back
 
 
@@ -118,14 +119,14 @@ class Zone:
                 continue
             visit = self.visits.setdefault(foot.number, Visit(at, at))
             visit.last = at
-            if not visit.told and at - visit.since >= self.settle_s:
+            if not visit.told and at - visit.since >= self.settle_s - ROUNDING_S:
                 visit.told = True
                 yield foot.number, self._told(ENTERED)
-            if self.loiter_s and not visit.loitered and at - visit.since >= self.loiter_s:
+            if self.loiter_s and not visit.loitered and at - visit.since >= self.loiter_s - ROUNDING_S:
                 visit.loitered = True
                 yield foot.number, self._told(LOITERED, seconds=round(at - visit.since, 3))
         for number, visit in list(self.visits.items()):
-            if at - visit.last >= self.gap_s:
+            if at - visit.last >= self.gap_s - ROUNDING_S:
                 del self.visits[number]
                 if visit.told:
                     yield number, self._told(LEFT, seconds=round(visit.last - visit.since, 3))

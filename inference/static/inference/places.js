@@ -10,8 +10,6 @@ const drawing = room.querySelector(".places-frame svg");
 const points = room.querySelector(".places-points");
 const list = room.querySelector(".places-list");
 const form = room.querySelector("form");
-/** @type {HTMLInputElement} */
-const field = form.querySelector("[name=places]");
 const given = JSON.parse(document.getElementById("places-drawn").textContent);
 const KEPT = `places ${location.pathname}`; // the page loads anew when its job ends: what was drawn until then stays
 const places = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") ?? [
@@ -85,11 +83,10 @@ function handle(number, corner) {
 }
 
 function row(place, number) {
-  /** @type {HTMLTemplateElement} */
-  const pattern = document.getElementById("place-row");
-  const one = /** @type {Element} */ (/** @type {DocumentFragment} */ (pattern.content.cloneNode(true)).firstElementChild);
-  /** @type {(name: string) => any} */
-  const part = (name) => one.querySelector(`[data-${name}]`);
+  const template = /** @type {HTMLTemplateElement} */ (document.getElementById("place-row"));
+  const one = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
+  /** @param {string} name */
+  const part = (name) => /** @type {HTMLInputElement} */ (one.querySelector(`[data-${name}]`));
   part("kind").textContent = place.kind === "line" ? t("Line") : t("Zone");
   part("name").value = place.name;
   part("name").addEventListener("input", () => { place.name = part("name").value; });
@@ -112,14 +109,12 @@ function row(place, number) {
   return one;
 }
 
-room.querySelectorAll("[data-add]").forEach((button) => {
-  button.addEventListener("click", () => begin(button.dataset.add));
-});
+for (const button of room.querySelectorAll("[data-add]")) button.addEventListener("click", () => begin(button.dataset.add));
 form.addEventListener("submit", () => {
   const of = (kind) => places.filter((place) => place.kind === kind && (kind === "line" || place.points.length >= LEAST_CORNERS));
   const lines = of("line").map(({ name, points: ends }) => ({ name, points: ends }));
   const zones = of("zone").map(({ name, points: corners, loiter_s: stay }) => ({ name, points: corners, loiter_s: stay || 0 }));
-  field.value = JSON.stringify({ lines, zones });
+  /** @type {HTMLInputElement} */ (form.elements.namedItem("places")).value = JSON.stringify({ lines, zones });
   sessionStorage.removeItem(KEPT);
 });
 show();

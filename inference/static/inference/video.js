@@ -1,7 +1,6 @@
 // The film of a watched video: a click on the timeline, or on the time of an event, goes there.
 const page = document.getElementById("video");
-/** @type {HTMLVideoElement | null} */
-const film = document.getElementById("film");
+const film = /** @type {HTMLVideoElement | null} */ (document.getElementById("film"));
 
 if (film) {
   const length = Number(page.dataset.length);
@@ -14,9 +13,8 @@ if (film) {
     film.scrollIntoView({ block: "nearest" });
   };
   page.addEventListener("click", (event) => {
-    /** @type {HTMLElement | null} */
-    const time = /** @type {Element} */ (event.target).closest("[data-seek]");
-    if (time) seek(Number(time.dataset.seek));
+    const time = event.target instanceof Element ? event.target.closest("[data-seek]") : null;
+    if (time instanceof HTMLElement) seek(Number(time.dataset.seek));
   });
   if (timeline) {
     timeline.addEventListener("click", (event) => {
