@@ -14,6 +14,7 @@ SERVICE = {
 }
 TRIAL = {
     "withdrawn": Wording(_("Its version was deleted, or is no longer shared with the owner of the service.")),
+    "service_ended": Wording(_("The service itself ended.")),
     "server_ended": Wording(_("Its server ended. The log of its job says why.")),
     "fails_more": Wording(
         _(

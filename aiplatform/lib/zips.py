@@ -76,6 +76,11 @@ def blocks(entries: Iterable[Entry]) -> Generator[bytes]:
     return _zip([file for entry in entries if (file := _planned(entry)) is not None])
 
 
+def size(entries: Iterable[Entry]) -> int:
+    """Bytes that `blocks` gives of the same entries."""
+    return _length([file for entry in entries if (file := _planned(entry)) is not None])
+
+
 def _planned(entry: Entry) -> _File | None:
     if len(entry) == 2:
         inside, data = entry

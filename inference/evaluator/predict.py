@@ -87,7 +87,7 @@ class Predictor:
             time.sleep(0.2)
             command = self.run.requested()
         if command == "suspend":
-            self.run.checkpoint(step, file)
+            self.run.checkpoint(step, {file.name: file})
             raise Suspended
         return command == "finish"
 

@@ -55,16 +55,40 @@ class Run:
         with self.metrics.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
-    def checkpoint(self, step: int, predictions: Path) -> Path:
-        """Store the predictions made so far; the checkpoint exists once its meta.json does."""
+    def checkpoint(
+        self,
+        step: int,
+        copied: Mapping[str, Path | str],
+        linked: Mapping[str, Path] | None = None,
+        *,
+        known: dict[str, str] | None = None,
+        most: int = 0,
+    ) -> Path:
+        """Store what was made so far; the checkpoint exists once its meta.json does.
+
+        Args:
+            copied: name in it → file that may grow further, or text.
+            linked: name in it → file that nobody writes into again: one copy on the disk where both lie on one.
+            known: digests of linked files by name; new ones are added.
+            most: how many checkpoints stay; 0: all.
+        """
         final = self.checkpoints / f"step-{step:06d}"
         making = self.checkpoints / f"step-{step:06d}.tmp"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        kept = making / "predictions.jsonl"
-        shutil.copyfile(predictions, kept)
-        digest = hashlib.sha256(kept.read_bytes()).hexdigest()
-        meta = {"format": 1, "step": step, "time": time.time(), "metric": None, "files": {kept.name: digest}}
+        digests, known = {}, {} if known is None else known
+        for name, part in copied.items():
+            if isinstance(part, str):
+                write(making / name, part)
+            else:
+                shutil.copyfile(part, making / name)
+            digests[name] = _sha256(making / name)
+        for name, file in (linked or {}).items():
+            same(file, making / name)
+            if name not in known:
+                known[name] = _sha256(file)
+            digests[name] = known[name]
+        meta = {"format": 1, "step": step, "time": time.time(), "metric": None, "files": digests}
         write(making / "meta.json", json.dumps(meta))
         shutil.rmtree(final, ignore_errors=True)
         making.rename(final)
@@ -72,7 +96,23 @@ class Run:
         link.unlink(missing_ok=True)
         link.symlink_to(final.name)
         link.rename(self.checkpoints / "latest")
+        if most:
+            for older in sorted(self.checkpoints.glob("step-*[0-9]"))[:-most]:
+                shutil.rmtree(older, ignore_errors=True)
         return final
+
+
+def same(source: Path, target: Path) -> None:
+    """The same file once more: one copy on the disk where both lie on one, as nobody writes into it again."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(path: Path, text: str) -> None:

@@ -18,8 +18,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import titles
-from aiplatform.lib.archives import small_zip
+from aiplatform.lib import titles, zips
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.numbers import finite
 from datasets import pictures
@@ -31,7 +30,7 @@ from inference.task_kinds import TASKS
 
 MOST_BYTES = 32 << 20  # of one picture
 MOST_SAMPLES = 1000  # of one service that wait for annotation
-MOST_BYTES_TOGETHER = 2 << 30
+MOST_BYTES_TOGETHER = 1 << 30
 MOST_ANSWERS = 2000
 MOST_JSON = 1_000_000
 KEPT = timedelta(days=90)
@@ -59,7 +58,7 @@ def keep(*, service: Service, picture: bytes, answers: Any = None, note: str = "
 
     Raises:
         Invalid: it is no picture, or too large, or the answers are no list of objects.
-        TooManySamples: 1,000 pictures, or 2 GiB, wait already.
+        TooManySamples: 1,000 pictures, or 1 GiB, wait already.
         TooLarge, DiskFull: there is no room.
     """
     if len(picture) > MOST_BYTES:
@@ -75,6 +74,14 @@ def keep(*, service: Service, picture: bytes, answers: Any = None, note: str = "
     if waiting.count() >= MOST_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MOST_BYTES_TOGETHER:
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     uploads.require_room(owner=service.owner, size_bytes=len(picture))
+    file = ServiceSample(service=service, sha256=seen.sha256).file
+    file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+    partly = file.with_name(f"{seen.sha256}.{secrets.token_hex(4)}")
+    try:
+        partly.write_bytes(picture)
+        partly.replace(file)
+    finally:
+        partly.unlink(missing_ok=True)
     sample, _made = ServiceSample.objects.update_or_create(
         service=service,
         sha256=seen.sha256,
@@ -91,10 +98,6 @@ def keep(*, service: Service, picture: bytes, answers: Any = None, note: str = "
             "at": now(),
         },
     )
-    sample.file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-    partly = sample.file.with_name(f"{sample.sha256}.{secrets.token_hex(4)}")
-    partly.write_bytes(picture)
-    partly.replace(sample.file)
     return sample
 
 
@@ -129,20 +132,25 @@ def annotate(*, service: Service, name: str, by: User) -> Dataset:
         NoSamples: no picture waits.
         NameTaken, Invalid, TooLarge, DiskFull: as datasets are made.
     """
-    rows = [row for row in waiting(service) if row.file.is_file()]
-    if not rows:
-        raise NoSamples(_("No picture waits for annotation."))
-    archive = small_zip(_entries(service, rows))
     with transaction.atomic():
+        Service.objects.select_for_update().get(pk=service.pk)  # whoever presses second finds nothing left
+        rows = [row for row in waiting(service) if row.file.is_file()]
+        if not rows:
+            raise NoSamples(_("No picture waits for annotation."))
+        entries = list(_entries(service, rows))
         dataset = datasets.create(owner=by, name=name, intro=_came_back(service))
-        upload = uploads.begin(owner=by, length=len(archive), metadata={"filename": "samples.zip"})
-        with upload.file.open("wb") as out:
-            out.write(archive)
-            out.flush()
-            os.fsync(out.fileno())
-        uploads.arrived(upload)
-        ServiceSample.objects.filter(pk__in=[row.pk for row in rows]).update(dataset=dataset)
-        imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
+        upload = uploads.begin(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
+        try:
+            with upload.file.open("wb") as out:
+                out.writelines(zips.blocks(entries))
+                out.flush()
+                os.fsync(out.fileno())
+            uploads.arrived(upload)
+            ServiceSample.objects.filter(pk__in=[row.pk for row in rows]).update(dataset=dataset)
+            imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
+        except BaseException:
+            shutil.rmtree(upload.folder, ignore_errors=True)  # its row goes with the transaction
+            raise
     return dataset
 
 
@@ -156,11 +164,11 @@ def _came_back(service: Service) -> str:
     return (_("Came back from %(name)s") % {"name": service.name})[:50]
 
 
-def _entries(service: Service, rows: Sequence[ServiceSample]) -> Iterator[tuple[str, bytes]]:
+def _entries(service: Service, rows: Sequence[ServiceSample]) -> Iterator[zips.Entry]:
     """The files of the archive: pictures, and a COCO file where answers are places."""
     names = {row.pk: f"images/{row.sha256[:16]}.{ENDINGS[row.kind]}" for row in rows}
     for row in rows:
-        yield names[row.pk], row.file.read_bytes()
+        yield names[row.pk], row.file.parent, row.file.name
     version = service.model_version
     if version is None or version.task not in TASKS:
         return

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 
 from django.db import IntegrityError, transaction
 from django.utils.crypto import salted_hmac
-from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -20,7 +19,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from inference.models import ModelVersion, Service, Visibility
 from inference.services import stages, withdrawing
-from inference.traffic.tables import ServiceTrial
+from inference.traffic import closing
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.models import Job, VirtualCluster
@@ -217,9 +216,7 @@ def stop(*, service: Service, by: User) -> Service:
 
 def _end_beside(service: Service, by: User) -> None:
     """Stop the servers beside the one that answers: what it was to answer with next, and what it answered with."""
-    tried = ServiceTrial.objects.filter(service=service, outcome="").select_related("job")
-    beside = [service.next_job, service.old_job, *(trial.job for trial in tried)]
-    tried.update(outcome=ServiceTrial.Outcome.ROLLED_BACK, ended_at=now())
+    beside = [service.next_job, service.old_job, *closing.close_of(service.pk)]
     Service.objects.filter(pk=service.pk).update(next_job=None, next_version=None, old_job=None)
     for job in beside:
         end(job, by)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,37 +57,10 @@ class Kept:
 
     def _checkpoint(self) -> None:
         done = sorted(path.parent for path in self.root.glob("*/row.json"))
-        final = self.run.checkpoints / f"step-{len(done):06d}"
-        making = final.with_name(final.name + ".tmp")
-        shutil.rmtree(making, ignore_errors=True)
-        making.mkdir(parents=True)
-        digests = {}
-        for folder in done:
-            for kind in ("model.onnx", LINES, "row.json"):
-                if (folder / kind).exists():
-                    kept = making / f"{folder.name}.{kind}"
-                    _same(folder / kind, kept)
-                    digests[kept.name] = _sha256(kept)
-        meta = {"format": 1, "step": len(done), "time": time.time(), "metric": None, "files": digests}
-        write(making / "meta.json", json.dumps(meta))
-        shutil.rmtree(final, ignore_errors=True)
-        making.rename(final)
-        link = self.run.checkpoints / "latest.tmp"
-        link.unlink(missing_ok=True)
-        link.symlink_to(final.name)
-        link.rename(self.run.checkpoints / "latest")
-        for older in sorted(self.run.checkpoints.glob("step-*[0-9]"))[:-KEPT]:
-            shutil.rmtree(older, ignore_errors=True)
-
-
-def _same(source: Path, target: Path) -> None:
-    """The same file once more: one copy on the disk where both lie on one, as nobody writes into it again."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        parts = {
+            f"{folder.name}.{kind}": folder / kind
+            for folder in done
+            for kind in ("model.onnx", LINES, "row.json")
+            if (folder / kind).exists()
+        }
+        self.run.checkpoint(len(done), {}, parts, most=KEPT)

@@ -31,9 +31,17 @@ class Part(Run):
         """Append how far the whole is; what an evaluation says beside stands in the table of variants."""
         super().report(step, progress=min(self.begin + self.share * values.get("progress", 0.0), 0.99))
 
-    def checkpoint(self, step: int, predictions: Path) -> Path:
+    def checkpoint(
+        self,
+        step: int,
+        copied: Mapping[str, Path | str],
+        linked: Mapping[str, Path] | None = None,
+        *,
+        known: dict[str, str] | None = None,
+        most: int = 0,
+    ) -> Path:
         """A conversion keeps the variants that are done; the one on its way is judged again."""
-        return predictions
+        return self.checkpoints
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from inference.traffic.tables import ServiceUsage
 
 log = logging.getLogger(__name__)
 FLUSH_S = 2.0
-PERIOD = timedelta(minutes=10)
+PERIOD = timedelta(hours=1)
 KEPT = timedelta(days=90)
 
 

@@ -83,7 +83,7 @@ def split(service: Service, user: User, own: Upstream) -> Split:
     """How a caller's requests are split now; `own` is the server that the service has."""
     trial = trials.current(service)
     tried = None
-    if trial is not None and trial.job is not None and trial.answers:
+    if trial is not None and trial.job is not None and trial.answers and trials.may_be_used(trial):
         place = endpoints.endpoint(trial.job)
         if place is not None:
             key = serving.key_for(trial.job.pk, trial.job.attempt_number)

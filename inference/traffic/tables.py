@@ -64,7 +64,7 @@ class ServiceTrial(models.Model):
 
 
 class ServiceUsage(models.Model):
-    """Requests of one caller to one version of a service within ten minutes; several processes add to it."""
+    """Requests of one caller to one version of a service within an hour; several processes add to it."""
 
     slot = models.CharField(max_length=120, unique=True)  # all that tells rows apart, see counting.py
     service = models.ForeignKey("inference.Service", models.CASCADE, related_name="usage")

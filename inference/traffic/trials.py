@@ -18,7 +18,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.models import ModelVersion, Service
 from inference.services import serving, withdrawing
-from inference.traffic import figures, proportions
+from inference.traffic import closing, figures, proportions
 from inference.traffic.tables import ServiceTrial
 from workers.models import Job
 from workers.proxy import endpoints
@@ -112,6 +112,8 @@ def current(service: Service) -> ServiceTrial | None:
     """What the service tries now."""
     rows = ServiceTrial.objects.filter(service=service, outcome="").select_related("job", "version__model")
     trial: ServiceTrial | None = rows.first()
+    if trial is not None:
+        trial.service = service
     return trial
 
 
@@ -149,14 +151,14 @@ def promote(*, service: Service, by: User) -> Service:
     with transaction.atomic():
         trial = _held(service)
         job = trial.job
-        if job is None or trial.version is None or not trial.answers:
+        if job is None or trial.version is None or not may_be_used(trial) or not trial.answers:
             said = _("%(model)s does not answer yet, so nothing was changed.")
             raise NotReady(said % {"model": trial.model_name})
         held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)
         forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
         held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
         held.save()
-        _end(trial, ServiceTrial.Outcome.PROMOTED)
+        closing.close(trial, ServiceTrial.Outcome.PROMOTED)
     serving.end(forgotten, None)
     audit.record(by, "service_trial_promoted", service, version=trial.model_name)
     return held
@@ -170,24 +172,14 @@ def roll_back(*, service: Service, by: User) -> Service:
     """
     with transaction.atomic():
         trial = _held(service)
-        _end(trial, ServiceTrial.Outcome.ROLLED_BACK)
+        closing.close(trial, ServiceTrial.Outcome.ROLLED_BACK)
     serving.end(trial.job, by)
     audit.record(by, "service_trial_rolled_back", service, version=trial.model_name)
     return service
 
 
-def _end(trial: ServiceTrial, outcome: str) -> None:
-    trial.outcome, trial.ended_at = outcome, now()
-    trial.save(update_fields=["outcome", "ended_at"])
-
-
 def _halt(trial: ServiceTrial, code: str, **facts: str | int) -> None:
-    message = wording.message(f"trial.{code}", **facts)
-    ended = ServiceTrial.objects.filter(pk=trial.pk, outcome="").update(
-        outcome=ServiceTrial.Outcome.HALTED, message=message, ended_at=now()
-    )
-    if ended:
-        trial.refresh_from_db()
+    if closing.close(trial, ServiceTrial.Outcome.HALTED, wording.message(f"trial.{code}", **facts)):
         serving.end(trial.job, None)
         audit.record(None, "service_trial_halted", trial.service, version=trial.model_name, why=code)
 
@@ -195,8 +187,10 @@ def _halt(trial: ServiceTrial, code: str, **facts: str | int) -> None:
 def advance(trial: ServiceTrial) -> None:
     """Let it have requests once it answers; halt it where it ended or fails more than the version beside it."""
     job: Job | None = trial.job
-    if not _may_be_used(trial):
+    if not may_be_used(trial):
         _halt(trial, "withdrawn")
+    elif not trial.service.is_up:
+        _halt(trial, "service_ended")
     elif job is None or job.is_final:
         _halt(trial, "server_ended")
     elif job.state == JobState.RUNNING and not trial.answers:
@@ -215,7 +209,7 @@ def advance(trial: ServiceTrial) -> None:
             )  # fmt: skip
 
 
-def _may_be_used(trial: ServiceTrial) -> bool:
+def may_be_used(trial: ServiceTrial) -> bool:
     """Whether the version is there, and still shared with the service's owner."""
     if trial.version_id is None:
         return False
@@ -228,7 +222,9 @@ def _may_be_used(trial: ServiceTrial) -> bool:
 
 def sweep() -> None:
     """Go on with all that is being tried."""
-    rows = ServiceTrial.objects.filter(outcome="").select_related("job", "service__owner", "version__model")
+    rows = ServiceTrial.objects.filter(outcome="").select_related(
+        "job", "service__owner", "service__job", "version__model"
+    )
     for trial in rows:
         try:
             advance(trial)

@@ -13,6 +13,8 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,12 +52,39 @@ class Callers:
         connection.close()
 
 
-def main() -> None:
-    """Serve, ask, change, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--swaps", type=int, default=4)
-    parser.add_argument("--callers", type=int, default=4)
-    asked = parser.parse_args()
+@dataclass
+class Loaded:
+    """A platform with a service that callers ask without a pause.
+
+    Attributes:
+        versions: ids of two versions; the service begins with the first.
+        route: of the service, below /api/v1/.
+    """
+
+    call: Callable[..., Any]
+    versions: list[int]
+    route: str
+    callers: Callers
+
+    def api(self, method: str, route: str, **body: Any) -> Any:
+        return self.call(method, self.route + route, body or None)
+
+    def report(self, changing: float) -> None:
+        """Print requests, failures, and the 99th percentile of the times before and after a moment."""
+        calm = sorted(took for at, took in self.callers.took if at < changing)
+        busy = sorted(took for at, took in self.callers.took if at >= changing)
+        p99 = [part[len(part) * 99 // 100] * 1000 for part in (calm, busy)]
+        print(
+            f"{len(self.callers.took)} requests, {len(self.callers.failed)} failed; p99 {p99[0]:.1f} ms while nothing "
+            f"changed, {p99[1]:.1f} ms while it did: {p99[1] / p99[0]:.2f} times"
+        )
+        for said in self.callers.failed[:5]:
+            print(said)
+
+
+@contextmanager
+def loaded(count: int) -> Iterator[Loaded]:
+    """Start all of it, with so many callers; they are through when it ends."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
     import django
@@ -69,42 +98,48 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="aip-bench-") as folder, running(Path(folder) / "data") as up:
         token = first_admin(up)
 
-        def api(method: str, route: str, **body: Any) -> Any:
-            return call(up.url, token, method, route, body or None)[1]
+        def ask(method: str, route: str, body: Any = None) -> Any:
+            return call(up.url, token, method, route, body)[1]
 
         versions = [
             upload(up.port, token, name, zipped(tiny.detector(Path(folder) / name, size), Path(folder) / f"{name}.zip"))
             for name, size in (("small", 64), ("large", 128))
         ]
-        service = api("POST", "services/", name="demo", model_version=versions[0], cpus=0.5)
+        service = ask("POST", "services/", {"name": "demo", "model_version": versions[0], "cpus": 0.5})
         route = f"services/{service['id']}/"
-        until(lambda: api("GET", route)["state"] == "ready", 60, "The service")
+        until(lambda: ask("GET", route)["state"] == "ready", 60, "The service")
         callers = Callers(up.port, f"/serve/{service['slug']}/predict", token, picture())
-        threads = [threading.Thread(target=callers.ask) for _number in range(asked.callers)]
+        threads = [threading.Thread(target=callers.ask) for _number in range(count)]
         for thread in threads:
             thread.start()
+        try:
+            yield Loaded(ask, versions, route, callers)
+        finally:
+            callers.over.set()
+            for thread in threads:
+                thread.join()
+
+
+def main() -> None:
+    """Serve, ask, change, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--swaps", type=int, default=4)
+    parser.add_argument("--callers", type=int, default=4)
+    asked = parser.parse_args()
+    with loaded(asked.callers) as site:
+        from tests.journeys.up import until
+
         time.sleep(CALM_S)
         changing = time.monotonic()
         for number in range(asked.swaps):
-            wanted = versions[(number + 1) % 2]
+            wanted = site.versions[(number + 1) % 2]
             began = time.monotonic()
-            api("POST", f"{route}model/", model_version=wanted)
-            until(lambda wanted=wanted: api("GET", route)["model_version"] == wanted, 120, "The change")
+            site.api("POST", "model/", model_version=wanted)
+            until(lambda wanted=wanted: site.api("GET", "")["model_version"] == wanted, 120, "The change")
             print(f"change {number + 1}: {time.monotonic() - began:.1f} s until the other model answers")
             time.sleep(12)  # until the old server has left
-            api("GET", route)
-        callers.over.set()
-        for thread in threads:
-            thread.join()
-    calm = sorted(took for at, took in callers.took if at < changing)
-    busy = sorted(took for at, took in callers.took if at >= changing)
-    p99 = [part[len(part) * 99 // 100] * 1000 for part in (calm, busy)]
-    print(
-        f"{len(callers.took)} requests, {len(callers.failed)} failed; p99 {p99[0]:.1f} ms while nothing changed, "
-        f"{p99[1]:.1f} ms while it did: {p99[1] / p99[0]:.2f} times"
-    )
-    for said in callers.failed[:5]:
-        print(said)
+            site.api("GET", "")
+    site.report(changing)
 
 
 def upload(port: int, token: str, name: str, archive: Path) -> int:

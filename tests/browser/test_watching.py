@@ -61,7 +61,7 @@ def test_video_is_sent_watched_and_counted_once_more_with_a_drawn_line(
     fits(page)
     shot(page, f"video-drawn-{width}", full=True)
     before = page.url
-    page.locator("#places form button").press("Enter")
+    page.locator("#places form button").click()
     expect(page).not_to_have_url(before)
     expect(page).to_have_url(re.compile(r"/videos/\d+/$"))
 

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from aiplatform.lib.errors import Invalid
-from datasets.models import DatasetVersion, Import
+from datasets.models import Dataset, DatasetVersion, Import, Upload
 from datasets.services import imports
 from inference.feedback import samples
 from inference.feedback.tables import ServiceSample
@@ -79,6 +79,24 @@ def test_odd_boxes_are_no_draft(service, alice, name_of_class, box):
     dataset = samples.annotate(service=service, name="back", by=alice)
 
     assert not imported(dataset).annotated
+
+
+def test_full_disk_leaves_all_pictures_waiting(service, alice, monkeypatch):
+    samples.keep(service=service, picture=picture(1), by=alice)
+
+    def full(entries):
+        yield b"PK"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(samples.zips, "blocks", full)
+    with pytest.raises(OSError, match="No space"):
+        samples.annotate(service=service, name="back", by=alice)
+
+    assert len(samples.waiting(service)) == 1
+    assert not Dataset.objects.filter(name="back").exists()
+    assert not Upload.objects.exists()
+    monkeypatch.undo()
+    assert imported(samples.annotate(service=service, name="back", by=alice)).image_count == 1
 
 
 def test_same_picture_is_kept_once_with_what_was_said_last(service, alice):

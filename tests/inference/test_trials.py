@@ -73,6 +73,10 @@ def tried(service, newer, alice, places, port=7, **given):
     return trial
 
 
+def withdrawn(service, number=None):
+    raise trials.withdrawing.ModelWithdrawn("gone")
+
+
 def state(job):
     job.refresh_from_db()
     return "ending" if job.is_final or job.desired == "stop" else "up"
@@ -110,6 +114,28 @@ def test_version_that_does_not_answer_gets_nothing_and_is_not_promoted(alice, se
     assert routing.split(service, alice, None).tried is None
     with pytest.raises(trials.NotReady):
         trials.promote(service=service, by=alice)
+
+
+def test_trial_of_a_service_that_ended_by_itself_ends_too(alice, service, newer, places):
+    trial = tried(service, newer, alice, places)
+    bring(service.job, "failed")
+
+    sweep()
+
+    trial.refresh_from_db()
+    assert (trial.outcome, trial.message.code, state(trial.job)) == ("halted", "trial.service_ended", "ending")
+
+
+def test_version_that_is_no_longer_shared_gets_nothing_at_once(alice, service, newer, places, monkeypatch):
+    trial = tried(service, newer, alice, places)
+    monkeypatch.setattr(trials.withdrawing, "usable_version", withdrawn)
+
+    assert routing.split(service, alice, None).tried is None
+    with pytest.raises(trials.NotReady):
+        trials.promote(service=service, by=alice)
+    sweep()
+    trial.refresh_from_db()
+    assert (trial.outcome, trial.message.code) == ("halted", "trial.withdrawn")
 
 
 @pytest.mark.parametrize("end", ["failed", "stopped"])

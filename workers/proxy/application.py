@@ -116,7 +116,8 @@ class PortProxy:
         if upstream.on_done is None:
             await self._forwarder.forward(scope, receive, send, upstream, path)
             return
-        call = Watched(receive, send, keep=upstream.copy is not None and self._copier.has_room)
+        copied = upstream.copy is not None and self._copier.take()
+        call = Watched(receive, send, keep=copied)
         try:
             await self._forwarder.forward(scope, call.receive, call.send, upstream, path)
         except BrokenOff:
@@ -125,8 +126,10 @@ class PortProxy:
         finally:
             if call.status:
                 upstream.on_done(call.status, call.seconds, call.bytes_in, call.bytes_out)
-        if upstream.copy is not None and call.whole:
-            self._copier.begin(scope, path, upstream.copy, call)
+            if copied and upstream.copy is not None and call.whole:
+                self._copier.begin(scope, path, upstream.copy, call)
+            elif copied:
+                self._copier.give_back()
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""

@@ -21,7 +21,7 @@ from workers.proxy.forwarding import (
 )
 
 log = logging.getLogger(__name__)
-AT_ONCE = 4  # copies under way; requests beyond are not copied, so that a slow copy holds up nobody
+AT_ONCE = 4  # requests kept or copied; those beyond are not, so that a slow copy holds up nobody
 MOST_BYTES = 16 << 20  # of a request or an answer that is copied or compared
 LONGEST_S = 60.0
 
@@ -86,16 +86,30 @@ class Copier:
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
         self._tasks: set[asyncio.Task[None]] = set()
+        self._taken = 0
 
-    @property
-    def has_room(self) -> bool:
-        return len(self._tasks) < AT_ONCE
+    def take(self) -> bool:
+        """Take a place for a request that is kept and copied; False where none is free."""
+        if self._taken >= AT_ONCE:
+            return False
+        self._taken += 1
+        return True
+
+    def give_back(self) -> None:
+        """Give a place back, of a request that is not copied."""
+        self._taken -= 1
 
     def begin(self, scope: Scope, path: str, copy: Copy, call: Watched) -> None:
-        """Copy a call that was answered."""
+        """Copy a call that was answered, in the place taken for it."""
         task = asyncio.get_running_loop().create_task(self._copy(dict(scope), path, copy, call))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self.give_back()
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            log.error("a copy of a request failed", exc_info=failure)
 
     async def end(self) -> None:
         """Wait for the copies under way."""
