@@ -13,9 +13,9 @@ from inference.models import Service
 from inference.services import models as registry
 from inference.services import serving, swapping
 from inference.tasks import sweep
-from inference.traffic import figures, histogram, routing, trials
+from inference.traffic import figures, routing, trials
 from inference.traffic.counting import Counter, Slot
-from inference.traffic.tables import ServiceTrial, ServiceUsage
+from inference.traffic.tables import ServiceTrial
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call, one_call
@@ -338,23 +338,6 @@ def test_promotion_under_load_loses_no_request(alice, service, newer, places, tw
     assert set(told) == {200}
 
 
-def test_counts_of_several_processes_add_up(alice, service):
-    slot = Slot(service.pk, service.model_version_id, user=alice.pk)
-    one, other = Counter(), Counter()
-    for counter, status in ((one, 200), (other, 200), (other, 503), (one, 404)):
-        counter.answered(slot, status, 0.02, 10, 20)
-    one.flush()
-    other.flush()
-    one.flush()
-
-    row = ServiceUsage.objects.get()
-    assert (row.requests, row.failed, row.refused, row.bytes_in, row.bytes_out) == (4, 1, 1, 40, 80)
-    assert histogram.percentile(row.latencies, 0.5) == pytest.approx(0.02, rel=0.2)
-    service.delete()
-    one.answered(slot, 200, 0.01)
-    one.flush()  # the service is gone; nothing to write
-
-
 def test_api_tries_and_tells(api, bob, alice, service, newer, places):
     route = f"/api/v1/services/{service.pk}"
     stranger = APIClient()
@@ -395,18 +378,3 @@ def test_pages_try_promote_and_show_usage(client, alice, olga, service, newer, p
     service.refresh_from_db()
     assert service.model_version == newer
     assert "Promoted" in client.get(usage).content.decode()
-
-
-def test_others_see_their_own_usage_alone(client, alice, bob, service):
-    serving.edit(service=service, description="", visibility="public")
-    counter = Counter()
-    for person, count in ((alice, 3), (bob, 2)):
-        for _number in range(count):
-            counter.answered(Slot(service.pk, service.model_version_id, user=person.pk), 200, 0.01)
-    counter.flush()
-    client.force_login(bob)
-
-    page = client.get(reverse("inference:service-usage", args=[service.pk]))
-
-    assert page.context["whole"].requests == 2
-    assert page.context["callers"] == []
