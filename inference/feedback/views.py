@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from django.http import FileResponse, Http404, HttpResponse
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
+from aiplatform.lib import files
+from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import needs, refusals_shown_on
 from inference.feedback import samples
 from inference.feedback.forms import AnnotateForm
 from inference.feedback.tables import ServiceSample
 from inference.models import Service
-
-CONTENT = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "BMP": "image/bmp", "GIF": "image/gif"}
 
 
 @needs(Action.SERVICES_MANAGE)
@@ -35,19 +36,14 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 @needs(Action.SERVICES_MANAGE)
-def sample_picture(request: SignedInRequest, pk: int, sample: int) -> FileResponse:
+def sample_picture(request: SignedInRequest, pk: int, sample: int) -> HttpResponseBase:
     """One of the pictures; kinds that browsers do not show are given as a file."""
-    row = get_object_or_404(ServiceSample, service=_own(request, pk), pk=sample)
+    row: ServiceSample = get_object_or_404(ServiceSample, service=_own(request, pk), pk=sample)
     try:
-        opened = row.file.open("rb")
-    except FileNotFoundError:
+        opened = files.open_beneath(row.file.parent, row.file.name)
+    except (OSError, files.OutsideRoot):
         raise Http404 from None
-    kind = CONTENT.get(row.kind)
-    answer = FileResponse(opened, content_type=kind or "application/octet-stream", as_attachment=kind is None)
-    answer["Cache-Control"] = "private, max-age=3600"
-    answer["Content-Security-Policy"] = "sandbox; default-src 'none'"
-    answer["X-Content-Type-Options"] = "nosniff"
-    return answer
+    return send_file(request, opened, f"{row}.{samples.ENDINGS[row.kind]}", inline=True)
 
 
 @require_POST
