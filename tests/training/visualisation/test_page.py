@@ -16,7 +16,7 @@ PAGE = "/training/visualisation/"
 
 @pytest.fixture
 def run(alice, cluster):
-    job = work.job(alice, cluster, name="run 7", state="running")
+    job = work.job(alice, cluster, name="spiral", state="running")
     curves.report(job.attempts.get(), "train/loss", [(0, 1.0), (1, 0.5)])
     shown.everything(job)
     return job
@@ -111,7 +111,7 @@ def test_visualisation_shows_nobody_the_runs_of_others(as_bob, as_anna, client, 
     alone = as_bob.get(f"{PAGE}?run={run.pk}")
 
     assert (alone.status_code, list(alone.context["rows"])) == (404, [])
-    assert "run 7" not in alone.content.decode()
+    assert "spiral" not in alone.content.decode()
     assert as_bob.get(f"/api/v1/visualisation/curves/?run={run.pk}&key=train/loss").status_code == 404
     assert as_anna.get(PAGE).status_code == 403
     assert client.get(PAGE).status_code == 302
