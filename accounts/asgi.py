@@ -77,6 +77,12 @@ def _ready(user: User | None) -> User | None:
     return None if user is None or user.must_change_password else user
 
 
+def bearer(scope: dict[str, Any]) -> str:
+    """The secret that an ASGI scope was sent with as a bearer token; "" without one."""
+    scheme, _space, value = _header(scope, b"authorization").partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else ""
+
+
 def find_user(scope: dict[str, Any]) -> User | None:
     """Return the person behind an ASGI scope, by bearer token or session cookie; None for nobody.
 

@@ -10,6 +10,7 @@ from unfold.admin import ModelAdmin
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline, MadeByServices
 from inference.conversion.tables import Conversion, ConvertedVariant
+from inference.keys.tables import ServiceKey
 from inference.models import Evaluation, Model, ModelVersion, Service
 from inference.services import serving
 
@@ -51,8 +52,14 @@ class ConversionAdminPage(LookOnly):
     inlines = [ConvertedVariantInline]
 
 
+class ServiceKeyInline(LookOnlyInline):
+    model = ServiceKey
+    fields = ["name", "prefix", "per_minute", "expires_at", "revoked_at", "last_used_at"]
+
+
 @admin.register(Service)
 class ServiceAdminPage(LookOnly):
+    inlines = [ServiceKeyInline]
     list_display = ["name", "owner", "model_name", "visibility", "now", "created_at"]
     list_filter = ["visibility"]
     list_select_related = ["owner", "model_version__model", "job"]

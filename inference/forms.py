@@ -159,6 +159,32 @@ class ServiceModelForm(forms.Form):
         self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
 
+def _limit(name: str, label: Any, help_text: Any) -> forms.IntegerField:
+    limit = serving.LIMITS[name]
+    return forms.IntegerField(
+        label=label, min_value=limit.least, max_value=limit.most, required=False, help_text=help_text
+    )
+
+
 class ServiceEditForm(forms.Form):
+    """What can be changed of a service while it runs; limits beside `per_minute` hold from its next start."""
+
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above
+    per_minute = _limit(
+        "per_minute",
+        _("Requests a minute of one caller"),
+        _("0: as often as they like. A key may have a number of its own. Holds at once."),
+    )
+    max_body_mib = _limit("max_body_mib", _("Largest request"), _("Holds from the next start."))
+    request_batch = _limit("request_batch", _("Pictures in one request"), _("Holds from the next start."))
+    max_answer_mib = _limit("max_answer_mib", _("Largest answer"), _("Holds from the next start."))
+    deadline_s = _limit(
+        "deadline_s", _("Longest wait for an answer"), _("Holds from the next start. A caller may ask for less.")
+    )
+
+    def change(self) -> dict[str, Any]:
+        """Arguments of `serving.edit`; limits that were not sent stay."""
+        given = dict(self.cleaned_data)
+        limits = {name: given.pop(name) for name in serving.LIMITS}
+        return {"limits": {name: value for name, value in limits.items() if value is not None}, **given}

@@ -248,6 +248,7 @@ class ServiceKind(JobKind):
                 "AIP_SERVICE_KEY": serving.key_for(job.pk, attempt.number),
                 "AIP_SERVE_MAX_BATCH": str(job.spec["max_batch"]),
                 "AIP_SERVE_MAX_DELAY_MS": str(job.spec["max_delay_ms"]),
+                **serving.limits_env(job.spec),
                 "AIP_SERVE_MAX_PIXELS": str(env.MAX_IMAGE_PIXELS),  # what can be imported can be asked about
             },
             read_only=[version.path],

@@ -13,9 +13,13 @@ from functools import partial
 from django.db import close_old_connections
 from django.utils.translation import gettext_lazy as _
 
-from accounts.asgi import find_user
+from accounts import lockout
+from accounts.asgi import bearer, find_user
 from accounts.permissions import Action
+from inference.keys import keys
+from inference.keys.asking import Admission, Caller, holder, person
 from inference.models import Service
+from inference.server.refusals import error
 from inference.services import serving, withdrawing
 from inference.traffic import routing
 from workers.proxy import endpoints
@@ -24,19 +28,23 @@ from workers.proxy.forwarding import Scope, Upstream
 from workers.states import JobState
 
 PREFIX = "/serve/"
-OPEN = ("v2", "predict", "metrics")  # first parts of paths that lead inside
+OPEN = ("v2", "predict", "openapi.json", "metrics")  # first parts of paths that lead inside
 
 
 def new() -> PortProxy:
     """Make the application that answers below `/serve/`."""
-    return PortProxy(split=_split, find=_find, not_listening=_starting, broken_off=_broken_off)
+    return PortProxy(split=_split, find=_find, not_listening=_starting, broken_off=_broken_off, error=_error)
+
+
+def _error(path: str, status: int, code: str, said: str) -> object:
+    return error(path.removeprefix(PREFIX).partition("/")[2], status, code, said)
 
 
 def _split(path: str) -> tuple[str, str]:
     """`/serve/<slug>/<path>` → (slug, path)."""
     slug, _slash, rest = path.removeprefix(PREFIX).partition("/")
     if rest.split("/")[0] not in OPEN or ".." in rest.split("/"):
-        raise Refused(404, "not_found", _("Services answer at v2/…, predict and metrics."))
+        raise Refused(404, "not_found", _("Services answer at v2/…, predict, openapi.json and metrics."))
     return slug, rest
 
 
@@ -47,16 +55,7 @@ def _find(scope: Scope, slug: str) -> Upstream:
         Refused: 401 nobody, 403 their role, 404 not theirs or not there, 410 stopped or without model, 503 not up yet.
     """
     close_old_connections()
-    user = find_user(scope)
-    if user is None:
-        raise Refused(
-            401, "not_signed_in", _("Send a token: Authorization: Bearer aip_…"), **{"WWW-Authenticate": "Bearer"}
-        )
-    if not user.can(Action.SERVICES_CALL):
-        raise Refused(403, "not_allowed", _("Your role does not allow calling services."))
-    service = Service.objects.visible_to(user).filter(slug=slug).select_related("job", "owner").first()
-    if service is None:
-        raise Refused(404, "not_found", _("There is no such service."))
+    service, caller = _asked(scope, slug)
     job = service.job
     if job is None or job.is_final or job.state == JobState.STOPPING:
         raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
@@ -68,7 +67,35 @@ def _find(scope: Scope, slug: str) -> Upstream:
     attempt, key = job.attempt_number, serving.key_for(job.pk, job.attempt_number)
     on_success = None if service.answers else partial(serving.remember_ready, service, attempt)
     own = Upstream(*place, headers=((serving.KEY_HEADER, key),), on_success=on_success)
-    return replace(own, choose=routing.split(service, user, own))
+    return replace(own, admit=Admission(service.pk, caller), choose=routing.split(service, caller, own))
+
+
+def _asked(scope: Scope, slug: str) -> tuple[Service, Caller]:
+    """Return the service that is called, and who calls it: with a key of its own, or with an account.
+
+    Raises:
+        Refused: see `_find`.
+    """
+    secret = bearer(scope)
+    if secret.startswith(keys.PREFIX):
+        key = keys.find(slug, secret)
+        if key is None or not (key.service.owner.is_active and key.service.owner.can(Action.SERVICES_CALL)):
+            lockout.count_token_guess_at(scope)
+            raise Refused(
+                401, "unknown_key", _("This key is unknown here, expired or revoked."), **{"WWW-Authenticate": "Bearer"}
+            )
+        return key.service, holder(key.service, key)
+    user = find_user(scope)
+    if user is None:
+        raise Refused(
+            401, "not_signed_in", _("Send a token: Authorization: Bearer aip_…"), **{"WWW-Authenticate": "Bearer"}
+        )
+    if not user.can(Action.SERVICES_CALL):
+        raise Refused(403, "not_allowed", _("Your role does not allow calling services."))
+    service = Service.objects.visible_to(user).filter(slug=slug).select_related("job", "owner").first()
+    if service is None:
+        raise Refused(404, "not_found", _("There is no such service."))
+    return service, person(service, user)
 
 
 def _starting() -> Refused:

@@ -75,6 +75,8 @@ register_verbs(
         "group_deleted": _("deleted the group"),
         "token_issued": _("made an API token for"),
         "token_revoked": _("revoked an API token of"),
+        "service_key_issued": _("made a key of"),
+        "service_key_revoked": _("revoked a key of"),
         "session_ended": _("ended a session of"),
         "key_added": _("added an SSH key for"),
         "key_removed": _("removed an SSH key of"),

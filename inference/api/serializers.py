@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import VisibleField
+from aiplatform.lib.api import StrictMixin, VisibleField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
 from inference.api.registry_serializers import AliasOut, VersionField
@@ -191,6 +192,21 @@ class EvaluationIn(ResourcesIn):
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
 
 
+def _limit(name: str, help_text: str) -> serializers.IntegerField:
+    limit = serving.LIMITS[name]
+    return serializers.IntegerField(min_value=limit.least, max_value=limit.most, required=False, help_text=help_text)
+
+
+class ServiceLimitsIn(StrictMixin, serializers.Serializer):
+    """What a service allows its callers; all but `per_minute` hold from its next start."""
+
+    per_minute = _limit("per_minute", "Requests of one caller in any minute; 0: as often as they like.")
+    max_body_mib = _limit("max_body_mib", "Size of a request.")
+    request_batch = _limit("request_batch", "Pictures or samples in one request.")
+    max_answer_mib = _limit("max_answer_mib", "Size of an answer.")
+    deadline_s = _limit("deadline_s", "Seconds until an answer.")
+
+
 class ServiceOut(OutMixin, serializers.ModelSerializer):
     """A service; `state` is "ready" once its server has answered."""
 
@@ -199,6 +215,7 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
     state = serializers.CharField(read_only=True)
     url = serializers.SerializerMethodField()
     running_s = serializers.SerializerMethodField()
+    limits = serializers.SerializerMethodField()
     sentence = serializers.CharField(source="job.message", read_only=True, default="")
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True, default="")
     next_state = serializers.CharField(
@@ -209,13 +226,18 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
         model = Service
         fields = [
             "id", "name", "slug", "description", "visibility", "owner", "model", "model_version", "job", "state",
-            "sentence", "wait_sentence", "next_version", "next_state", "url", "running_s", "options", "created_at",
+            "sentence", "wait_sentence", "next_version", "next_state", "url", "running_s", "limits", "options",
+            "created_at",
         ]  # fmt: skip
 
     def get_url(self, service: Service) -> str:
         request = self.context.get("request")
         url: str = request.build_absolute_uri(service.url) if request else service.url
         return url
+
+    @extend_schema_field(ServiceLimitsIn)
+    def get_limits(self, service: Service) -> Any:
+        return serving.limits_of(service)
 
     def get_running_s(self, service: Service) -> float | None:
         return round(service.running.total_seconds(), 1) if service.running is not None else None
@@ -234,6 +256,7 @@ class ServiceIn(ResourcesIn):
     cpus = serializers.FloatField(min_value=0.1, max_value=256, required=False, default=serving.DEFAULT_CPUS)
     max_batch = serializers.IntegerField(min_value=1, max_value=256, required=False, default=8)
     max_delay_ms = serializers.FloatField(min_value=0, max_value=1000, required=False, default=2.0)
+    limits = ServiceLimitsIn(required=False, default=dict)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     max_runtime_s = None  # type: ignore[assignment]  # a service runs until it is stopped
 
@@ -252,3 +275,4 @@ class ServiceModelIn(serializers.Serializer):
 class ServiceEditIn(serializers.Serializer):
     description = serializers.CharField(max_length=200, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
+    limits = ServiceLimitsIn(required=False)

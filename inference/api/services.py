@@ -16,13 +16,14 @@ from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceModelIn, ServiceOut
 from inference.feedback.api import FeedbackActions
+from inference.keys.api import KeyActions
 from inference.models import Service
 from inference.orders import SERVICES
 from inference.services import serving, swapping
 from inference.traffic.api import TrafficActions
 
 
-class ServiceViewSet(TrafficActions, FeedbackActions, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ServiceViewSet(TrafficActions, FeedbackActions, KeyActions, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Inference services. `?search=` finds by name, description and model."""
 
     needs = {
@@ -38,6 +39,8 @@ class ServiceViewSet(TrafficActions, FeedbackActions, ListModelMixin, RetrieveMo
         "promote": Action.SERVICES_MANAGE,
         "roll_back": Action.SERVICES_MANAGE,
         "usage": Action.SERVICES_VIEW,
+        "keys": Action.SERVICES_MANAGE,
+        "revoke_key": Action.SERVICES_MANAGE,
         "feedback": Action.SERVICES_CALL,
         "samples": Action.SERVICES_MANAGE,
         "annotate": Action.SERVICES_MANAGE,

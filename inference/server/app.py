@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from inference.server import bodies, oip
-from inference.server.refusals import BadRequest, NotReady, Refusal, UnknownModel, WrongKey
+from inference.server import bodies, oip, openapi
+from inference.server.refusals import BadRequest, NotReady, Refusal, UnknownModel, WrongKey, error
 from inference.server.requested import Requested
 from inference.server.service import PREDICTIONS, Call, Service
 
@@ -42,6 +42,7 @@ class Server:
             ("/v2/health/live", self.live, "GET"),
             ("/v2/health/ready", self.is_ready, "GET"),
             ("/v2", self.about_server, "GET"),
+            ("/openapi.json", self.described, "GET"),
             ("/metrics", self.numbers, "GET"),
             ("/v2/repository/index", self.index, "POST"),
             (f"{model}/versions/{{version}}/infer", self.infer, "POST"),
@@ -75,10 +76,10 @@ class Server:
                     self._known(request.path_params)
                 response = await endpoint(request)
             except Refusal as refusal:
-                response = _refused(refusal)
+                response = _refused(path, refusal)
             except Exception:
                 log.exception("path=%s failed", path)
-                response = _problem(500, "internal", "The server failed on this request; its log says why.")
+                response = _problem(path, 500, "internal", "The server failed on this request; its log says why.")
             metrics.answered(path, response.status_code, time.perf_counter() - started)
             return response
 
@@ -131,6 +132,9 @@ class Server:
         entry = {"name": settings.model_name, "version": settings.model_version, "state": "READY", "reason": ""}
         return _json([entry])
 
+    async def described(self, request: Request) -> Response:
+        return _json(openapi.document(self.service))
+
     async def numbers(self, request: Request) -> Response:
         text = self.service.metrics.text(waiting=self.service.batcher.samples, ready=self.service.ready)
         return Response(text, media_type="text/plain; version=0.0.4")
@@ -166,14 +170,15 @@ def _json(value: object) -> Response:
     return Response(json.dumps(value, separators=(",", ":")), media_type="application/json")
 
 
-def _refused(refusal: Refusal) -> Response:
-    response = _problem(refusal.status, refusal.code, refusal.message)
+def _refused(path: str, refusal: Refusal) -> Response:
+    response = _problem(path, refusal.status, refusal.code, refusal.message)
     if refusal.retry_after is not None:
         response.headers["Retry-After"] = str(refusal.retry_after)
     return response
 
 
-def _problem(status: int, code: str, message: str) -> Response:
-    """RFC 9457 with the protocol's own `error` beside it."""
-    body = {"type": "about:blank", "status": status, "code": code, "detail": message, "error": message}
+def _problem(path: str, status: int, code: str, message: str) -> Response:
+    """RFC 9457 with what clients look for under `error` beside it."""
+    said = error(path.removeprefix("/"), status, code, message)
+    body = {"type": "about:blank", "status": status, "code": code, "detail": message, "error": said}
     return Response(json.dumps(body), status_code=status, media_type="application/problem+json")

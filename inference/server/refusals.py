@@ -37,6 +37,10 @@ class TooLarge(Refusal):
     status, code = 413, "body_too_large"
 
 
+class AnswerTooLarge(Refusal):
+    status, code = 413, "answer_too_large"
+
+
 class NotAnImage(Refusal):
     status, code = 422, "not_an_image"
 
@@ -61,3 +65,19 @@ class Gone(Refusal):
     """The caller hung up while waiting; nobody reads the response."""
 
     status, code = 499, "client_closed_request"
+
+
+#: What OpenAI's API calls a refusal of a status, where it is none of the server's faults.
+KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+def error(path: str, status: int, code: str, message: str) -> object:
+    """What a refusal has under "error": a text in the Open Inference Protocol, else as OpenAI's API has it.
+
+    Args:
+        path: behind the address of the service, without a slash before it.
+    """
+    if path.split("/", maxsplit=1)[0] == "v2":
+        return message
+    kind = KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    return {"message": message, "type": kind, "param": None, "code": code}

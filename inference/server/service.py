@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from inference.server import decode, oip
 from inference.server.batcher import Answer, Batcher, Entry
 from inference.server.engine import Engine
 from inference.server.metrics import Metrics
-from inference.server.refusals import BadRequest, NotAnImage
+from inference.server.refusals import AnswerTooLarge, BadRequest, NotAnImage
 from inference.server.requested import Requested
 from inference.server.settings import Settings
 from inference.server.spec import ModelSpec
@@ -178,7 +179,19 @@ class Service:
         head = {"model_name": self.settings.model_name, "model_version": self.settings.model_version}
         if sent.id:
             head["id"] = sent.id
-        return oip.answer(head, outputs, wanted)
+        limit = self.settings.max_answer_bytes
+        size = sum(
+            value.nbytes if isinstance(value, np.ndarray) else sum(map(len, value)) for value in outputs.values()
+        )
+        if size <= limit:
+            body, length = oip.answer(head, outputs, wanted)
+            size = len(body)
+            if size <= limit:
+                return body, length
+        raise AnswerTooLarge(
+            f"The answer has {math.ceil(size / 2**20)} MiB; at most {limit >> 20} MiB are sent. "
+            "Ask for fewer outputs or pictures, or for binary data."
+        )
 
     def _wanted(self, sent: oip.InferRequest) -> dict[str, bool]:
         """Name → binary of the outputs to send."""

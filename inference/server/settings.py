@@ -27,6 +27,7 @@ class Settings:
     request_batch_limit: int = 64  # images in one request
     deadline_s: float = 30.0  # from the first byte to the answer
     max_body_bytes: int = 64 << 20
+    max_answer_bytes: int = 256 << 20
     max_pixels: int = 50_000_000
     stall_s: float = 120.0  # one run of the model taking longer ends the process, to be restarted
 
@@ -55,6 +56,7 @@ def from_env(env: Mapping[str, str] = os.environ) -> Settings:
         request_batch_limit=int(_number(env, "AIP_SERVE_REQUEST_BATCH", 64)),
         deadline_s=_number(env, "AIP_SERVE_DEADLINE_S", 30),
         max_body_bytes=int(_number(env, "AIP_SERVE_MAX_BODY_MIB", 64)) << 20,
+        max_answer_bytes=int(_number(env, "AIP_SERVE_MAX_ANSWER_MIB", 256)) << 20,
         max_pixels=int(_number(env, "AIP_SERVE_MAX_PIXELS", 50_000_000)),
         stall_s=_number(env, "AIP_SERVE_STALL_S", 120),
     )

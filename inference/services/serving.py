@@ -7,6 +7,8 @@ import http.client
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Unpack
 
 from django.db import IntegrityError, transaction
@@ -47,6 +49,25 @@ KEPT: Mapping[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Limit:
+    """What a service allows its callers: the usual number and the bounds of others; `env`: what its server calls it."""
+
+    usual: int
+    least: int
+    most: int
+    env: str = ""
+
+
+LIMITS: Mapping[str, Limit] = {
+    "per_minute": Limit(0, 0, 1_000_000),  # requests of one caller in any minute; 0: as often as they like
+    "max_body_mib": Limit(64, 1, 1024, "AIP_SERVE_MAX_BODY_MIB"),
+    "request_batch": Limit(64, 1, 1024, "AIP_SERVE_REQUEST_BATCH"),  # pictures or samples in one request
+    "max_answer_mib": Limit(256, 1, 1024, "AIP_SERVE_MAX_ANSWER_MIB"),
+    "deadline_s": Limit(30, 1, 140, "AIP_SERVE_DEADLINE_S"),  # below what the platform itself waits, 150 s
+}
+
+
 class CannotServe(DomainError):
     code = "cannot_serve"
     field = "model_version"
@@ -69,6 +90,7 @@ def create(
     visibility: str = Visibility.PRIVATE,
     max_batch: int = 8,
     max_delay_ms: float = 2.0,
+    limits: Mapping[str, int] = MappingProxyType({}),
     **resources: Unpack[Resources],
 ) -> Service:
     """Make a service and start it.
@@ -79,6 +101,7 @@ def create(
             longest run time.
         max_batch: images of different callers answered in one run of the model.
         max_delay_ms: how long a batch waits for requests already on their way.
+        limits: what it allows its callers, by the names of `LIMITS`.
 
     Raises:
         CannotServe: the version has no ONNX file.
@@ -96,6 +119,8 @@ def create(
     with found:
         _check_numbers(max_batch=max_batch, max_delay_ms=max_delay_ms, cpus=resources["cpus"])
     with found:
+        _check_limits(limits)
+    with found:
         resources["cluster"] = cluster_for(user, resources.get("cluster"))
         if found:  # what the machines cannot give is said as well
             submission.check(user, KIND, **resources)
@@ -104,6 +129,7 @@ def create(
         "cluster": resources["cluster"].pk,
         "max_batch": max_batch,
         "max_delay_ms": max_delay_ms,
+        **limits,
     }
     try:
         with transaction.atomic():
@@ -229,13 +255,50 @@ def end(job: Job | None, by: User | None) -> None:
             actions.stop(job, by=by)
 
 
-def edit(*, service: Service, description: str, visibility: str) -> Service:
-    """Change a service while it runs."""
-    if visibility not in Visibility.values:
-        raise Invalid(_("A service is private or public."), field="visibility")
-    service.description, service.visibility = description, visibility
-    service.save(update_fields=["description", "visibility", "updated_at"])
+@transaction.atomic
+def edit(
+    *, service: Service, description: str, visibility: str, limits: Mapping[str, int] = MappingProxyType({})
+) -> Service:
+    """Change a service while it runs; of its limits, how often one caller may ask holds within a second.
+
+    Args:
+        limits: those to be changed, by the names of `LIMITS`; the others hold from its next start.
+
+    Raises:
+        Invalid: a value is wrong.
+    """
+    found = Refusals()
+    with found:
+        if visibility not in Visibility.values:
+            raise Invalid(_("A service is private or public."), field="visibility")
+    with found:
+        _check_limits(limits)
+    found.end()
+    options = Service.objects.select_for_update().get(pk=service.pk).options
+    service.description, service.visibility, service.options = description, visibility, {**options, **limits}
+    service.save(update_fields=["description", "visibility", "options", "updated_at"])
     return service
+
+
+def limits_of(service: Service) -> dict[str, int]:
+    """What a service allows its callers, by the names of `LIMITS`."""
+    return {name: service.options.get(name, limit.usual) for name, limit in LIMITS.items()}
+
+
+def limits_env(spec: Mapping[str, Any]) -> dict[str, str]:
+    """What a server is told of its limits."""
+    return {limit.env: str(spec[name]) for name, limit in LIMITS.items() if limit.env and name in spec}
+
+
+def _check_limits(limits: Mapping[str, int]) -> None:
+    found = Refusals()
+    for name, value in limits.items():
+        least, most = LIMITS[name].least, LIMITS[name].most
+        with found:
+            if not least <= value <= most:
+                said = _("This must be a whole number from %(least)d to %(most)d.") % {"least": least, "most": most}
+                raise Invalid(said, field=name)
+    found.end()
 
 
 def delete(*, service: Service, by: User) -> None:

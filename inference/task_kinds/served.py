@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from inference.server.decode import Detections, Placement
 from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.layouts import Layout
+from inference.task_kinds.schema import Schema
 
 if TYPE_CHECKING:
     from inference.evaluator.truth import Sample, Truth
@@ -46,6 +47,8 @@ class Answer:
     Args:
         outputs: roles of its outputs; model.json names a tensor for each.
         read: outputs of one run → for each picture its predictions, as JSON.
+        item: what one prediction of `read` holds, as JSON Schema.
+        asked: names of those of `Requested` that change it.
         slow: `read` takes long enough for a thread of its own.
         regions: callers may say which part of a picture to look at.
         joining: puts the answers to the tiles of a picture of a width and height together. None: models of this task
@@ -58,6 +61,8 @@ class Answer:
 
     outputs: tuple[str, ...]
     read: Callable[[ModelSpec, Arrays, Sequence[Placement], Requested], list[list[dict[str, Any]]]]
+    item: Schema = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
     slow: bool = False
     regions: bool = False
     joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None

@@ -79,6 +79,7 @@ class ServiceUsageOut(serializers.Serializer):
     span = serializers.CharField()
     whole = ServiceFiguresOut()
     callers = serializers.DictField(child=ServiceFiguresOut())
+    keys = serializers.DictField(child=ServiceFiguresOut(), help_text="By the names of keys.")
     versions = serializers.DictField(child=ServiceFiguresOut())
 
 
@@ -135,11 +136,15 @@ class TrafficActions:
         service: Service = self.get_object()
         span = request.query_params.get("span", "day")
         span = span if span in figures.SPANS else "day"
-        rows = list(figures.since(service, span).select_related("user", "version__model"))
+        rows = list(figures.since(service, span).select_related("user", "key", "version__model"))
         if not Service.objects.editable_by(request.user).filter(pk=service.pk).exists():
             rows = [row for row in rows if row.user_id == request.user.pk]
         parts = {
-            part: {str(value or ""): found for value, found in figures.by(rows, column)}
-            for part, column in (("callers", "user"), ("versions", "version"))
+            part: {str(value or ""): found for value, found in figures.by(of, column)}
+            for part, column, of in (
+                ("callers", "user", [row for row in rows if not row.key_id]),
+                ("keys", "key", [row for row in rows if row.key_id]),
+                ("versions", "version", rows),
+            )
         }
         return Response(ServiceUsageOut({"span": span, "whole": figures.of(rows), **parts}).data)

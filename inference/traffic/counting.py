@@ -34,6 +34,7 @@ class Slot:
     trial: int = 0
     candidate: bool = False
     user: int = 0
+    key: int = 0
 
 
 @dataclass
@@ -131,13 +132,14 @@ def _sums(tally: Tally) -> Mapping[str, float]:
 
 @transaction.atomic
 def _add(slot: Slot, begins: int, tally: Tally) -> None:
-    name = f"{slot.service}:{slot.version}:{slot.trial}:{int(slot.candidate)}:{slot.user}:{begins}"
+    name = f"{slot.service}:{slot.version}:{slot.trial}:{int(slot.candidate)}:{slot.user}:{slot.key}:{begins}"
     owned = {
         "service_id": slot.service,
         "version_id": slot.version or None,
         "trial_id": slot.trial or None,
         "candidate": slot.candidate,
         "user_id": slot.user or None,
+        "key_id": slot.key or None,
         "begins_at": datetime.fromtimestamp(begins, UTC),
     }
     ServiceUsage.objects.get_or_create(slot=name, defaults=owned)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
-from accounts.models import User
+from inference.keys.asking import Caller, asks
 from inference.models import Service
 from inference.services import serving
 from inference.traffic import trials
@@ -25,14 +25,14 @@ class Split:
     """What a caller's requests of the next second go by."""
 
     service: Service
-    user: User
+    caller: Caller
     own: Upstream
     trial: ServiceTrial | None
     tried: Upstream | None
 
     def __call__(self, scope: Scope, path: str) -> Upstream:
         """Choose for one request."""
-        if not _asks(path):
+        if not asks(path):
             return self.own
         trial, tried = self.trial, self.tried
         if trial is None or tried is None:
@@ -48,13 +48,15 @@ class Split:
         if trial.mode == ServiceTrial.Mode.CANARY:
             return random.random() * 100 < trial.percent  # noqa: S311  no secret
         named = next((value for name, value in scope["headers"] if name == CALLER), b"")
-        drawn = sha256(b"%d:%d:%s" % (trial.pk, self.user.pk, named)).digest()
+        drawn = sha256(b"%d:%s:%s" % (trial.pk, self.caller.name.encode(), named)).digest()
         return int.from_bytes(drawn[:4], "big") / 2**32 * 100 < trial.percent
 
     def _slot(self, *, candidate: bool) -> Slot:
         trial = self.trial if self.tried is not None else None
         version = trial.version_id if trial is not None and candidate else self.service.model_version_id
-        return Slot(self.service.pk, version or 0, trial.pk if trial else 0, candidate, self.user.pk)
+        return Slot(
+            self.service.pk, version or 0, trial.pk if trial else 0, candidate, self.caller.user, self.caller.key
+        )
 
     def _counted(self, *, candidate: bool) -> Done:
         return partial(_count, self._slot(candidate=candidate))
@@ -70,16 +72,12 @@ class Split:
         return Copy(tried.counted(partial(_count, slot)), answered)
 
 
-def _asks(path: str) -> bool:
-    return path == "predict" or path.endswith("/infer")
-
-
 def _count(slot: Slot, status: int, seconds: float, bytes_in: int, bytes_out: int) -> None:
     COUNTER.answered(slot, status, seconds, bytes_in, bytes_out)
     COUNTER.flush_soon()
 
 
-def split(service: Service, user: User, own: Upstream) -> Split:
+def split(service: Service, caller: Caller, own: Upstream) -> Split:
     """How a caller's requests are split now; `own` is the server that the service has."""
     trial = trials.current(service)
     tried = None
@@ -88,4 +86,4 @@ def split(service: Service, user: User, own: Upstream) -> Split:
         if place is not None:
             key = serving.key_for(trial.job.pk, trial.job.attempt_number)
             tried = Upstream(*place, headers=((serving.KEY_HEADER, key),))
-    return Split(service, user, own, trial, tried)
+    return Split(service, caller, own, trial, tried)

@@ -72,6 +72,7 @@ class ServiceUsage(models.Model):
     trial = models.ForeignKey(ServiceTrial, models.SET_NULL, null=True, related_name="usage")
     candidate = models.BooleanField(default=False)  # answered by what is tried, not by what the service has
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    key = models.ForeignKey("inference.ServiceKey", models.SET_NULL, null=True, related_name="usage")
     begins_at = models.DateTimeField(db_index=True)
     requests = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)  # answered 500 or above, or broken off

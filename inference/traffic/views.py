@@ -72,7 +72,7 @@ def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
     span = request.GET.get("span", "day")
     span = span if span in figures.SPANS else "day"
     own = Service.objects.editable_by(request.user).filter(pk=pk).exists()
-    rows = list(figures.since(service, span).select_related("user", "version__model"))
+    rows = list(figures.since(service, span).select_related("user", "key", "version__model"))
     shown = rows if own else [row for row in rows if row.user_id == request.user.pk]
     context = {
         "service": service,
@@ -80,7 +80,8 @@ def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
         "whole": figures.of(shown),
         "bars": figures.bars(shown, span),
         "versions": figures.by(shown, "version"),
-        "callers": figures.by(shown, "user") if own else [],
+        "callers": figures.by((row for row in shown if not row.key_id), "user") if own else [],
+        "keys": figures.by((row for row in shown if row.key_id), "key") if own else [],
         "own": own,
         "trials": service.trials.exclude(outcome="")[:20],
     }

@@ -92,10 +92,10 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     """Description, and who may call it."""
     service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
-    known = {"description": service.description, "visibility": service.visibility}
+    known = {"description": service.description, "visibility": service.visibility, **serving.limits_of(service)}
     form = ServiceEditForm(request.POST or None, initial=known)
     if form.is_valid():
-        serving.edit(service=service, **form.cleaned_data)
+        serving.edit(service=service, **form.change())
         return redirect("inference:service-detail", pk)
     context = {"form": form, "service": service}
     return render(request, "inference/service_edit.html", context, status=422 if form.errors else 200)
@@ -185,6 +185,17 @@ def _snippets(address: str, version: ModelVersion, score_percent: int) -> dict[s
         '    files={"image": open("picture.jpg", "rb")},\n)\n'
         f"{TASKS[version.task].pages.snippet}"
     )
+    javascript = (
+        'import { openAsBlob } from "node:fs";\n\n'
+        "const form = new FormData();\n"
+        'form.set("image", await openAsBlob("picture.jpg"));\n'
+        f'const answer = await fetch("{address}/predict{query}", {{\n'
+        '  method: "POST",\n'
+        "  headers: { Authorization: `Bearer ${process.env.AIP_TOKEN}` },\n"
+        "  body: form,\n"
+        "});\n"
+        "console.log((await answer.json()).predictions);"
+    )
     host = address.split("://", 1)[1]
     asked = f' parameters={{"score_threshold": {score}}},' if score else ""
     triton = (
@@ -196,4 +207,4 @@ def _snippets(address: str, version: ModelVersion, score_percent: int) -> dict[s
         '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"})\n'
         'print(answer.as_numpy("predictions"))'
     )
-    return {"curl": curl, "python": python, "triton": triton}
+    return {"curl": curl, "python": python, "javascript": javascript, "triton": triton}

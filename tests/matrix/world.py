@@ -23,6 +23,7 @@ from inference.edge import fleet
 from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.feedback import samples
 from inference.models import ModelVersion
+from inference.keys import keys
 from inference.services import model_jobs, serving
 from inference.video import analyses, films, results
 from inference.video.tables import VideoAnalysis
@@ -184,7 +185,7 @@ def make(tmp_path: Path) -> World:
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
         (r"videos/", {"pk": _video(owner, model).pk, "name": "film.webm", "kind": "csv"}),
-        (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown)}),
+        (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown), "key": _key(service, owner)}),
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
         (r"devices/", {"pk": node.devices.get().pk}),
@@ -263,6 +264,11 @@ def _edge(owner: User) -> EdgeDevice:
     """A device that was never set up."""
     group = EdgeGroup.objects.filter(owner=owner).first() or fleet.create(user=owner, name="Gates")
     return group.devices.first() or fleet.add_device(group=group, name="gate-1", by=owner)[0]
+
+
+def _key(service: Any, owner: User) -> int:
+    """A key that opens the service."""
+    return keys.issue(service=service, by=owner, name="partner")[0].pk
 
 
 def _sample(service: Any, owner: User, picture: Path) -> int:

@@ -47,6 +47,7 @@ class PortProxy:
         split: path → (what is called, path behind it); raises `Refused` for paths that lead nowhere.
         find: who asks for what → where it listens; raises `Refused`. Runs off the event loop.
         not_listening, broken_off: what the caller is told when the job's server does not answer, or breaks off.
+        error: path, status, code and sentence of a refusal → what its body has under "error".
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class PortProxy:
         find: Callable[[Scope, str], Upstream],
         not_listening: Callable[[], Refused],
         broken_off: Callable[[], Refused],
+        error: Callable[[str, int, str, str], object] = lambda _path, _status, _code, said: said,
     ) -> None:
         self._split, self._find = split, sync_to_async(find)
         self._not_listening, self._broken_off = not_listening, broken_off
+        self._error = error
         self._forwarder = Forwarder()
         self._copier = Copier(self._forwarder)
         self._known: OrderedDict[bytes, tuple[float, Upstream]] = OrderedDict()
@@ -69,6 +72,8 @@ class PortProxy:
             caller = _fingerprint(scope, called)
             upstream = await self._upstream(caller, scope, called)
             try:
+                if upstream.admit:
+                    await upstream.admit(scope, path)
                 await self._ask(scope, receive, send, called, path, caller, upstream)
             except NotListening:
                 self._known.pop(caller, None)  # what was remembered may be old
@@ -81,7 +86,7 @@ class PortProxy:
                     502, "redirected_elsewhere", _("This redirects to another address, which is not passed on.")
                 ) from None
         except Refused as refused:
-            await _refuse(scope, send, refused)
+            await self._refuse(scope, send, refused)
         except CallerGone:
             return
 
@@ -147,6 +152,27 @@ class PortProxy:
             self._known.popitem(last=False)
         return upstream
 
+    async def _refuse(self, scope: Scope, send: Send, refused: Refused) -> None:
+        with in_callers_language(scope):
+            said = str(refused.detail)
+        body = {
+            "type": "about:blank",
+            "title": HTTPStatus(refused.status).phrase,
+            "status": refused.status,
+            "code": refused.code,
+            "detail": said,
+            "error": self._error(scope["path"], refused.status, refused.code, said),
+        }
+        payload = json.dumps(body).encode()
+        headers: list[tuple[bytes, bytes]] = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", str(len(payload)).encode()),
+            (b"cache-control", b"no-store"),
+        ]
+        headers += [(name.lower().encode(), value.encode()) for name, value in refused.headers.items()]
+        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+        await send({"type": "http.response.body", "body": payload})
+
 
 def _fingerprint(scope: Scope, called: str) -> bytes:
     """One caller and one thing called; whatever decides about the permission goes in."""
@@ -154,25 +180,3 @@ def _fingerprint(scope: Scope, called: str) -> bytes:
     parts = [called.encode(), scope["method"].encode()]
     parts += [name + b":" + value for name, value in scope["headers"] if name in deciding]
     return sha256(b"\n".join(parts)).digest()
-
-
-async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
-    with in_callers_language(scope):
-        said = str(refused.detail)
-    body = {
-        "type": "about:blank",
-        "title": HTTPStatus(refused.status).phrase,
-        "status": refused.status,
-        "code": refused.code,
-        "detail": said,
-        "error": said,  # where clients of the Open Inference Protocol look
-    }
-    payload = json.dumps(body).encode()
-    headers: list[tuple[bytes, bytes]] = [
-        (b"content-type", b"application/problem+json"),
-        (b"content-length", str(len(payload)).encode()),
-        (b"cache-control", b"no-store"),
-    ]
-    headers += [(name.lower().encode(), value.encode()) for name, value in refused.headers.items()]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": payload})

@@ -22,6 +22,7 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Done = Callable[[int, float, int, int], None]
+Admit = Callable[[Scope, str], Awaitable[None]]
 
 HOP_BY_HOP = {
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
@@ -60,6 +61,7 @@ class Upstream:
             reaches another tenant: a server of anybody else does not know it and answers 401.
         on_success: called, off the event loop, after each answer 200.
         on_done: called, on the event loop, after each request: status, seconds, bytes of both ways.
+        admit: asked before each request; what it raises ends the call.
         choose: for each request, where it goes; this one is asked where that one does not listen.
         copy: who gets the request too, once it was answered.
     """
@@ -69,12 +71,13 @@ class Upstream:
     headers: tuple[tuple[str, str], ...] = ()
     on_success: Callable[[], None] | None = None
     on_done: Done | None = None
+    admit: Admit | None = None
     choose: Callable[[Scope, str], Upstream] | None = None
     copy: Copy | None = None
 
     def counted(self, on_done: Done, copy: Copy | None = None) -> Upstream:
         """The same, for one request."""
-        return replace(self, on_done=on_done, copy=copy, choose=None)
+        return replace(self, on_done=on_done, copy=copy, admit=None, choose=None)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from PIL import Image
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import InputSpec, ModelSpec
+from inference.task_kinds.schema import SHARE, YES, an_object
 from inference.task_kinds.served import Answer, Arrays
 
 HEAT_SIDE = 96  # longest side of a heat map, in pixels
@@ -63,4 +64,10 @@ def _within(placement: decode.Placement, seen: InputSpec, shape: tuple[int, ...]
     return left, top, right, min(top + placement.height * placement.scale_y * down, float(shape[0]))
 
 
-ANSWER = Answer(outputs=("score", "map"), read=read, slow=True)
+ITEM = an_object(
+    anomalous=YES,
+    score=SHARE,
+    threshold=SHARE,
+    heat={"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
+)
+ANSWER = Answer(outputs=("score", "map"), read=read, item=ITEM, asked=("score_threshold",), slow=True)

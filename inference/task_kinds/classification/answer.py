@@ -11,6 +11,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
 from inference.task_kinds.layouts import per_class
+from inference.task_kinds.schema import CLASS, SHARE, an_object
 from inference.task_kinds.served import Answer, Arrays
 
 PROBABILITIES = "probabilities"  # role of an output that has been through the softmax in the model
@@ -38,4 +39,5 @@ LAYOUTS = (
     per_class("logits", "Scores before the softmax (logits)"),
     per_class(PROBABILITIES, "Probabilities", maker="Softmax"),
 )
-ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS)
+ITEM = an_object(**CLASS, score=SHARE)
+ANSWER = Answer(outputs=("logits",), read=read, item=ITEM, asked=("top_k",), layouts=LAYOUTS)

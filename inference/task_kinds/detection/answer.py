@@ -9,6 +9,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.detection import layouts
+from inference.task_kinds.schema import BOX, CLASS, SHARE, an_object
 from inference.task_kinds.served import Answer, Arrays
 from training.presets.tiling.boxes import Parts
 from training.presets.tiling.masks import Patch
@@ -84,4 +85,14 @@ def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
     )
 
 
-ANSWER = Answer(outputs=layouts.OWN, read=read, slow=True, joining=OfTiles, layouts=layouts.LAYOUTS, found=detections)
+ITEM = an_object(**CLASS, score=SHARE, box=BOX)
+ANSWER = Answer(
+    outputs=layouts.OWN,
+    read=read,
+    item=ITEM,
+    asked=("score_threshold", "iou_threshold", "max_detections"),
+    slow=True,
+    joining=OfTiles,
+    layouts=layouts.LAYOUTS,
+    found=detections,
+)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
+from inference.task_kinds.schema import CLASS, NUMBER, SHARE, TEXT, a_list, an_object
 from inference.task_kinds.served import Answer, Arrays
 
 VOTES = 10  # of the nearest known images, when a class is named
@@ -84,4 +85,10 @@ def read(
     return answers
 
 
-ANSWER = Answer(outputs=("vector", "similarity"), read=read)
+ITEM = an_object(
+    **CLASS,
+    score=SHARE,
+    neighbours=a_list(an_object(**CLASS, image=TEXT, similarity=NUMBER)),
+    vector=a_list(NUMBER),
+)
+ANSWER = Answer(outputs=("vector", "similarity"), read=read, item=ITEM, asked=("neighbours",))

@@ -20,6 +20,7 @@ from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.detection.answer import OfTiles as BoxesOfTiles
 from inference.task_kinds.detection.answer import detections, limits_of
 from inference.task_kinds.instances.outlines import outlines
+from inference.task_kinds.schema import BOX, CLASS, NUMBER, SHARE, a_list, an_object
 from inference.task_kinds.segmentation import runs
 from inference.task_kinds.served import Answer, Arrays
 from training.presets.tiling.masks import Patch, patch
@@ -152,6 +153,18 @@ class OfTiles(BoxesOfTiles):
         return spec, named, decode.Placement(*self.size, 1.0, 1.0)
 
 
+ITEM = an_object(
+    **CLASS,
+    score=SHARE,
+    box=BOX,
+    polygon=a_list(a_list(NUMBER), "Outlines: x and y in turn; holes are outlines of their own."),
+)
 ANSWER = Answer(
-    outputs=("boxes", "scores", "coefficients", "prototypes"), read=read, slow=True, joining=OfTiles, found=detections
+    outputs=("boxes", "scores", "coefficients", "prototypes"),
+    read=read,
+    item=ITEM,
+    asked=("score_threshold", "iou_threshold", "max_detections"),
+    slow=True,
+    joining=OfTiles,
+    found=detections,
 )

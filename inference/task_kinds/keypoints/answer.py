@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
+from inference.task_kinds.schema import CLASS, NUMBER, SHARE, TEXT, a_list, an_object
 from inference.task_kinds.served import Answer, Arrays
 
 
@@ -100,4 +101,10 @@ def read(
     return answers
 
 
-ANSWER = Answer(outputs=("points", "classes"), read=read, regions=True)
+ITEM = an_object(
+    **CLASS,
+    score=SHARE,
+    keypoints=a_list(an_object(name=TEXT, x=NUMBER, y=NUMBER, score=NUMBER)),
+    skeleton=a_list(a_list(TEXT), "Pairs of names that belong together."),
+)
+ANSWER = Answer(outputs=("points", "classes"), read=read, item=ITEM, asked=("score_threshold", "region"), regions=True)

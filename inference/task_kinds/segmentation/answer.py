@@ -18,6 +18,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import InputSpec, ModelSpec
 from inference.task_kinds.layouts import per_class
+from inference.task_kinds.schema import BOX, CLASS, SHARE, TEXT, WHOLE, a_list, an_object
 from inference.task_kinds.segmentation import runs
 from inference.task_kinds.served import Answer, Arrays
 from training.presets.tiling.maps import Blend
@@ -120,4 +121,13 @@ class OfTiles:
 
 
 LAYOUTS = (per_class("logits", "Scores of each class for each pixel [N, C, height, width]", rank=4, ground=True),)
-ANSWER = Answer(outputs=("logits",), read=read, slow=True, joining=OfTiles, layouts=LAYOUTS)
+ITEM = an_object(
+    **CLASS,
+    share=SHARE,
+    score=SHARE,
+    box=BOX,
+    mask={**an_object(size=a_list(WHOLE, "Height and width."), counts=TEXT), "description": "COCO's compressed runs."},
+)
+ANSWER = Answer(
+    outputs=("logits",), read=read, item=ITEM, asked=("score_threshold",), slow=True, joining=OfTiles, layouts=LAYOUTS
+)

@@ -11,6 +11,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
 from inference.task_kinds.layouts import per_class
+from inference.task_kinds.schema import CLASS, SHARE, YES, an_object
 from inference.task_kinds.served import Answer, Arrays
 
 PROBABILITIES = "probabilities"  # role of an output that has been through the logistic function in the model
@@ -53,4 +54,5 @@ LAYOUTS = (
     per_class("logits", "Scores before the logistic function (logits)"),
     per_class(PROBABILITIES, "Probabilities", maker="Sigmoid"),
 )
-ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS)
+ITEM = an_object(**CLASS, score=SHARE, present=YES, threshold=SHARE)
+ANSWER = Answer(outputs=("logits",), read=read, item=ITEM, asked=("score_threshold", "top_k"), layouts=LAYOUTS)

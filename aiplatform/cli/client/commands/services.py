@@ -33,6 +33,21 @@ TRIALS: list[Column] = [
     ("p50 ms", lambda row: row["tried"]["p50_ms"]),
     ("p50 ms beside", lambda row: row["beside_figures"]["p50_ms"]),
 ]
+KEYS: list[Column] = [
+    ("id", "id"),
+    ("name", "name"),
+    ("begins with", "prefix"),
+    ("a minute", "per_minute"),
+    ("opens", "opens"),
+    ("last used", "last_used_at"),
+]
+LIMITS = {
+    "per_minute": "requests of one caller in any minute; 0: as often as they like",
+    "max_body_mib": "MiB of a request",
+    "request_batch": "pictures or samples in one request",
+    "max_answer_mib": "MiB of an answer",
+    "deadline_s": "seconds until an answer",
+}
 USAGE: list[Column] = [
     ("by", "part"),
     ("name", "name"),
@@ -76,6 +91,20 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = serve.verb("usage", usage, "Requests, failures and times by version and by caller.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("--span", choices=["day", "week", "month"], default="day")
+    keys = serve.verb("keys", key_list, "Keys that open a service without an account.")
+    keys.add_argument("service", help="id or name")
+    verb = serve.verb("key", key_new, "Make a key; its secret is printed once.")
+    verb.add_argument("service", help="id or name")
+    verb.add_argument("name", help="who gets it")
+    verb.add_argument("--per-minute", type=int, help="most requests; else as the service has it")
+    verb.add_argument("--days", type=int, help="how long it is good for; else it never expires")
+    verb = serve.verb("revoke", key_revoke, "End a key.")
+    verb.add_argument("service", help="id or name")
+    verb.add_argument("key", help="id or name")
+    verb = serve.verb("limit", limit, "What a service allows its callers; all but --per-minute from its next start.")
+    verb.add_argument("service", help="id or name")
+    for name, about in LIMITS.items():
+        verb.add_argument(f"--{name.replace('_', '-')}", type=int, help=about)
     serve.verb("stop", stop, "Stop a service; it can be started again.").add_argument("service", help="id or name")
     verb = serve.verb("predict", predict, "Send an image, print the answer as JSON.")
     verb.add_argument("service", help="id or name")
@@ -154,10 +183,42 @@ def usage(args: argparse.Namespace) -> None:
     found = args.client.get(f"services/{row['id']}/usage/", span=args.span)
     lines = [
         {"part": part, "name": name, **figures}
-        for part in ("versions", "callers")
+        for part in ("versions", "callers", "keys")
         for name, figures in found[part].items()
     ]
     show_list(args, found if args.json else lines, USAGE, empty="Nobody asked it within this time.")
+
+
+def key_list(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    show_list(args, args.client.get(f"services/{row['id']}/keys/"), KEYS, empty="No keys yet.")
+
+
+def key_new(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    fields = {"name": args.name, "per_minute": args.per_minute, "days": args.days}
+    made = args.client.post(f"services/{row['id']}/keys/", fields)
+    if not args.json:
+        print(made["secret"])
+    done(args, made, "It cannot be shown again.")
+
+
+def key_revoke(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    rows = args.client.get(f"services/{row['id']}/keys/")
+    found = [key for key in rows if args.key in (str(key["id"]), key["name"]) and key["opens"]]
+    if not found:
+        raise ClientError(f"{row['name']} has no key {args.key!r} that opens it.", NOT_FOUND)
+    args.client.call("DELETE", f"services/{row['id']}/keys/{found[0]['id']}/")
+    done(args, found[0], f"Key {found[0]['name']} is revoked.")
+
+
+def limit(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    limits = {name: getattr(args, name) for name in LIMITS if getattr(args, name) is not None}
+    if limits:
+        row = args.client.call("PATCH", f"services/{row['id']}/", body={"limits": limits})
+    show_list(args, [{"limit": name, "is": row["limits"][name]} for name in LIMITS], [("limit", "limit"), ("is", "is")])
 
 
 def _ready(args: argparse.Namespace, row: Any) -> None:
