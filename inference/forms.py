@@ -179,6 +179,18 @@ class ServiceEditForm(forms.Form):
     max_body_mib = _limit("max_body_mib", _("Largest request"), _("Holds from the next start."))
     request_batch = _limit("request_batch", _("Pictures in one request"), _("Holds from the next start."))
     max_answer_mib = _limit("max_answer_mib", _("Largest answer"), _("Holds from the next start."))
+    min_replicas = _limit(
+        "min_replicas",
+        _("Servers always"),
+        _("0: none while nobody asks. The next request starts one."),
+    )
+    max_replicas = _limit("max_replicas", _("Servers at most"), _("Each takes what the service asks of the machines."))
+    queue_ms = _limit(
+        "queue_ms",
+        _("Longest usual wait in the queue"),
+        _("One more is started where 1 of 20 requests waits longer."),
+    )
+    idle_minutes = _limit("idle_minutes", _("Minutes without a request"), _("Until it has no server, if 0 is allowed."))
     deadline_s = _limit(
         "deadline_s", _("Longest wait for an answer"), _("Holds from the next start. A caller may ask for less.")
     )

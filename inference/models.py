@@ -31,6 +31,7 @@ from inference.querysets import (
     PromotionRuleQuerySet,
     ServiceQuerySet,
 )
+from inference.scaling import tables as _scaling_tables  # noqa: F401  Django looks for tables here
 from inference.task_kinds import TASKS
 from inference.traffic import tables as _traffic_tables  # noqa: F401  Django looks for tables here
 from inference.video import tables as _video_tables  # noqa: F401  Django looks for tables here
@@ -217,6 +218,10 @@ class Service(models.Model):
     next_job = models.ForeignKey(Job, models.SET_NULL, null=True, related_name="+")  # answers beside, then instead
     old_job = models.ForeignKey(Job, models.SET_NULL, null=True, related_name="+")  # finishes what it is at
     swapped_at = models.DateTimeField(null=True)
+    # how many servers it has, see scaling/
+    asked_at = models.DateTimeField(null=True)  # the last request, to some seconds
+    asleep_at = models.DateTimeField(null=True)  # nobody asked, so it has no server; the next request starts one
+    scaling_message = MessageField()  # why it has fewer servers than it needs
     options = models.JSONField(default=dict)  # cluster, gpus_per_node, cpus, max_batch, max_delay_ms, priority
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
@@ -243,7 +248,7 @@ class Service(models.Model):
     @property
     def is_up(self) -> bool:
         """Whether its job is requested and not over: it runs, or waits."""
-        return self.job is not None and not self.job.is_final
+        return self.asleep_at is None and self.job is not None and not self.job.is_final
 
     @property
     def answers(self) -> bool:
@@ -253,7 +258,9 @@ class Service(models.Model):
 
     @property
     def state(self) -> str:
-        """stopped, queued, assigned, starting, ready, paused, stopping, failed, lost."""
+        """stopped, asleep, queued, assigned, starting, ready, paused, stopping, failed, lost."""
+        if self.asleep_at is not None:
+            return "asleep"
         if self.job is None:
             return "stopped"
         if self.job.state == JobState.RUNNING:

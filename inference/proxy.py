@@ -8,7 +8,6 @@ never reaches another tenant.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from django.db import close_old_connections
 from django.utils.translation import gettext_lazy as _
@@ -16,18 +15,21 @@ from django.utils.translation import gettext_lazy as _
 from accounts import lockout
 from accounts.asgi import bearer, find_user
 from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError
 from inference.keys import keys
 from inference.keys.asking import Admission, Caller, holder, person
 from inference.models import Service
+from inference.scaling import scaling, sleeping
 from inference.server.refusals import error
 from inference.services import serving, withdrawing
 from inference.traffic import routing
-from workers.proxy import endpoints
-from workers.proxy.application import PortProxy, Refused
+from workers.models import Job
+from workers.proxy.application import NotYet, PortProxy, Refused
 from workers.proxy.forwarding import Scope, Upstream
 from workers.states import JobState
 
 PREFIX = "/serve/"
+PATIENCE_S = 30.0  # so long a call waits for a service that it woke
 OPEN = ("v2", "predict", "openapi.json", "metrics")  # first parts of paths that lead inside
 
 
@@ -56,18 +58,39 @@ def _find(scope: Scope, slug: str) -> Upstream:
     """
     close_old_connections()
     service, caller = _asked(scope, slug)
-    job = service.job
-    if job is None or job.is_final or job.state == JobState.STOPPING:
+    if service.asleep_at is None and (service.job is None or _is_over(service.job)) and not routing.others(service):
         raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
     if why := withdrawing.why_not(service):
         raise Refused(410, "model_withdrawn", why)
-    place = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
-    if place is None:
+    if serving.limits_of(service)["min_replicas"] == 0:
+        service = _woken(service)
+    own = routing.servers(service)
+    if not own:
         raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})
-    attempt, key = job.attempt_number, serving.key_for(job.pk, job.attempt_number)
-    on_success = None if service.answers else partial(serving.remember_ready, service, attempt)
-    own = Upstream(*place, headers=((serving.KEY_HEADER, key),), on_success=on_success)
-    return replace(own, admit=Admission(service.pk, caller), choose=routing.split(service, caller, own))
+    scaling.nudge(service)
+    choose = routing.split(service, caller, own)
+    return replace(own[0], admit=Admission(service.pk, caller), choose=choose)
+
+
+def _is_over(job: Job) -> bool:
+    return job.is_final or job.state == JobState.STOPPING
+
+
+def _woken(service: Service) -> Service:
+    """Start a service that is asleep; the call waits until it answers.
+
+    Raises:
+        NotYet: it does not answer yet.
+        Refused: it cannot be started now.
+    """
+    if service.asleep_at is not None:
+        try:
+            service = sleeping.wake(service)
+        except DomainError as refusal:
+            raise Refused(503, "cannot_wake", refusal.message, **{"Retry-After": "10"}) from None
+    if not serving.refresh(service).answers and not routing.others(service):
+        raise NotYet(_starting(), PATIENCE_S)
+    return service
 
 
 def _asked(scope: Scope, slug: str) -> tuple[Service, Caller]:

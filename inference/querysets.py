@@ -153,7 +153,8 @@ class ServiceQuerySet(OwnedQuerySet):
         return self.filter(model_version__model=model).exclude(owner=model.owner_id)
 
     def for_list(self) -> Self:
-        return self.select_related("owner", "job__cluster", "model_version__model", "next_job", "next_version__model")
+        rows = self.select_related("owner", "job__cluster", "model_version__model", "next_job", "next_version__model")
+        return rows.prefetch_related("replicas__job")
 
     def named_like(self, text: str) -> Self:
         """Name, description or model contains each of the words."""

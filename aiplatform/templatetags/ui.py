@@ -34,6 +34,7 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "starting": ("wait", "running", gettext_lazy("Starting")),
     "running": ("run", "running", gettext_lazy("Running")),
     "paused": ("pause", "pause", gettext_lazy("Paused")),
+    "asleep": ("pause", "pause", gettext_lazy("Asleep")),
     "stopping": ("wait", "stop", gettext_lazy("Stopping")),
     "finishing": ("wait", "finish", gettext_lazy("Finishing")),
     "preempting": ("pause", "arrow-down", gettext_lazy("Making room")),

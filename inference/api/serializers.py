@@ -198,8 +198,12 @@ def _limit(name: str, help_text: str) -> serializers.IntegerField:
 
 
 class ServiceLimitsIn(StrictMixin, serializers.Serializer):
-    """What a service allows its callers; all but `per_minute` hold from its next start."""
+    """How many servers a service has and what it allows its callers; sizes and waits hold from its next start."""
 
+    min_replicas = _limit("min_replicas", "Servers always; 0: none while nobody asks.")
+    max_replicas = _limit("max_replicas", "Servers at most.")
+    queue_ms = _limit("queue_ms", "One more server where 1 of 20 requests waits longer.")
+    idle_minutes = _limit("idle_minutes", "Without a request, until it has no server.")
     per_minute = _limit("per_minute", "Requests of one caller in any minute; 0: as often as they like.")
     max_body_mib = _limit("max_body_mib", "Size of a request.")
     request_batch = _limit("request_batch", "Pictures or samples in one request.")
@@ -216,6 +220,7 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
     url = serializers.SerializerMethodField()
     running_s = serializers.SerializerMethodField()
     limits = serializers.SerializerMethodField()
+    servers = serializers.SerializerMethodField(help_text="That answer.")
     sentence = serializers.CharField(source="job.message", read_only=True, default="")
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True, default="")
     next_state = serializers.CharField(
@@ -226,14 +231,17 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
         model = Service
         fields = [
             "id", "name", "slug", "description", "visibility", "owner", "model", "model_version", "job", "state",
-            "sentence", "wait_sentence", "next_version", "next_state", "url", "running_s", "limits", "options",
-            "created_at",
+            "sentence", "wait_sentence", "next_version", "next_state", "url", "running_s", "limits", "servers",
+            "options", "created_at",
         ]  # fmt: skip
 
     def get_url(self, service: Service) -> str:
         request = self.context.get("request")
         url: str = request.build_absolute_uri(service.url) if request else service.url
         return url
+
+    def get_servers(self, service: Service) -> int:
+        return int(service.answers) + sum(row.answers for row in service.replicas.all())
 
     @extend_schema_field(ServiceLimitsIn)
     def get_limits(self, service: Service) -> Any:

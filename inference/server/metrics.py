@@ -42,6 +42,7 @@ class Metrics:
         self.requests: dict[tuple[str, int], int] = defaultdict(int)
         self.latency = Histogram(SECONDS)
         self.inference = Histogram(SECONDS)
+        self.queued = Histogram(SECONDS)
         self.batches = Histogram(SIZES)
         self.started = time.time()
 
@@ -53,6 +54,9 @@ class Metrics:
         self.batches.observe(size)
         self.inference.observe(seconds)
 
+    def waited(self, seconds: float) -> None:
+        self.queued.observe(seconds)
+
     def text(self, *, waiting: int, ready: bool) -> str:
         """The page of /metrics. `waiting` are images in the queue."""
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -62,6 +66,7 @@ class Metrics:
         for name, histogram in (
             ("aip_request_seconds", self.latency),
             ("aip_inference_seconds", self.inference),
+            ("aip_queue_seconds", self.queued),
             ("aip_batch_images", self.batches),
         ):
             lines.append(f"# TYPE {name} histogram")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inference.server.engine import TensorInfo
 from inference.task_kinds import TASKS
-from inference.task_kinds.schema import NUMBER, SHARE, TEXT, WHOLE, a_list, an_object
+from inference.task_kinds.schema import NUMBER, SHARE, TEXT, WHOLE, Schema, a_list, an_object
 
 if TYPE_CHECKING:
     from inference.server.service import Service
@@ -107,7 +107,7 @@ def _predict(service: Service) -> Document:
 
 
 def _infer(service: Service) -> Document:
-    inputs = [_tensor(end) for end in service.engine.inputs]
+    inputs: list[Schema] = [_tensor(end) for end in service.engine.inputs]
     if service.spec.input is not None:
         pictures = an_object(
             name={"const": service.spec.input.name}, shape=a_list(WHOLE), datatype={"const": "BYTES"},
@@ -121,7 +121,7 @@ def _infer(service: Service) -> Document:
     return made | {"requestBody": {"required": True, "content": {"application/json": {"schema": asked}}}}
 
 
-def _tensor(end: TensorInfo) -> Document:
+def _tensor(end: TensorInfo) -> Schema:
     shape = a_list(WHOLE, f"{list(end.shape)}; -1 is any size.")
     return an_object(
         name={"const": end.name},

@@ -291,7 +291,9 @@ class Service:
         arrived()
         count = next(iter(feeds.values())).shape[0] if self.engine.batches else 1
         future = asyncio.get_running_loop().create_future()
-        return await self.batcher.submit(Entry(feeds, wanted, count, call.deadline, future, call.is_gone))
+        answer = await self.batcher.submit(Entry(feeds, wanted, count, call.deadline, future, call.is_gone))
+        self.metrics.waited(answer.queue_s)
+        return answer
 
     async def _read(
         self, spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested

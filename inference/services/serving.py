@@ -20,6 +20,7 @@ from aiplatform.lib import titles
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from inference.models import ModelVersion, Service, Visibility
+from inference.scaling import closing as scaling_closing
 from inference.services import stages, withdrawing
 from inference.traffic import closing
 from workers.jobs import actions, submission
@@ -64,6 +65,10 @@ LIMITS: Mapping[str, Limit] = {
     "max_body_mib": Limit(64, 1, 1024, "AIP_SERVE_MAX_BODY_MIB"),
     "request_batch": Limit(64, 1, 1024, "AIP_SERVE_REQUEST_BATCH"),  # pictures or samples in one request
     "max_answer_mib": Limit(256, 1, 1024, "AIP_SERVE_MAX_ANSWER_MIB"),
+    "min_replicas": Limit(1, 0, 32),  # servers; 0: none while nobody asks
+    "max_replicas": Limit(1, 1, 32),
+    "queue_ms": Limit(100, 1, 10_000),  # one more server where 1 of 20 requests waits longer
+    "idle_minutes": Limit(15, 1, 10_080),  # without a request, until it has no server
     "deadline_s": Limit(30, 1, 140, "AIP_SERVE_DEADLINE_S"),  # below what the platform itself waits, 150 s
 }
 
@@ -119,7 +124,7 @@ def create(
     with found:
         _check_numbers(max_batch=max_batch, max_delay_ms=max_delay_ms, cpus=resources["cpus"])
     with found:
-        _check_limits(limits)
+        _check_limits(limits, {name: limit.usual for name, limit in LIMITS.items()})
     with found:
         resources["cluster"] = cluster_for(user, resources.get("cluster"))
         if found:  # what the machines cannot give is said as well
@@ -142,7 +147,7 @@ def create(
                 model_version=model_version,
                 options=options,
             )
-            return _start(service)
+            return start_held(service)
     except IntegrityError:
         raise _taken(name) from None
 
@@ -201,13 +206,18 @@ def start(*, service: Service, by: User) -> Service:
     service = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
     if service.is_up:
         raise AlreadyUp(_("%(name)s is not stopped.") % {"name": service.name})
-    return _start(service)
+    return start_held(service)
 
 
-def _start(service: Service) -> Service:
+def start_held(service: Service) -> Service:
+    """Give a service its first server; within a transaction that holds it.
+
+    Raises:
+        ModelWithdrawn, and what `submission.submit` refuses.
+    """
     service.job = submit(service, withdrawing.usable_version(service))
-    service.ready_attempt = 0
-    service.save(update_fields=["job", "ready_attempt", "updated_at"])
+    service.ready_attempt, service.asleep_at = 0, None
+    service.save(update_fields=["job", "ready_attempt", "asleep_at", "updated_at"])
     return service
 
 
@@ -232,6 +242,9 @@ def stop(*, service: Service, by: User) -> Service:
     Raises:
         NotUp: it is stopped already.
     """
+    if Service.objects.filter(pk=service.pk).exclude(asleep_at=None).update(asleep_at=None):
+        service.refresh_from_db()
+        return service
     if service.job is None or not service.is_up:
         raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
     actions.stop(service.job, by=by)
@@ -242,7 +255,7 @@ def stop(*, service: Service, by: User) -> Service:
 
 def _end_beside(service: Service, by: User) -> None:
     """Stop the servers beside the one that answers: what it was to answer with next, and what it answered with."""
-    beside = [service.next_job, service.old_job, *closing.close_of(service.pk)]
+    beside = [service.next_job, service.old_job, *closing.close_of(service.pk), *scaling_closing.close_of(service.pk)]
     Service.objects.filter(pk=service.pk).update(next_job=None, next_version=None, old_job=None)
     for job in beside:
         end(job, by)
@@ -272,7 +285,7 @@ def edit(
         if visibility not in Visibility.values:
             raise Invalid(_("A service is private or public."), field="visibility")
     with found:
-        _check_limits(limits)
+        _check_limits(limits, limits_of(service))
     found.end()
     options = Service.objects.select_for_update().get(pk=service.pk).options
     service.description, service.visibility, service.options = description, visibility, {**options, **limits}
@@ -290,7 +303,7 @@ def limits_env(spec: Mapping[str, Any]) -> dict[str, str]:
     return {limit.env: str(spec[name]) for name, limit in LIMITS.items() if limit.env and name in spec}
 
 
-def _check_limits(limits: Mapping[str, int]) -> None:
+def _check_limits(limits: Mapping[str, int], others: Mapping[str, int]) -> None:
     found = Refusals()
     for name, value in limits.items():
         least, most = LIMITS[name].least, LIMITS[name].most
@@ -298,6 +311,10 @@ def _check_limits(limits: Mapping[str, int]) -> None:
             if not least <= value <= most:
                 said = _("This must be a whole number from %(least)d to %(most)d.") % {"least": least, "most": most}
                 raise Invalid(said, field=name)
+    with found:
+        both = {**others, **limits}
+        if both["min_replicas"] > both["max_replicas"]:
+            raise Invalid(_("There cannot be more servers always than at most."), field="max_replicas")
     found.end()
 
 

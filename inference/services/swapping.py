@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from inference.models import ModelVersion, Service
+from inference.scaling import readying
 from inference.services import serving
 from workers.models import Job
 from workers.proxy import endpoints
@@ -49,6 +50,7 @@ def change_model(*, service: Service, version: ModelVersion, by: User) -> Servic
             pass  # back to what answers: giving the other up is all
         elif held.is_up:
             held.next_version, held.next_job = version, serving.submit(held, version)
+            readying.start_as_many(held, version)
         else:
             held.model_version = version
         held.save(update_fields=["next_job", "next_version", "model_version", "updated_at"])
@@ -78,7 +80,8 @@ def _lead_over(service: Service) -> None:
     if job.is_final or job.state != JobState.RUNNING:
         return  # it waits, starts, or failed; the page says which, and the old one answers
     place = endpoints.endpoint(job)
-    if place is not None and serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
+    key = serving.key_for(job.pk, job.attempt_number)
+    if place is not None and serving.answers(place, key) and not readying.waits(service):
         _take_over(service, ready=True)
 
 

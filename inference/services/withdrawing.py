@@ -14,6 +14,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.models import Model, ModelVersion, Service
+from inference.scaling import closing
 from workers.jobs import actions as queue
 from workers.states import Reason
 
@@ -77,7 +78,7 @@ def _stop(service: Service, message: Message) -> None:
         with contextlib.suppress(DomainError):  # it is stopping by itself
             queue.stop(service.job, reason=Reason.OPERATOR, message=message)
     tried = [trial.job for trial in service.trials.filter(outcome="").select_related("job")]
-    for job in (service.next_job, service.old_job, *tried):
+    for job in (service.next_job, service.old_job, *tried, *closing.close_of(service.pk)):
         if job is not None and not job.is_final:
             with contextlib.suppress(DomainError):
                 queue.stop(job, reason=Reason.OPERATOR, message=message)

@@ -15,7 +15,9 @@ from datetime import UTC, datetime, timedelta
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, close_old_connections, transaction
 from django.db.models import F
+from django.utils.timezone import now
 
+from inference.models import Service
 from inference.traffic import histogram
 from inference.traffic.tables import ServiceUsage
 
@@ -144,6 +146,7 @@ def _add(slot: Slot, begins: int, tally: Tally) -> None:
     }
     ServiceUsage.objects.get_or_create(slot=name, defaults=owned)
     row = ServiceUsage.objects.select_for_update().get(slot=name)
+    Service.objects.filter(pk=slot.service).update(asked_at=now())
     changes = {name: F(name) + value for name, value in _sums(tally).items()}
     latencies = histogram.together([row.latencies, tally.latencies])
     ServiceUsage.objects.filter(pk=row.pk).update(**changes, latencies=latencies)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -14,8 +16,10 @@ from inference.traffic import trials
 from inference.traffic.agreeing import agreement
 from inference.traffic.counting import COUNTER, Slot
 from inference.traffic.tables import ServiceTrial
+from workers.models import Job
 from workers.proxy import endpoints
-from workers.proxy.forwarding import Copy, Done, Scope, Upstream
+from workers.proxy.forwarding import Copy, Done, Load, Scope, Upstream
+from workers.states import JobState
 
 CALLER = b"x-client-id"  # who tells its own callers apart, so that each stays with one model of an A/B test
 
@@ -26,23 +30,28 @@ class Split:
 
     service: Service
     caller: Caller
-    own: Upstream
+    own: Sequence[Upstream]
     trial: ServiceTrial | None
     tried: Upstream | None
 
     def __call__(self, scope: Scope, path: str) -> Upstream:
         """Choose for one request."""
         if not asks(path):
-            return self.own
+            return self._least()
         trial, tried = self.trial, self.tried
         if trial is None or tried is None:
-            return self.own.counted(self._counted(candidate=False))
+            return self._least().counted(self._counted(candidate=False))
         if trial.mode == ServiceTrial.Mode.SHADOW:
             shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret
-            return self.own.counted(self._counted(candidate=False), shadow)
+            return self._least().counted(self._counted(candidate=False), shadow)
         if self._reaches(trial, scope):
             return tried.counted(self._counted(candidate=True))
-        return self.own.counted(self._counted(candidate=False))
+        return self._least().counted(self._counted(candidate=False))
+
+    def _least(self) -> Upstream:
+        """The server with the fewest requests of this process under way, among equals any."""
+        moment = time.monotonic()
+        return min(self.own, key=lambda one: (_away(one, moment), _under_way(one), random.random()))  # noqa: S311
 
     def _reaches(self, trial: ServiceTrial, scope: Scope) -> bool:
         if trial.mode == ServiceTrial.Mode.CANARY:
@@ -77,13 +86,59 @@ def _count(slot: Slot, status: int, seconds: float, bytes_in: int, bytes_out: in
     COUNTER.flush_soon()
 
 
-def split(service: Service, caller: Caller, own: Upstream) -> Split:
-    """How a caller's requests are split now; `own` is the server that the service has."""
+def split(service: Service, caller: Caller, own: Sequence[Upstream]) -> Split:
+    """How a caller's requests are split now; `own` are the servers of the version that the service has."""
     trial = trials.current(service)
     tried = None
     if trial is not None and trial.job is not None and trial.answers and trials.may_be_used(trial):
         place = endpoints.endpoint(trial.job)
         if place is not None:
             key = serving.key_for(trial.job.pk, trial.job.attempt_number)
-            tried = Upstream(*place, headers=((serving.KEY_HEADER, key),))
+            tried = Upstream(*place, headers=((serving.KEY_HEADER, key),), load=_load(place))
     return Split(service, caller, own, trial, tried)
+
+
+def servers(service: Service) -> list[Upstream]:
+    """The servers that answer with the version that a service has, its first one first; that may be starting still."""
+    job = service.job
+    place = endpoints.endpoint(job) if job is not None and job.state == JobState.RUNNING else None
+    found = []
+    if job is not None and place is not None:
+        ready = None if service.answers else partial(serving.remember_ready, service, job.attempt_number)
+        found.append(_upstream(job, place, ready))
+    others_ = others(service)
+    return [*others_, *found] if found and not service.answers else [*found, *others_]
+
+
+def others(service: Service) -> list[Upstream]:
+    """The further servers that answer with the version that a service has."""
+    if not service.options.get("max_replicas", 1) > 1:
+        return []
+    rows = service.replicas.filter(leaving_at=None, version=service.model_version_id).select_related("job")
+    places = [(row.job, endpoints.endpoint(row.job)) for row in rows if row.answers]
+    return [_upstream(job, place) for job, place in places if place is not None]
+
+
+def _upstream(job: Job, place: tuple[str, int], on_success: Callable[[], None] | None = None) -> Upstream:
+    key = serving.key_for(job.pk, job.attempt_number)
+    return Upstream(*place, headers=((serving.KEY_HEADER, key),), on_success=on_success, load=_load(place))
+
+
+_loads: dict[tuple[str, int], Load] = {}
+_MOST_LOADS = 2000
+
+
+def _load(place: tuple[str, int]) -> Load:
+    """What is under way at a place, by this process."""
+    if len(_loads) > _MOST_LOADS:
+        for gone in [known for known, load in list(_loads.items()) if not load.under_way]:
+            _loads.pop(gone, None)
+    return _loads.setdefault(place, Load())
+
+
+def _away(one: Upstream, moment: float) -> bool:
+    return one.load is not None and one.load.away_until > moment
+
+
+def _under_way(one: Upstream) -> int:
+    return one.load.under_way if one.load is not None else 0

@@ -82,6 +82,8 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_call": request.user.can(Action.SERVICES_CALL),
         "score_percent": score or 30,
         **traffic.shown(service),
+        "limits": serving.limits_of(service),
+        "replicas": _replicas(service),
         "snippets": _snippets(_origin(request) + service.url, version, score) if version else {},
     }
     template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"
@@ -161,6 +163,13 @@ def _own(request: SignedInRequest, pk: int) -> Service:
 
 def _origin(request: SignedInRequest) -> str:
     return f"{request.scheme}://{request.get_host()}"
+
+
+def _replicas(service: Service) -> dict[str, int]:
+    """How many servers a service has, and how many of them answer; empty where it has one."""
+    rows = list(service.replicas.filter(leaving_at=None).select_related("job"))
+    first = service.job is not None and not service.job.is_final
+    return {"all": len(rows) + first, "ready": sum(row.answers for row in rows) + service.answers} if rows else {}
 
 
 def _score_percent(version: ModelVersion, user: User) -> int:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import http.client
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -59,12 +61,14 @@ class Loaded:
     Attributes:
         versions: ids of two versions; the service begins with the first.
         route: of the service, below /api/v1/.
+        shell: runs lines of Python in the platform's own Django.
     """
 
     call: Callable[..., Any]
     versions: list[int]
     route: str
     callers: Callers
+    shell: Callable[[str], object]
 
     def api(self, method: str, route: str, **body: Any) -> Any:
         return self.call(method, self.route + route, body or None)
@@ -83,8 +87,12 @@ class Loaded:
 
 
 @contextmanager
-def loaded(count: int) -> Iterator[Loaded]:
-    """Start all of it, with so many callers; they are through when it ends."""
+def loaded(count: int, **limits: int) -> Iterator[Loaded]:
+    """Start all of it, with so many callers; they are through when it ends.
+
+    Args:
+        limits: of the service, see `serving.LIMITS`.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
     import django
@@ -105,7 +113,9 @@ def loaded(count: int) -> Iterator[Loaded]:
             upload(up.port, token, name, zipped(tiny.detector(Path(folder) / name, size), Path(folder) / f"{name}.zip"))
             for name, size in (("small", 64), ("large", 128))
         ]
-        service = ask("POST", "services/", {"name": "demo", "model_version": versions[0], "cpus": 0.5})
+        service = ask(
+            "POST", "services/", {"name": "demo", "model_version": versions[0], "cpus": 0.5, "limits": limits}
+        )
         route = f"services/{service['id']}/"
         until(lambda: ask("GET", route)["state"] == "ready", 60, "The service")
         callers = Callers(up.port, f"/serve/{service['slug']}/predict", token, picture())
@@ -113,7 +123,7 @@ def loaded(count: int) -> Iterator[Loaded]:
         for thread in threads:
             thread.start()
         try:
-            yield Loaded(ask, versions, route, callers)
+            yield Loaded(ask, versions, route, callers, lambda lines: run(up.environment, lines))
         finally:
             callers.over.set()
             for thread in threads:
@@ -140,6 +150,13 @@ def main() -> None:
             time.sleep(12)  # until the old server has left
             site.api("GET", "")
     site.report(changing)
+
+
+def run(environment: dict[str, str], lines: str) -> None:
+    """Run lines of Python in the platform's own Django."""
+    given = {**environment, "DJANGO_SETTINGS_MODULE": "aiplatform.settings"}
+    command = [sys.executable, str(Path(__file__).parents[2] / "manage.py"), "shell", "-v", "0", "-c", lines]
+    subprocess.run(command, env=given, check=True)
 
 
 def upload(port: int, token: str, name: str, archive: Path) -> int:

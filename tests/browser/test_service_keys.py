@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from django.utils.timezone import now
 from playwright.sync_api import expect
 
 from inference.keys.tables import ServiceKey
+from inference.models import Service
 from inference.services import serving
 from tests.factories import models as factory
 
@@ -48,7 +50,15 @@ def test_key_is_made_shown_once_and_revoked(
     fits(page)
     shot(page, f"service-limits-{width}", full=True)
     page.locator("#id_deadline_s").fill("10")
+    page.locator("#id_min_replicas").fill("0")
+    page.locator("#id_max_replicas").fill("4")
     page.locator("main form .btn-primary").click()
     expect(page).to_have_url(re.compile(rf"/services/{service.pk}/$"))
     service.refresh_from_db()
     assert (service.options["per_minute"], service.options["deadline_s"]) == (90, 10)
+    Service.objects.filter(pk=service.pk).update(asleep_at=now())
+    page.reload()
+    expect(page.locator(".service-head")).to_have_attribute("data-state", "asleep")
+    accessible(page)
+    fits(page)
+    shot(page, f"service-asleep-{width}", full=True)

@@ -78,7 +78,11 @@ def test_key_that_was_revoked_or_expired_opens_nothing(alice, service):
 
     for given in (secret, other, "aik_guess"):
         answer = ask(service, given)
-        assert (answer.status, answer.json["code"], answer.headers["www-authenticate"]) == (401, "unknown_key", "Bearer")
+        assert (answer.status, answer.json["code"], answer.headers["www-authenticate"]) == (
+            401,
+            "unknown_key",
+            "Bearer",
+        )
     assert list(AuditEntry.objects.filter(verb="service_key_revoked").values_list("facts__name", flat=True)) == ["gone"]
 
 

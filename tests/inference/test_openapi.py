@@ -86,7 +86,11 @@ def test_service_answers_and_refuses_as_its_description_says(serve, tmp_path, ma
     assert status == 422
     jsonschema.validate(answer, schema_of(document, "/predict", "422"))
     infer = "/v2/models/tiny/infer"
-    asked = {"inputs": [{"name": "images", "shape": [1], "datatype": "BYTES", "data": [base64.b64encode(pictures.plain()).decode()]}]}
+    asked = {
+        "inputs": [
+            {"name": "images", "shape": [1], "datatype": "BYTES", "data": [base64.b64encode(pictures.plain()).decode()]}
+        ]
+    }
     jsonschema.validate(asked, document["paths"][infer]["post"]["requestBody"]["content"]["application/json"]["schema"])
     status, answer = ask(port, "POST", infer, json.dumps(asked))
     assert status == 200

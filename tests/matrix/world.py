@@ -22,8 +22,8 @@ from inference.conversion.tables import ConvertedVariant
 from inference.edge import fleet
 from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.feedback import samples
-from inference.models import ModelVersion
 from inference.keys import keys
+from inference.models import ModelVersion
 from inference.services import model_jobs, serving
 from inference.video import analyses, films, results
 from inference.video.tables import VideoAnalysis

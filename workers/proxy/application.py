@@ -5,10 +5,12 @@ Who may call, and where the job listens, is found by the app that mounts it (`fi
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from hashlib import sha256
 from http import HTTPStatus
 
@@ -31,6 +33,9 @@ from workers.proxy.forwarding import (
 
 REMEMBERED_S = 1.0  # how long an answer about who and where holds
 REMEMBERED = 2000
+AWAY_S = 2.0  # so long a server that did not listen is left alone where there are others
+HELD = 100  # callers at once that wait for a server to start
+HELD_AGAIN_S = 0.05
 
 
 class Refused(Exception):
@@ -38,6 +43,14 @@ class Refused(Exception):
 
     def __init__(self, status: int, code: str, detail: object, **headers: str) -> None:
         self.status, self.code, self.detail, self.headers = status, code, detail, headers
+
+
+class NotYet(Refused):
+    """What is called is being started: the call waits for it, at most so long; then this is what it is told."""
+
+    def __init__(self, refused: Refused, patience_s: float) -> None:
+        super().__init__(refused.status, refused.code, refused.detail, **refused.headers)
+        self.patience_s = patience_s
 
 
 class PortProxy:
@@ -62,6 +75,7 @@ class PortProxy:
         self._split, self._find = split, sync_to_async(find)
         self._not_listening, self._broken_off = not_listening, broken_off
         self._error = error
+        self._held = 0
         self._forwarder = Forwarder()
         self._copier = Copier(self._forwarder)
         self._known: OrderedDict[bytes, tuple[float, Upstream]] = OrderedDict()
@@ -105,6 +119,8 @@ class PortProxy:
             await self._pass(scope, reading.receive, send, chosen, path)
             return
         except NotListening:
+            if chosen.load is not None:
+                chosen.load.away_until = time.monotonic() + AWAY_S
             if reading.begun:  # what was read of the body cannot be read again
                 raise
             if (chosen.host, chosen.port) != (upstream.host, upstream.port):  # the other one has not gone
@@ -118,6 +134,10 @@ class PortProxy:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, upstream: Upstream, path: str) -> None:
         """Send the call on, tell what came of it, and copy it to whom wants a copy."""
+        with upstream.load or nullcontext():
+            await self._passed(scope, receive, send, upstream, path)
+
+    async def _passed(self, scope: Scope, receive: Receive, send: Send, upstream: Upstream, path: str) -> None:
         if upstream.on_done is None:
             await self._forwarder.forward(scope, receive, send, upstream, path)
             return
@@ -136,6 +156,27 @@ class PortProxy:
             elif copied:
                 self._copier.give_back()
 
+    async def _found(self, scope: Scope, called: str) -> Upstream:
+        """Ask where the call goes; while that is being started, again and again."""
+        began = time.monotonic()
+        try:
+            return await self._find(scope, called)
+        except NotYet as refused:
+            if self._held >= HELD:
+                raise
+            last = refused
+        self._held += 1
+        try:
+            while time.monotonic() - began < last.patience_s:
+                await asyncio.sleep(HELD_AGAIN_S)
+                try:
+                    return await self._find(scope, called)
+                except NotYet as refused:
+                    last = refused
+            raise last
+        finally:
+            self._held -= 1
+
     async def close(self) -> None:
         """Close the connections of the running event loop."""
         await self._copier.end()
@@ -146,7 +187,7 @@ class PortProxy:
         if upstream is not None and time.monotonic() < until:
             return upstream
         self._known.pop(caller, None)
-        upstream = await self._find(scope, called)
+        upstream = await self._found(scope, called)
         self._known[caller] = (time.monotonic() + REMEMBERED_S, upstream)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)

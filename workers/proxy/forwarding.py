@@ -64,6 +64,7 @@ class Upstream:
         admit: asked before each request; what it raises ends the call.
         choose: for each request, where it goes; this one is asked where that one does not listen.
         copy: who gets the request too, once it was answered.
+        load: counts the requests that are under way there.
     """
 
     host: str
@@ -74,10 +75,25 @@ class Upstream:
     admit: Admit | None = None
     choose: Callable[[Scope, str], Upstream] | None = None
     copy: Copy | None = None
+    load: Load | None = None
 
     def counted(self, on_done: Done, copy: Copy | None = None) -> Upstream:
         """The same, for one request."""
         return replace(self, on_done=on_done, copy=copy, admit=None, choose=None)
+
+
+@dataclass
+class Load:
+    """How much one server has to do for this process, and until when it is left alone because it did not listen."""
+
+    under_way: int = 0
+    away_until: float = 0.0
+
+    def __enter__(self) -> None:
+        self.under_way += 1
+
+    def __exit__(self, *_exc: object) -> None:
+        self.under_way -= 1
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,10 @@ KEYS: list[Column] = [
     ("last used", "last_used_at"),
 ]
 LIMITS = {
+    "min_replicas": "servers always; 0: none while nobody asks",
+    "max_replicas": "servers at most",
+    "queue_ms": "one more server where 1 of 20 requests waits longer",
+    "idle_minutes": "without a request, until it has no server",
     "per_minute": "requests of one caller in any minute; 0: as often as they like",
     "max_body_mib": "MiB of a request",
     "request_batch": "pictures or samples in one request",
@@ -101,7 +105,11 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = serve.verb("revoke", key_revoke, "End a key.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("key", help="id or name")
-    verb = serve.verb("limit", limit, "What a service allows its callers; all but --per-minute from its next start.")
+    verb = serve.verb(
+        "limit",
+        limit,
+        "How many servers a service has, and what it allows its callers.",
+    )
     verb.add_argument("service", help="id or name")
     for name, about in LIMITS.items():
         verb.add_argument(f"--{name.replace('_', '-')}", type=int, help=about)
