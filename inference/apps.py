@@ -10,7 +10,7 @@ class InferenceConfig(AppConfig):
     def ready(self) -> None:
         from accounts import fact_words, ownership, sharing
         from accounts.permissions import Action
-        from accounts.services import audit
+        from accounts.services import audit, notify
         from aiplatform import navigation
         from aiplatform.lib import messages, search, sweeps
         from datasets import usage, ways
@@ -21,6 +21,7 @@ class InferenceConfig(AppConfig):
         from inference.edge.side_bar import entries as edge_entries
         from inference.messages import register as register_messages
         from inference.models import Model, Service
+        from inference.monitoring import telling as drift
         from inference.services import evaluations, publishing, starting_weights, trail
         from inference.video import kind as video_kind
         from inference.video.tables import VideoFile
@@ -36,6 +37,7 @@ class InferenceConfig(AppConfig):
         kinds.register(conversion_kind.ConversionKind())
         kinds.register(video_kind.VideoKind())
         register_messages()
+        notify.KINDS.register(drift.KIND)
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
         audit.register_verbs(trail.VERBS)

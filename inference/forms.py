@@ -179,6 +179,13 @@ class ServiceEditForm(forms.Form):
     max_body_mib = _limit("max_body_mib", _("Largest request"), _("Holds from the next start."))
     request_batch = _limit("request_batch", _("Pictures in one request"), _("Holds from the next start."))
     max_answer_mib = _limit("max_answer_mib", _("Largest answer"), _("Holds from the next start."))
+    keep_percent = _limit(
+        "keep_percent", _("Pictures kept by chance"), _("Holds from the next start. 0: none. Tell your callers.")
+    )
+    keep_below = _limit(
+        "keep_below", _("Pictures kept with an answer below this score"), _("Holds from the next start. 0: none.")
+    )
+    keep_days = _limit("keep_days", _("Days until kept pictures go"), _("Where no dataset was made of them."))
     min_replicas = _limit(
         "min_replicas",
         _("Servers always"),

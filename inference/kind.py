@@ -23,6 +23,7 @@ from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
+from inference.monitoring import baselines
 from inference.services import evaluations, learning, model_jobs, promotion, serving, withdrawing
 from training.presets import cores, tiling
 from workers.jobs.resource_request import cluster_for
@@ -133,6 +134,8 @@ class ModelTaskKind(JobKind):
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         task = self._task(job)
+        if task.act == ModelTask.Act.BASELINE:
+            return self._counting(task, run)
         return self._measuring(task, run) if task.act == ModelTask.Act.MEASURE else self._converting(task, run)
 
     def _task(self, job: Job) -> ModelTask:
@@ -158,6 +161,19 @@ class ModelTaskKind(JobKind):
             own_network=True,
         )
 
+    def _counting(self, task: ModelTask, run: RunDir) -> Launch:
+        seen = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
+        data = baselines.data_of(seen, task.job.owner) if seen is not None else None
+        if seen is None or data is None:
+            raise Vanished(wording.message("model_task.version_gone"))
+        copy_code(run, "server", "task_kinds", "measuring")
+        return Launch(
+            argv=[sys.executable, "-m", "inference.measuring.baseline"],
+            env={"AIP_MODEL_DIR": str(seen.path), "AIP_DATASET_DIR": str(data.path)},
+            read_only=[seen.path, data.path],
+            own_network=True,
+        )
+
     def _converting(self, task: ModelTask, run: RunDir) -> Launch:
         kept, spec = model_jobs.archive_of(task.job), task.job.spec
         archive = run.inputs / f"archive{spec['suffix']}"
@@ -176,6 +192,10 @@ class ModelTaskKind(JobKind):
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         model_jobs.publish(job, attempt)
+        task = ModelTask.objects.filter(job=job, act=ModelTask.Act.BASELINE).select_related("version").first()
+        if task is not None:
+            outputs = RunDir.of(job.pk, attempt.number).outputs
+            baselines.keep(task, model_jobs.read(outputs, baselines.FILE))
 
     def check_restore(self, job: Job) -> None:
         task = self._task(job)

@@ -6,8 +6,17 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording, labelled
+from inference.monitoring.words import COMPARED
 
 SERVICE = {
+    "drifted": Wording(_("What %(service)s is shown has changed")),
+    "drifted_by": Wording(
+        _(
+            "%(what)s of the last %(images)s pictures differs much from the images that its model learned from (index "
+            "%(value)s). Look whether its answers still hold, and annotate some of them."
+        ),
+        what=labelled("what", lambda code: COMPARED.get(code, code)),
+    ),
     "deleted": Wording(_("This service was deleted.")),
     "model_deleted": Wording(_("The model of this service was deleted.")),
     "model_not_shared": Wording(_("The model of this service is no longer shared with its owner.")),
@@ -51,6 +60,7 @@ MODEL_TASK = {
     "model_gone": Wording(_("The model that it was to be a version of was deleted, or is no longer yours.")),
     "version_gone": Wording(_("The version was deleted before it could be measured.")),
     "archive_gone": Wording(_("The archive is gone. Bring the model in again.")),
+    "no_images": Wording(_("None of the images could be shown to the model. The log of the job says why.")),
     "no_size": Wording(_("The archive holds a program. Say how large its input is (width and height) and try again.")),
     "unreadable": Wording(_("The archive cannot be read: %(error)s")),
     "not_only_weights": Wording(

@@ -22,6 +22,7 @@ from inference.edge import tables as _edge_tables  # noqa: F401  Django looks fo
 from inference.feedback import tables as _feedback_tables  # noqa: F401  Django looks for tables here
 from inference.formats.folder import WEIGHTS
 from inference.keys import tables as _keys_tables  # noqa: F401  Django looks for tables here
+from inference.monitoring import tables as _monitoring_tables  # noqa: F401  Django looks for tables here
 from inference.querysets import (
     EvaluationQuerySet,
     ModelAliasQuerySet,
@@ -351,11 +352,12 @@ class PromotionVerdict(models.Model):
 
 
 class ModelTask(models.Model):
-    """A job about a model: measure how fast a version answers, or read a torch archive. How it runs is `job`."""
+    """A job about a model: measure it, count what it learned from, or read a torch archive. How it runs is `job`."""
 
     class Act(models.TextChoices):
         MEASURE = "measure", _("Measure the speed")
         CONVERT = "convert", _("Read a torch archive")
+        BASELINE = "baseline", _("Count the training images")
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="model_task")
     act = models.CharField(max_length=8, choices=Act)

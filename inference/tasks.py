@@ -6,6 +6,8 @@ from celery import shared_task
 
 from inference.feedback import samples
 from inference.models import Service
+from inference.monitoring import collecting
+from inference.monitoring import telling as drift_telling
 from inference.scaling import scaling
 from inference.services import swapping
 from inference.traffic import counting, trials
@@ -17,6 +19,8 @@ def sweep() -> None:
     swapping.sweep()
     trials.sweep()
     scaling.sweep()
+    collecting.sweep()
+    drift_telling.sweep()
     counting.forget_old()
     samples.sweep()
 

@@ -7,6 +7,7 @@ from inference.edge import device_api as edge_devices
 from inference.edge import views as edge
 from inference.feedback import views as feedback
 from inference.keys import views as keys
+from inference.monitoring import views as monitoring
 from inference.traffic import views as traffic
 from inference.video import views as video
 from inference.views import comparing, evaluations, models, registry, services
@@ -78,6 +79,8 @@ urlpatterns = [
     path("services/<int:pk>/edit/", services.service_edit, name="service-edit"),
     path("services/<int:pk>/model/", services.service_model, name="service-model"),
     path("services/<int:pk>/usage/", traffic.service_usage, name="service-usage"),
+    path("services/<int:pk>/monitoring/", monitoring.monitoring, name="service-monitoring"),
+    path("services/<int:pk>/monitoring/baseline/", monitoring.baseline, name="service-baseline"),
     path("services/<int:pk>/keys/", keys.key_list, name="service-keys"),
     path("services/<int:pk>/keys/<int:key>/revoke/", keys.key_revoke, name="service-key-revoke"),
     path("services/<int:pk>/samples/", feedback.sample_list, name="service-samples"),

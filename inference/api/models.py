@@ -39,6 +39,7 @@ from inference.api.serializers import (
 )
 from inference.formats.declared import NOTHING, Declared, labels_of
 from inference.models import Model, ModelTask, ModelVersion, Stage
+from inference.monitoring import baselines
 from inference.orders import MODELS
 from inference.services import cards, importing, model_jobs, packaging
 from inference.services import models as registry
@@ -141,6 +142,7 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         "package": Action.MODELS_VIEW,
         "measurements": Action.MODELS_VIEW,
         "measure": Action.EVALUATIONS_SUBMIT,
+        "baseline": Action.EVALUATIONS_SUBMIT,
         "destroy": Action.MODELS_MANAGE,
     }
     serializer_class = ModelVersionOut
@@ -185,6 +187,15 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         version = get_object_or_404(usable, pk=pk)
         task = model_jobs.measure(user=request.user, version=version, **_checked(MeasureIn, self, request))
         return Response(ModelTaskOut(task).data, status=202)
+
+    @extend_schema(request=None, responses={202: ModelTaskOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def baseline(self, request: ApiRequest, pk: str) -> Response:
+        """Queue the count of the images that the version learned from, which services are compared with."""
+        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
+        version = get_object_or_404(usable, pk=pk)
+        return Response(ModelTaskOut(baselines.learn(user=request.user, version=version)).data, status=202)
 
 
 class ModelTaskViewSet(RetrieveModelMixin, NumberedViewSet):

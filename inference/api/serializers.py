@@ -200,6 +200,9 @@ def _limit(name: str, help_text: str) -> serializers.IntegerField:
 class ServiceLimitsIn(StrictMixin, serializers.Serializer):
     """How many servers a service has and what it allows its callers; sizes and waits hold from its next start."""
 
+    keep_percent = _limit("keep_percent", "Pictures kept for annotation by chance, in percent.")
+    keep_below = _limit("keep_below", "Pictures kept with an answer of a lower score, in percent; 0: none.")
+    keep_days = _limit("keep_days", "Until pictures that a rule kept are removed.")
     min_replicas = _limit("min_replicas", "Servers always; 0: none while nobody asks.")
     max_replicas = _limit("max_replicas", "Servers at most.")
     queue_ms = _limit("queue_ms", "One more server where 1 of 20 requests waits longer.")

@@ -18,12 +18,21 @@ from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceModelIn, 
 from inference.feedback.api import FeedbackActions
 from inference.keys.api import KeyActions
 from inference.models import Service
+from inference.monitoring.api import MonitoringActions
 from inference.orders import SERVICES
 from inference.services import serving, swapping
 from inference.traffic.api import TrafficActions
 
 
-class ServiceViewSet(TrafficActions, FeedbackActions, KeyActions, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ServiceViewSet(
+    TrafficActions,
+    FeedbackActions,
+    KeyActions,
+    MonitoringActions,
+    ListModelMixin,
+    RetrieveModelMixin,
+    NumberedViewSet,
+):
     """Inference services. `?search=` finds by name, description and model."""
 
     needs = {
@@ -39,6 +48,7 @@ class ServiceViewSet(TrafficActions, FeedbackActions, KeyActions, ListModelMixin
         "promote": Action.SERVICES_MANAGE,
         "roll_back": Action.SERVICES_MANAGE,
         "usage": Action.SERVICES_VIEW,
+        "monitoring": Action.SERVICES_MANAGE,
         "keys": Action.SERVICES_MANAGE,
         "revoke_key": Action.SERVICES_MANAGE,
         "feedback": Action.SERVICES_CALL,
@@ -46,7 +56,7 @@ class ServiceViewSet(TrafficActions, FeedbackActions, KeyActions, ListModelMixin
         "annotate": Action.SERVICES_MANAGE,
         "destroy": Action.SERVICES_MANAGE,
     }
-    asks = {"list": ("search",), "usage": ("span",)}
+    asks = {"list": ("search",), "usage": ("span",), "monitoring": ("span",)}
     orders = SERVICES
     serializer_class = ServiceOut
     queryset = Service.objects.none()

@@ -26,6 +26,7 @@ from datasets.models import Dataset
 from datasets.services import datasets, imports, uploads
 from inference.feedback.tables import ServiceSample
 from inference.models import Service
+from inference.services import serving
 from inference.task_kinds import TASKS
 
 MOST_BYTES = 32 << 20  # of one picture
@@ -50,10 +51,13 @@ class NoSamples(DomainError):
     code = "no_samples"
 
 
-def keep(*, service: Service, picture: bytes, answers: Any = None, note: str = "", by: User) -> ServiceSample:
+def keep(
+    *, service: Service, picture: bytes, answers: Any = None, note: str = "", by: User | None, why: str = ""
+) -> ServiceSample:
     """Keep a picture with what the service said of it; the same picture once, with what was said last.
 
     Args:
+        by: who found it wrong; None: `why` is the rule that kept it, and what somebody found wrong stays theirs.
         answers: `predictions` of an answer of `predict`; those with a box become the draft of its annotation.
 
     Raises:
@@ -82,6 +86,9 @@ def keep(*, service: Service, picture: bytes, answers: Any = None, note: str = "
         partly.replace(file)
     finally:
         partly.unlink(missing_ok=True)
+    if by is None and waiting.filter(sha256=seen.sha256, why="").exists():
+        found: ServiceSample = waiting.get(sha256=seen.sha256)
+        return found
     sample, _made = ServiceSample.objects.update_or_create(
         service=service,
         sha256=seen.sha256,
@@ -93,6 +100,7 @@ def keep(*, service: Service, picture: bytes, answers: Any = None, note: str = "
             "model_name": service.model_name[:130],
             "answers": said,
             "note": note[:500],
+            "why": why,
             "dataset": None,
             "by": by,
             "at": now(),
@@ -211,7 +219,11 @@ def _draft(row: ServiceSample, one: Mapping[str, Any], known: Mapping[str, int])
 
 
 def sweep() -> None:
-    """Forget pictures after 90 days, and the files of services that are gone."""
+    """Forget pictures after their days (90 of what somebody found wrong), and the files of services that are gone."""
+    for service in Service.objects.filter(samples__in=ServiceSample.objects.exclude(why="")).distinct():
+        kept = timedelta(days=serving.limits_of(service)["keep_days"])
+        for row in service.samples.exclude(why="").filter(at__lt=now() - kept)[:500]:
+            remove(service=service, sample=row.pk)
     for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
         remove(service=row.service, sample=row.pk)
     root = Path(settings.DATA_ROOT) / "services"

@@ -7,10 +7,16 @@ from pathlib import Path
 from django.conf import settings
 from django.db import models
 from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
 
 
 class ServiceSample(models.Model):
-    """A picture and what a service said of it, which somebody found wrong."""
+    """A picture and what a service said of it, which somebody found wrong or a rule kept."""
+
+    class Why(models.TextChoices):
+        SOMEBODY = "", _("Somebody")
+        LOW_SCORE = "low_score", _("Low score")
+        CHANCE = "chance", _("By chance")
 
     service = models.ForeignKey("inference.Service", models.CASCADE, related_name="samples")
     sha256 = models.CharField(max_length=64)
@@ -21,6 +27,7 @@ class ServiceSample(models.Model):
     model_name = models.CharField(max_length=130)  # which version answered
     answers = models.JSONField(default=list)  # what it said, as `predict` says it
     note = models.CharField(max_length=500, blank=True)
+    why = models.CharField(max_length=10, blank=True, choices=Why)  # the rule that kept it; "": somebody
     dataset = models.ForeignKey("datasets.Dataset", models.SET_NULL, null=True, related_name="+")  # where it went
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     at = models.DateTimeField(default=now)

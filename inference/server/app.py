@@ -44,6 +44,8 @@ class Server:
             ("/v2", self.about_server, "GET"),
             ("/openapi.json", self.described, "GET"),
             ("/metrics", self.numbers, "GET"),
+            ("/statistics", self.statistics, "GET"),
+            ("/kept", self.kept, "POST"),
             ("/v2/repository/index", self.index, "POST"),
             (f"{model}/versions/{{version}}/infer", self.infer, "POST"),
             (f"{model}/ready", self.is_ready, "GET"),
@@ -138,6 +140,17 @@ class Server:
     async def numbers(self, request: Request) -> Response:
         text = self.service.metrics.text(waiting=self.service.batcher.samples, ready=self.service.ready)
         return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def statistics(self, request: Request) -> Response:
+        return _json({str(hour): tally for hour, tally in self.service.hours.tallies.items()})
+
+    async def kept(self, request: Request) -> Response:
+        """Hand over the oldest picture that a rule kept: what was said of it in a line of JSON, then its bytes."""
+        kept = self.service.keeper.take()
+        if kept is None:
+            return Response(status_code=204)
+        head = json.dumps({"why": kept.why, "answers": kept.answers}).encode()
+        return Response(head + b"\n" + kept.picture, media_type="application/octet-stream")
 
     async def predict(self, request: Request) -> Response:
         wanted = Requested.from_query(request.query_params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import time
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 from inference.server import decode, oip
 from inference.server.batcher import Answer, Batcher, Entry
 from inference.server.engine import Engine
+from inference.server.keeping import Keeper
 from inference.server.metrics import Metrics
 from inference.server.refusals import AnswerTooLarge, BadRequest, NotAnImage
 from inference.server.requested import Requested
 from inference.server.settings import Settings
 from inference.server.spec import ModelSpec
+from inference.server.statistics import Hours, counted
 from inference.task_kinds import TASKS
 
 PREDICTIONS = "predictions"  # an extra output: one JSON text per picture of a BYTES input
@@ -55,6 +58,8 @@ class Service:
     def __init__(self, settings: Settings, spec: ModelSpec, engine: Engine) -> None:
         self.settings, self.spec, self.engine = settings, spec, engine
         self.metrics = Metrics()
+        self.hours = Hours()
+        self.keeper = Keeper(percent=settings.keep_percent, below=settings.keep_below)
         self.batcher = Batcher(
             engine.run,
             max_batch=settings.max_batch if engine.batches else 1,
@@ -117,6 +122,7 @@ class Service:
         answered = time.perf_counter()
         predictions = await self._read(seen.spec, answer.outputs, placements, requested)
         ended = time.perf_counter()
+        self._note(data, predictions[0], requested)
         timing = {
             "decode": seen.decode_s,
             "queue": answer.queue_s,
@@ -134,6 +140,26 @@ class Service:
             "timing_ms": {name: round(1000 * seconds, 2) for name, seconds in timing.items()},
         }
 
+    def _note(self, data: bytes, predictions: list[dict[str, Any]], requested: Requested) -> None:
+        """Count what a picture and its answers are like, and keep it if a rule says so; after the answer was made.
+
+        Answers to a region, or to a threshold of the caller's own, are not what the model usually says.
+        """
+        usual = requested.region is None and requested.score_threshold is None
+        answers = counted(predictions, best_only=TASKS[self.spec.task].answer.best_only)
+        if usual:
+            self.keeper.look(data, answers)
+        if not self.settings.statistics or not self.hours.wanted():
+            return
+
+        def look() -> None:
+            with contextlib.suppress(Exception):  # decoders raise anything; the model has answered
+                features = self.hours.read(data, max_pixels=self.settings.max_pixels)
+                loop.call_soon_threadsafe(self.hours.add, features, answers if usual else ())
+
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(self._pool, look)
+
     async def infer(self, sent: oip.InferRequest, call: Call, arrived: Callable[[], None]) -> tuple[bytes, int | None]:
         """Answer an Open Inference Protocol request: body, and length of its JSON part if binary."""
         wanted = self._wanted(sent)
@@ -150,6 +176,8 @@ class Service:
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in tensors}
         if PREDICTIONS in wanted:
             predictions = await self._read(self.spec, answer.outputs, placements, requested)
+            for data, found in zip(self._pictures(sent), predictions, strict=True):
+                self._note(data, found, requested)
             outputs[PREDICTIONS] = _texts(predictions)
         return self._sent(sent, outputs, wanted)
 
@@ -167,7 +195,9 @@ class Service:
         predictions = []
         for data in self._pictures(sent):
             seen = await self._see_tiles(data, requested, call, arrived)
-            predictions += await self._read(seen.spec, seen.answer.outputs, seen.placements, requested)
+            found = await self._read(seen.spec, seen.answer.outputs, seen.placements, requested)
+            self._note(data, found[0], requested)
+            predictions += found
         return self._sent(sent, {PREDICTIONS: _texts(predictions)}, wanted)
 
     def _sent(

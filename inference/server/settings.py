@@ -28,6 +28,9 @@ class Settings:
     deadline_s: float = 30.0  # from the first byte to the answer
     max_body_bytes: int = 64 << 20
     max_answer_bytes: int = 256 << 20
+    statistics: bool = True  # what pictures and answers are like is counted
+    keep_percent: float = 0.0  # of the pictures, kept for annotation by chance
+    keep_below: float = 0.0  # pictures with an answer of a lower score are kept
     max_pixels: int = 50_000_000
     stall_s: float = 120.0  # one run of the model taking longer ends the process, to be restarted
 
@@ -57,6 +60,9 @@ def from_env(env: Mapping[str, str] = os.environ) -> Settings:
         deadline_s=_number(env, "AIP_SERVE_DEADLINE_S", 30),
         max_body_bytes=int(_number(env, "AIP_SERVE_MAX_BODY_MIB", 64)) << 20,
         max_answer_bytes=int(_number(env, "AIP_SERVE_MAX_ANSWER_MIB", 256)) << 20,
+        statistics=env.get("AIP_SERVE_STATISTICS", "1") != "0",
+        keep_percent=_number(env, "AIP_SERVE_KEEP_PERCENT", 0),
+        keep_below=_number(env, "AIP_SERVE_KEEP_BELOW", 0) / 100,
         max_pixels=int(_number(env, "AIP_SERVE_MAX_PIXELS", 50_000_000)),
         stall_s=_number(env, "AIP_SERVE_STALL_S", 120),
     )

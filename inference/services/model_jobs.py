@@ -141,13 +141,13 @@ def publish(job: Job, attempt: Attempt) -> None:
     if task is None:
         return
     outputs = RunDir.of(job.pk, attempt.number).outputs
-    if refused := _refusal(_json(outputs, REFUSED)):
+    if refused := _refusal(read(outputs, REFUSED)):
         _tell(task, refused)
     elif task.act == Act.MEASURE:
-        if figures := _figures(_json(outputs, SPEED)):
+        if figures := _figures(read(outputs, SPEED)):
             figures |= {"node": _machine(attempt)}
             ModelTask.objects.filter(pk=task.pk).update(figures=figures, message=wording.Message())
-    elif task.made_id is None and (outputs / "model").is_dir():
+    elif task.act == Act.CONVERT and task.made_id is None and (outputs / "model").is_dir():
         _register(task, outputs)
 
 
@@ -215,7 +215,7 @@ def _refusal(given: Mapping[str, Any]) -> wording.Message:
     return wording.message(f"model_task.{code}", **short)
 
 
-def _json(outputs: Path, name: str) -> Mapping[str, Any]:
+def read(outputs: Path, name: str) -> Mapping[str, Any]:
     """The table in a file that a program left; {} where there is none."""
     try:
         with os.fdopen(files.open_beneath(outputs, name), "rb") as file:

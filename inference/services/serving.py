@@ -65,6 +65,9 @@ LIMITS: Mapping[str, Limit] = {
     "max_body_mib": Limit(64, 1, 1024, "AIP_SERVE_MAX_BODY_MIB"),
     "request_batch": Limit(64, 1, 1024, "AIP_SERVE_REQUEST_BATCH"),  # pictures or samples in one request
     "max_answer_mib": Limit(256, 1, 1024, "AIP_SERVE_MAX_ANSWER_MIB"),
+    "keep_percent": Limit(0, 0, 100, "AIP_SERVE_KEEP_PERCENT"),  # of the pictures, for annotation, by chance
+    "keep_below": Limit(0, 0, 100, "AIP_SERVE_KEEP_BELOW"),  # pictures with an answer of a lower score, in percent
+    "keep_days": Limit(30, 1, 90),  # how long pictures that a rule kept wait
     "min_replicas": Limit(1, 0, 32),  # servers; 0: none while nobody asks
     "max_replicas": Limit(1, 1, 32),
     "queue_ms": Limit(100, 1, 10_000),  # one more server where 1 of 20 requests waits longer

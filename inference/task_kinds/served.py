@@ -49,6 +49,7 @@ class Answer:
         read: outputs of one run → for each picture its predictions, as JSON.
         item: what one prediction of `read` holds, as JSON Schema.
         asked: names of those of `Requested` that change it.
+        best_only: the first prediction alone stands for the picture.
         slow: `read` takes long enough for a thread of its own.
         regions: callers may say which part of a picture to look at.
         joining: puts the answers to the tiles of a picture of a width and height together. None: models of this task
@@ -63,6 +64,7 @@ class Answer:
     read: Callable[[ModelSpec, Arrays, Sequence[Placement], Requested], list[list[dict[str, Any]]]]
     item: Schema = field(default_factory=dict)
     asked: tuple[str, ...] = ()
+    best_only: bool = False
     slow: bool = False
     regions: bool = False
     joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None

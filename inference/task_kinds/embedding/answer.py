@@ -91,4 +91,4 @@ ITEM = an_object(
     neighbours=a_list(an_object(**CLASS, image=TEXT, similarity=NUMBER)),
     vector=a_list(NUMBER),
 )
-ANSWER = Answer(outputs=("vector", "similarity"), read=read, item=ITEM, asked=("neighbours",))
+ANSWER = Answer(outputs=("vector", "similarity"), read=read, item=ITEM, best_only=True, asked=("neighbours",))

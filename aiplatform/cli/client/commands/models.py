@@ -85,6 +85,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--stage", choices=registry.STAGES, help="only models with a version in this stage")
     verb.add_argument("--alias", help="only models with this alias, such as champion")
     paging(verb)
+    models.verb("baseline", baseline, "Count the images that a version learned from, for monitoring.").add_argument(
+        "model", help="version id, NAME, or NAME:VERSION"
+    )
     models.verb("show", show, "Show one model.").add_argument("model", help="id or name")
     verb = models.verb("download", fetch, "Download a model version as a zip.")
     verb.add_argument("model", help=registry.VERSION)
@@ -141,6 +144,12 @@ def delete(args: argparse.Namespace) -> None:
     question = f"Remove model {args.model} with all its versions?"
     route = f"models/{lookup.model(args.client, args.model)}/"
     versioned.remove(args, route, question=question, removed=f"Model {args.model} is removed.")
+
+
+def baseline(args: argparse.Namespace) -> None:
+    version = lookup.model_version(args.client, args.model)
+    row = args.client.post(f"model-versions/{version}/baseline/", once=True)
+    done(args, row, f"Queued as job {row['job']}. Services with this version are compared with what it counts.")
 
 
 def start(args: argparse.Namespace) -> int | None:

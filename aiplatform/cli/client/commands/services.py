@@ -45,6 +45,9 @@ LIMITS = {
     "min_replicas": "servers always; 0: none while nobody asks",
     "max_replicas": "servers at most",
     "queue_ms": "one more server where 1 of 20 requests waits longer",
+    "keep_percent": "pictures kept for annotation by chance, in percent",
+    "keep_below": "pictures kept with an answer of a lower score, in percent",
+    "keep_days": "until pictures that a rule kept are removed",
     "idle_minutes": "without a request, until it has no server",
     "per_minute": "requests of one caller in any minute; 0: as often as they like",
     "max_body_mib": "MiB of a request",
@@ -93,6 +96,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     ):
         serve.verb(name, act, about).add_argument("service", help="id or name")
     verb = serve.verb("usage", usage, "Requests, failures and times by version and by caller.")
+    verb.add_argument("service", help="id or name")
+    verb.add_argument("--span", choices=["day", "week", "month"], default="day")
+    verb = serve.verb("monitoring", monitoring, "What a service is shown, against what its model learned from.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("--span", choices=["day", "week", "month"], default="day")
     keys = serve.verb("keys", key_list, "Keys that open a service without an account.")
@@ -195,6 +201,13 @@ def usage(args: argparse.Namespace) -> None:
         for name, figures in found[part].items()
     ]
     show_list(args, found if args.json else lines, USAGE, empty="Nobody asked it within this time.")
+
+
+def monitoring(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    found = args.client.get(f"services/{row['id']}/monitoring/", span=args.span)
+    columns: list[Column] = [("what", "name"), ("index", "value"), ("verdict", "verdict")]
+    show_list(args, found if args.json else found["drifts"], columns)
 
 
 def key_list(args: argparse.Namespace) -> None:

@@ -1,0 +1,75 @@
+"""`python -m inference.measuring.baseline`: what the images that a version learned from are like, and its answers.
+
+Shown to the model as a service shows what its callers send. Leaves outputs/baseline.json, a tally of
+inference/server/statistics.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from inference.server import model_json, statistics
+from inference.server.engine import Engine
+from inference.server.refusals import Refusal
+from inference.server.requested import Requested
+from inference.server.service import Call, Service
+from inference.server.settings import Settings
+from inference.task_kinds import TASKS
+
+MOST = 500  # images, spread evenly over the manifest
+LONGEST_S = 600.0
+
+
+def chosen(dataset: Path) -> list[str]:
+    """Paths of images below images/: those of the training split, or all where there is none."""
+    with (dataset / "manifest.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file if line.strip()]
+    learned = [row for row in rows if row.get("split") == "train"] or rows
+    step = max(1.0, len(learned) / MOST)
+    return [learned[int(place * step)]["path"] for place in range(min(MOST, len(learned)))]
+
+
+async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:
+    """Show the images to the model and count."""
+    spec, tally, began = model_json.load(model), statistics.empty(), time.monotonic()
+    engine = Engine(model / "model.onnx", threads=threads)
+    service = Service(Settings(model_dir=model, statistics=False), spec, engine)
+    service.start()
+    best_only = TASKS[spec.task].answer.best_only
+    try:
+        for path in chosen(dataset):
+            data = (dataset / "images" / path).read_bytes()
+            try:
+                said = await service.predict(data, Requested(), Call(time.monotonic() + 60), lambda: None)
+                seen = statistics.read(data, max_pixels=service.settings.max_pixels)
+            except (Refusal, ValueError, OSError) as exc:
+                sys.stdout.write(f"{path} is left out: {exc}\n")
+                continue
+            statistics.add(tally, seen, statistics.counted(said["predictions"], best_only=best_only))
+            if time.monotonic() - began > LONGEST_S:
+                break
+    finally:
+        await service.stop()
+    return tally
+
+
+def main() -> int:
+    outputs = Path(os.environ["AIP_OUTPUT_DIR"])
+    threads = max(1, int(float(os.environ.get("OMP_NUM_THREADS") or 1)))
+    model, dataset = Path(os.environ["AIP_MODEL_DIR"]), Path(os.environ["AIP_DATASET_DIR"])
+    tally = asyncio.run(tallied(model, dataset, threads=threads))
+    if not tally["images"]:
+        (outputs / "refused.json").write_text(json.dumps({"code": "no_images", "facts": {}}))
+        return 1
+    (outputs / "baseline.json").write_text(json.dumps(tally))
+    sys.stdout.write(f"Counted {tally['images']} images.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

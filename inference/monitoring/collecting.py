@@ -1,0 +1,104 @@
+"""Fetch what servers have counted and kept, every 20 seconds; what a killed server had since then is lost."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from django.utils.timezone import now
+
+from aiplatform.lib.errors import DomainError
+from inference.feedback import samples
+from inference.models import ModelVersion, Service
+from inference.monitoring import drift
+from inference.monitoring.tables import ServiceStatistics
+from inference.server import keeping
+from inference.services import serving
+from workers.models import Job
+from workers.proxy import endpoints
+
+log = logging.getLogger(__name__)
+KEPT = timedelta(days=90)
+MOST_BYTES = 4 << 20
+AT_ONCE = keeping.MOST
+
+
+def collect(service: Service) -> None:
+    """Fetch from all servers of a service that answer."""
+    for job, version in _servers(service):
+        try:
+            _fetch(service, job, version)
+        except (OSError, http.client.HTTPException, ValueError) as exc:
+            log.info("service=%s job=%s tells no statistics: %s", service.pk, job.pk, exc)
+
+
+def _servers(service: Service) -> Iterator[tuple[Job, int | None]]:
+    if service.job is not None and service.answers:
+        yield service.job, service.model_version_id
+    for row in service.replicas.select_related("job"):
+        if row.answers:
+            yield row.job, row.version_id
+    for trial in service.trials.filter(outcome="").select_related("job"):
+        if trial.answers and trial.job is not None:
+            yield trial.job, trial.version_id
+
+
+def _fetch(service: Service, job: Job, version: int | None) -> None:
+    place = endpoints.endpoint(job)
+    if place is None:
+        return
+    headers = {serving.KEY_HEADER: serving.key_for(job.pk, job.attempt_number)}
+    connection = http.client.HTTPConnection(*place, timeout=serving.PROBE_TIMEOUT_S)
+    try:
+        connection.request("GET", "/statistics", headers=headers)
+        answer = connection.getresponse()
+        told = json.loads(answer.read(MOST_BYTES)) if answer.status == 200 else {}
+        for hour, given in told.items() if isinstance(told, dict) else ():
+            _keep(service, job, version, hour, given)
+        for _number in range(AT_ONCE):
+            connection.request("POST", "/kept", headers={**headers, "Content-Length": "0"})
+            answer = connection.getresponse()
+            body = answer.read(samples.MOST_BYTES + MOST_BYTES)
+            if answer.status != 200:
+                return
+            _sample(service, body)
+    finally:
+        connection.close()
+
+
+def _keep(service: Service, job: Job, version: int | None, hour: object, given: object) -> None:
+    tally = drift.sound(given)
+    begins = int(hour) if isinstance(hour, str) and hour.isascii() and hour.isdigit() and len(hour) < 12 else 0
+    if tally is None or not begins or begins % 3600 or not tally["images"]:
+        return
+    known = ModelVersion.objects.filter(pk=version or 0).first()
+    values = {
+        "service": service,
+        "version": known,
+        "begins_at": datetime.fromtimestamp(begins, UTC),
+        "images": tally["images"],
+        "tally": tally,
+    }
+    ServiceStatistics.objects.update_or_create(slot=f"{job.pk}:{job.attempt_number}:{begins}", defaults=values)
+
+
+def _sample(service: Service, body: bytes) -> None:
+    head, _line, picture = body.partition(b"\n")
+    said = json.loads(head)
+    why = said.get("why")
+    try:
+        if why in (keeping.LOW, keeping.CHANCE):
+            samples.keep(service=service, picture=picture, answers=said.get("answers"), by=None, why=why)
+    except DomainError as refusal:  # full, or not what it should be: the rule goes on when there is room
+        log.info("service=%s keeps no picture: %s", service.pk, refusal)
+
+
+def sweep() -> None:
+    """Collect from all services that answer, and forget counts after 90 days."""
+    rows = Service.objects.filter(asleep_at=None).exclude(job=None).exclude(ready_attempt=0)
+    for service in rows.select_related("job", "owner", "model_version__model"):
+        collect(service)
+    ServiceStatistics.objects.filter(begins_at__lt=now() - KEPT).delete()

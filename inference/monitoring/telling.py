@@ -1,0 +1,44 @@
+"""Tell the owner of a service when what it is shown is no longer what its model learned from."""
+
+from __future__ import annotations
+
+from django.core.cache import cache
+from django.urls import reverse
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.services.notify import Kind, notify
+from aiplatform.lib import wording
+from inference.models import Service
+from inference.monitoring import drift, found
+from inference.monitoring.tables import ModelBaseline
+
+KIND = Kind("drift", _("What a service of mine is shown has changed"), "chart")
+EVERY_S = 900
+
+
+def sweep() -> None:
+    """Look at each service whose version has a baseline, four times an hour; tell a change once a week."""
+    known = ModelBaseline.objects.values("version")
+    rows = Service.objects.filter(model_version__in=known, asleep_at=None).exclude(job=None)
+    for service in rows.select_related("owner", "model_version__model"):
+        if cache.add(f"drift:{service.pk}", 1, EVERY_S):
+            look(service)
+
+
+def look(service: Service) -> bool:
+    """Tell its owner if a comparison of the last day says that it is another population; whether it was told."""
+    seen = found.of(service, "day")
+    worst = seen.worst
+    if worst is None or worst.value is None or worst.value < drift.OTHER:
+        return False
+    week = now().strftime("%G-%V")
+    notify(
+        service.owner,
+        KIND.name,
+        title=wording.message("service.drifted", service=service.name),
+        text=wording.message("service.drifted_by", what=worst.name, images=seen.images, value=f"{worst.value:.2f}"),
+        url=reverse("inference:service-monitoring", args=[service.pk]),
+        key=f"drift-{service.pk}-{service.model_version_id}-{week}",
+    )
+    return True

@@ -1,0 +1,57 @@
+"""Pictures that a rule keeps for annotation: some by chance, those with a doubtful answer. In memory, until fetched."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MOST = 20
+MOST_BYTES = 64 << 20
+LOW, CHANCE = "low_score", "chance"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A picture as it came, what was said of it, and which rule kept it."""
+
+    picture: bytes
+    answers: Sequence[Mapping[str, Any]]
+    why: str
+
+
+class Keeper:
+    """Keeps pictures for who fetches them; while it is full, none.
+
+    Args:
+        percent: of all pictures, by chance.
+        below: those that have an answer with a lower score, 0..1; 0: none.
+    """
+
+    def __init__(self, *, percent: float, below: float) -> None:
+        self._percent, self._below = percent, below
+        self._kept: deque[Kept] = deque()
+        self._bytes = 0
+
+    def look(self, picture: bytes, answers: Sequence[Mapping[str, Any]]) -> None:
+        """Keep a picture if a rule says so and there is room."""
+        why = self._why(answers)
+        if why and len(self._kept) < MOST and self._bytes + len(picture) <= MOST_BYTES:
+            self._kept.append(Kept(picture, answers, why))
+            self._bytes += len(picture)
+
+    def _why(self, answers: Sequence[Mapping[str, Any]]) -> str:
+        scores = [float(one["score"]) for one in answers if "score" in one]
+        if self._below and scores and min(scores) < self._below:
+            return LOW
+        return CHANCE if self._percent and random.random() * 100 < self._percent else ""  # noqa: S311  no secret
+
+    def take(self) -> Kept | None:
+        """Hand over the oldest; None where there is none."""
+        if not self._kept:
+            return None
+        kept = self._kept.popleft()
+        self._bytes -= len(kept.picture)
+        return kept

@@ -1,0 +1,336 @@
+"""What services are shown, against what their model learned from; pictures kept by rule."""
+
+import json
+import math
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.urls import reverse
+from django.utils.timezone import now
+from rest_framework.test import APIClient
+
+from accounts.models import Notification
+from inference.feedback import samples
+from inference.feedback.tables import ServiceSample
+from inference.measuring import baseline as program
+from inference.models import ModelTask
+from inference.monitoring import baselines, collecting, drift, found, telling
+from inference.monitoring.tables import ModelBaseline, ServiceStatistics
+from inference.server import keeping, statistics
+from inference.services import serving
+from tests.factories import datasets as dataset_factory
+from tests.factories import models as factory
+from tests.inference import pictures, tiny
+from tests.inference.asking import call
+from tests.inference.running import running_at
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def tally_of(count, *, brightness=0.5, classes=("one",), score=0.9):
+    made = statistics.empty()
+    features = dict.fromkeys(statistics.FEATURES, 0.5) | {"brightness": brightness}
+    for number in range(count):
+        answers = [{"name": classes[number % len(classes)], "score": score}]
+        statistics.add(made, (features, [brightness] * statistics.FIELDS), answers)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered():
+    cache.clear()
+
+
+@pytest.fixture(scope="module")
+def port(serve, tmp_path_factory):
+    rules = {"AIP_SERVICE_KEY": "secret", "AIP_SERVE_KEEP_BELOW": "101", "AIP_SERVE_KEEP_PERCENT": "0"}
+    return serve(tiny.detector(tmp_path_factory.mktemp("monitored")), **rules)
+
+
+@pytest.fixture
+def service(alice, tmp_path, monkeypatch, port):
+    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    running_at(monkeypatch, made, port)
+    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    serving.remember_ready(made, 1)
+    return made
+
+
+def counted(service, tally, *, hours_ago=0):
+    begins = (now() - timedelta(hours=hours_ago)).replace(minute=0, second=0, microsecond=0)
+    return ServiceStatistics.objects.create(
+        service=service,
+        version=service.model_version,
+        slot=f"{service.job_id}:{hours_ago}:{begins.timestamp():.0f}",
+        begins_at=begins,
+        images=tally["images"],
+        tally=tally,
+    )
+
+
+def test_features_tell_bright_from_dark_large_from_small_and_sharp_from_blurred():
+    def read(image, **options):
+        return statistics.read(pictures.encoded(image, **options), max_pixels=10**8)[0]
+
+    from PIL import Image, ImageFilter
+
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (480, 640, 3), np.uint8)).resize((64, 48))
+    black, white = Image.new("RGB", (640, 480)), Image.new("RGB", (6400, 480), "white")
+    assert (read(black)["brightness"], read(white)["brightness"]) == (0.0, pytest.approx(1.0))
+    assert read(white)["size"] > read(black)["size"]
+    assert read(white)["shape"] > read(black)["shape"]
+    assert read(noise)["sharpness"] > read(noise.filter(ImageFilter.GaussianBlur(3)))["sharpness"]
+    assert read(Image.new("RGB", (64, 64), "red"))["saturation"] == pytest.approx(1.0)
+    assert all(0 <= value <= 1 for value in read(Image.new("L", (1, 4000))).values())
+
+
+def test_turned_photograph_has_the_shape_that_people_see():
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by a quarter
+    wide = pictures.encoded(Image.new("RGB", (640, 320)), "JPEG", exif=exif)
+
+    assert statistics.read(wide, max_pixels=10**8)[0]["shape"] == pytest.approx((-1 + 3) / 6)
+
+
+def test_index_is_the_sum_it_says_and_chance_alone_gives_nothing():
+    before, after = [50_000, 30_000, 20_000], [40_000, 30_000, 30_000]
+    p, q = [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]
+    by_hand = sum((b - a) * math.log(b / a) for a, b in zip(p, q, strict=True))
+
+    assert drift.index(before, after) == pytest.approx(by_hand, abs=1e-3)
+    assert drift.index([0, 0], [1, 2]) == 0.0
+    random = np.random.default_rng(7)
+    found = [
+        drift.index(random.multinomial(150, [0.1] * 10), random.multinomial(150, [0.1] * 10)) for _number in range(300)
+    ]
+    assert np.mean([value >= drift.STEADY for value in found]) < 0.05
+    assert np.mean([value >= drift.OTHER for value in found]) < 0.01
+
+
+def test_comparison_names_what_changed_and_nothing_else():
+    before, after = tally_of(200, classes=("one", "two")), tally_of(200, brightness=0.9, classes=("one", "two"))
+
+    verdicts = {one.name: one.verdict for one in drift.compared(before, after)}
+
+    assert verdicts.pop("brightness") == "other"
+    assert set(verdicts.values()) == {"steady"}
+    assert {one.verdict for one in drift.compared(before, tally_of(20))} == {"unknown"}
+
+
+def test_distance_is_in_standard_deviations_of_pictures():
+    random = np.random.default_rng(0)
+
+    def of(mean, count=2000):
+        made = statistics.empty()
+        for value in random.normal(mean, 0.1, count):
+            statistics.add(made, (dict.fromkeys(statistics.FEATURES, 0.5), [float(value)] * statistics.FIELDS), [])
+        return made
+
+    assert drift.distance(of(0.5), of(0.7)) == pytest.approx(2.0, abs=0.1)
+    assert drift.distance(of(0.5), of(0.5)) == pytest.approx(0.0, abs=0.1)
+    assert drift.distance(of(0.5, 20), of(0.5)) is None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda tally: tally | {"images": -1},
+        lambda tally: tally | {"images": True},
+        lambda tally: tally | {"scores": [0] * 3},
+        lambda tally: tally | {"scores": ["1"] * statistics.BINS},
+        lambda tally: tally | {"classes": []},
+        lambda tally: tally | {"features": {}},
+        lambda tally: tally | {"layout": {"sums": [float("nan")] * 27, "squares": [0.0] * 27}},
+        lambda tally: [tally],
+        lambda tally: None,
+    ],
+)
+def test_what_a_program_tells_is_not_believed(spoil):
+    assert drift.sound(tally_of(3)) == tally_of(3)
+    assert drift.sound(spoil(tally_of(3))) is None
+
+
+def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
+    at = [3600.0 * 1000]
+    hours = statistics.Hours(clock=lambda: at[0])
+    for number in range(5):
+        at[0] = 3600.0 * (1000 + number)
+        hours.add((dict.fromkeys(statistics.FEATURES, 0.5), [0.5] * statistics.FIELDS), [])
+    assert sorted(hours.tallies) == [3600 * (1002 + number) for number in range(3)]
+
+    assert hours.wanted()
+    hours._spent = 10.0
+    assert not hours.wanted()
+
+
+def test_keeper_keeps_by_rule_and_only_so_many():
+    low = [{"score": 0.9}, {"score": 0.2}]
+    keeper = keeping.Keeper(percent=0, below=0.3)
+    keeper.look(b"sure", [{"score": 0.9}])
+    keeper.look(b"empty", [])
+    assert keeper.take() is None
+    for number in range(keeping.MOST + 5):
+        keeper.look(bytes([number]), low)
+    taken = [keeper.take() for _number in range(keeping.MOST + 5)]
+    assert [kept.picture[0] for kept in taken if kept] == list(range(keeping.MOST))
+    always = keeping.Keeper(percent=100, below=0)
+    always.look(b"x", [])
+    assert always.take().why == keeping.CHANCE
+    always.look(b"x" * (keeping.MOST_BYTES + 1), [])
+    assert always.take() is None
+
+
+@pytest.mark.sockets("a model server of its own")
+def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, alice):
+    for shift in range(3):
+        picture = pictures.with_boxes({(16 + 8 * shift, 32, 48 + 8 * shift, 64): "green"})
+        assert call("POST", f"{service.url}/predict", user=alice, body=picture).status == 200
+
+    collecting.collect(service)
+    collecting.collect(service)  # the hour is written over, not added
+
+    rows = list(ServiceStatistics.objects.all())
+    seen = drift.together(row.tally for row in rows)
+    assert seen["images"] == 3
+    assert sum(seen["classes"].values()) >= 3
+    kept = list(ServiceSample.objects.all())
+    assert {(row.why, row.by) for row in kept} == {("low_score", None)}
+    assert len(kept) == 3
+    assert all(row.answers for row in kept)
+
+
+@pytest.mark.sockets("a model server of its own")
+def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alice):
+    for path in ("statistics", "kept"):
+        assert call("GET", f"{service.url}/{path}", user=alice).status == 404
+        assert call("POST", f"{service.url}/{path}", user=alice, body=b"").status == 404
+
+
+def test_rule_does_not_take_what_somebody_found_wrong(service, alice):
+    picture = pictures.plain()
+    samples.keep(service=service, picture=picture, note="no cat", by=alice)
+
+    samples.keep(service=service, picture=picture, by=None, why="chance")
+
+    row = ServiceSample.objects.get()
+    assert (row.why, row.note, row.by) == ("", "no cat", alice)
+
+
+def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
+    serving.edit(service=service, description="", visibility="private", limits={"keep_days": 2})
+    for number, colour in enumerate(("red", "green", "blue")):
+        why = "" if colour == "blue" else "chance"
+        row = samples.keep(service=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
+        ServiceSample.objects.filter(pk=row.pk).update(at=now() - timedelta(days=1 + 2 * number))
+
+    samples.sweep()
+
+    assert sorted(ServiceSample.objects.values_list("why", flat=True)) == ["", "chance"]
+
+
+def test_service_is_compared_with_its_baseline_else_with_what_it_saw_first(service):
+    counted(service, tally_of(300, brightness=0.9))
+    assert found.of(service, "day").against == ""
+    counted(service, tally_of(400), hours_ago=24 * 3)
+    counted(service, tally_of(400), hours_ago=24 * 4)
+    counted(service, tally_of(400, brightness=0.9), hours_ago=24 * 2)
+    seen = found.of(service, "day")
+    assert (seen.against, seen.before, seen.worst.name) == ("earlier", 800, "brightness")
+
+    values = {"version": service.model_version, "data_name": "cells v1", "images": 300}
+    ModelBaseline.objects.create(tally=tally_of(300, brightness=0.9), **values)
+
+    seen = found.of(service, "day")
+    assert (seen.against, seen.data_name, seen.worst.value) == ("training", "cells v1", 0.0)
+
+
+def test_owner_is_told_once_that_pictures_have_changed(service, alice):
+    ModelBaseline.objects.create(version=service.model_version, data_name="c", images=300, tally=tally_of(300))
+    counted(service, tally_of(300))
+    telling.sweep()
+    assert not Notification.objects.exists()
+    cache.clear()
+    ServiceStatistics.objects.all().delete()
+    counted(service, tally_of(300, brightness=0.95))
+
+    telling.sweep()
+    telling.sweep()
+    cache.clear()
+    telling.sweep()
+
+    note = Notification.objects.get()
+    assert (note.user, str(note.title)) == (alice, "What demo is shown has changed")
+    assert "Brightness" in str(note.text)
+
+
+@pytest.fixture
+def learned(alice, service):
+    data = dataset_factory.version(dataset_factory.dataset(alice))
+    type(service.model_version).objects.filter(pk=service.model_version_id).update(
+        dataset_version=data, dataset_label=str(data)
+    )
+    service.model_version.refresh_from_db()
+    return data
+
+
+def test_baseline_needs_images_that_are_there_for_this_person(service, alice, bob):
+    with pytest.raises(baselines.NoBaseline):
+        baselines.learn(user=alice, version=service.model_version)
+
+
+def test_job_counts_the_training_images_and_its_outputs_are_kept(service, learned, alice, tmp_path, monkeypatch):
+    images = tmp_path / "data" / "images"
+    images.mkdir(parents=True)
+    rows = []
+    for number in range(4):
+        (images / f"{number}.png").write_bytes(pictures.with_boxes({(16, 16, 48, 48): "green"}))
+        rows.append({"path": f"{number}.png", "split": "train" if number else "test"})
+    (images / "0.png").write_bytes(b"no picture")
+    (images / "3.png").write_bytes(b"no picture")
+    (tmp_path / "data" / "manifest.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "out").mkdir()
+    monkeypatch.setenv("AIP_OUTPUT_DIR", str(tmp_path / "out"))
+    monkeypatch.setenv("AIP_MODEL_DIR", str(tiny.detector(tmp_path / "model")))
+    monkeypatch.setenv("AIP_DATASET_DIR", str(tmp_path / "data"))
+    assert program.main() == 0
+    tally = json.loads((tmp_path / "out" / "baseline.json").read_text())
+    assert tally["images"] == 2  # of three that it learned from one is damaged
+
+    task = baselines.learn(user=alice, version=service.model_version)
+    assert task.act == ModelTask.Act.BASELINE
+    assert baselines.on_its_way(service.model_version) == task
+    baselines.keep(task, tally)
+    baselines.keep(task, {"images": "many"})
+
+    kept = ModelBaseline.objects.get()
+    assert (kept.images, kept.data_name) == (2, service.model_version.dataset_label)
+
+
+def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, alice, bob, client):
+    serving.edit(service=service, description="", visibility="public")
+    counted(service, tally_of(300, classes=("one", "two")))
+    ModelBaseline.objects.create(version=service.model_version, data_name="cells v1", images=300, tally=tally_of(300))
+    page = reverse("inference:service-monitoring", args=[service.pk])
+    client.force_login(bob)
+    assert client.get(page).status_code == 404
+    stranger, api = APIClient(), APIClient()
+    stranger.force_authenticate(bob)
+    api.force_authenticate(alice)
+    assert stranger.get(f"/api/v1/services/{service.pk}/monitoring/").status_code == 403
+    client.force_login(alice)
+
+    shown = client.get(page).content.decode()
+    told = api.get(f"/api/v1/services/{service.pk}/monitoring/?span=week").json()
+
+    assert "Very different" in shown
+    assert (told["images"], told["against"], told["drifts"][0]["verdict"]) == (300, "training", "other")
+    assert told["drifts"][0]["bins"] == ["one", "two"]
+    made = api.post(f"/api/v1/model-versions/{service.model_version_id}/baseline/")
+    assert (made.status_code, made.json()["act"]) == (202, "baseline")
+    client.post(reverse("inference:service-baseline", args=[service.pk]))
+    assert ModelTask.objects.filter(act="baseline").count() == 2
+    assert "Training images are counted" in client.get(page).content.decode()
