@@ -7,6 +7,7 @@ import contextlib
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,7 @@ LONG = {
     "AIP_MACHINE_SECONDS": "600",  # permissions beside a model of them
     "AIP_SCHEMA_EXAMPLES": "50",  # requests to each route
     "AIP_TEST_TIMEOUT": "7200",  # seconds a test may take
+    "AIP_STEP_TIMEOUT": "86400",  # seconds a step may take
 }
 #: Names the file in which steps, each perhaps in a process of its own, note what they left out.
 SKIPPED = "AIP_GATE_SKIPPED"
@@ -44,6 +46,9 @@ SKIPPED = "AIP_GATE_SKIPPED"
 NAMED = ("postgres", "proof")
 #: Tests that start whole platforms may take this long before they count as hanging.
 PATIENT = ("--timeout", "1200")
+#: Seconds a step may take beside others. A process that never ends would else hide what all other steps have found.
+STEP_S = 2600.0
+LAST_WORDS_S = 5.0
 
 
 def _tool(name: str) -> str:
@@ -303,12 +308,43 @@ def _apart(name: str) -> Result:
         )  # fmt: skip
         if name not in LANES[0]:
             os.setpriority(os.PRIO_PROCESS, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + GIVE_WAY)
-        _pid, status, used = os.wait4(child.pid, 0)
+        limit_s = float(os.environ.get("AIP_STEP_TIMEOUT") or STEP_S)
+        status, used = _waited(child.pid, started + limit_s)
         child.returncode = os.waitstatus_to_exitcode(status)
         result = Result(name, child.returncode, time.monotonic() - started, used.ru_utime + used.ru_stime)
+        if child.returncode < 0:
+            said = f"{name} did not end within {limit_s:.0f} s. Where its processes stood is above."
+            words.write(f"\n{said}\n")
         words.seek(0)
         print(f"{output.paint(f'{chr(10)}=== {name}', '1')}\n{words.read()}{_line(result)}", flush=True)
     return result
+
+
+def _waited(pid: int, until: float) -> tuple[int, resource.struct_rusage]:
+    """Wait for a child; end it with all its children where it takes too long. pytest prints where a test stood."""
+    while time.monotonic() < until:
+        gone, status, used = os.wait4(pid, os.WNOHANG)
+        if gone:
+            return status, used
+        time.sleep(min(0.2, max(0.0, until - time.monotonic())))
+    family = _family(pid)
+    for number in (signal.SIGABRT, signal.SIGKILL):
+        for each in family:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, number)
+        time.sleep(LAST_WORDS_S if number == signal.SIGABRT else 0)
+    _pid, status, used = os.wait4(pid, 0)
+    return status, used
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all below it, those first."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            for child in Path(f"/proc/{pid}/task/{tid}/children").read_text().split():
+                found += _family(int(child))
+    return [*found, pid]
 
 
 def _line(result: Result) -> str:

@@ -58,9 +58,10 @@ def test_gate_long_lengthens_what_is_not_set(steps, monkeypatch):
 
 
 def test_gate_long_names_only_settings_that_a_test_reads():
+    own = {"AIP_TEST_TIMEOUT", "AIP_STEP_TIMEOUT"}
     read = "".join(path.read_text() for path in (gate.ROOT / "tests").rglob("*.py") if path.name != "test_gate.py")
 
-    assert [name for name in gate.LONG if f'"{name}"' not in read and name != "AIP_TEST_TIMEOUT"] == []
+    assert [name for name in gate.LONG if f'"{name}"' not in read and name not in own] == []
 
 
 def test_gate_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
@@ -187,3 +188,29 @@ def test_migrated_database_is_made_by_its_own_command(tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.glob("migrated-*.sqlite3"))) == 1
+
+
+def test_gate_ends_a_step_that_hangs_and_says_where_it_stood(monkeypatch, capsys):
+    hangs = "import faulthandler, subprocess, sys; faulthandler.enable(); subprocess.run(['sleep', '600'])"
+    real = subprocess.Popen
+    monkeypatch.setattr(gate.subprocess, "Popen", lambda _argv, **more: real([sys.executable, "-c", hangs], **more))
+    monkeypatch.setattr(gate, "LAST_WORDS_S", 0.5)
+    monkeypatch.setenv("AIP_STEP_TIMEOUT", "2")
+
+    result = gate._apart("browser")
+
+    said = capsys.readouterr().out
+    assert result.code != 0
+    assert "browser did not end within 2 s." in said
+    assert "subprocess.py" in said  # the stack of the process that waited
+    assert "FAIL" in said
+
+
+def test_gate_waits_for_a_step_that_ends(monkeypatch, capsys):
+    real = subprocess.Popen
+    monkeypatch.setattr(
+        gate.subprocess, "Popen", lambda _argv, **more: real([sys.executable, "-c", "print(7)"], **more)
+    )
+
+    assert gate._apart("browser").code == 0
+    assert "7" in capsys.readouterr().out
