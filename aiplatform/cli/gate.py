@@ -341,8 +341,8 @@ def _family(pid: int) -> list[int]:
     """A process and all below it, those first."""
     found: list[int] = []
     with contextlib.suppress(OSError):
-        for tid in os.listdir(f"/proc/{pid}/task"):
-            for child in Path(f"/proc/{pid}/task/{tid}/children").read_text().split():
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in (thread / "children").read_text().split():
                 found += _family(int(child))
     return [*found, pid]
 
