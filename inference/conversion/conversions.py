@@ -22,6 +22,7 @@ from inference.conversion import results
 from inference.conversion.tables import Conversion, ConvertedVariant
 from inference.evaluator.truth import UNSEEN
 from inference.models import ModelVersion
+from inference.server.engine import RUNTIME
 from inference.services import evaluations, learning
 from inference.services import models as registry
 from inference.services.copying import copied
@@ -322,7 +323,10 @@ def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> N
             (into / name).write_bytes((source.path / name).read_bytes())
     described = json.loads((into / "model.json").read_text())
     kept = {name: value for name, value in described.items() if name not in STALE}
+    kept.pop(RUNTIME, None)
     kept |= {"metrics": row["summary"], "conversion": dict(facts)}
+    if runtime := known.TARGETS[variant.target].runtime:
+        kept[RUNTIME] = runtime
     (into / "model.json").write_text(json.dumps(kept, ensure_ascii=False, indent=1))
 
 

@@ -1,18 +1,23 @@
-"""ONNX Runtime with a small interface: inputs, outputs, run."""
+"""ONNX Runtime, or OpenVINO where model.json asks for it, with a small interface: inputs, outputs, run."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from inference.server import openvino
+
 log = logging.getLogger("inference.server")
+CPU = "CPUExecutionProvider"
 
 Tensors = Mapping[str, NDArray[np.generic]]
 
@@ -33,6 +38,15 @@ DATATYPES: Mapping[str, tuple[str, np.dtype[np.generic]]] = {
 }
 
 
+# OpenVINO's names of the same
+OF_OPENVINO: Mapping[str, str] = {
+    "f32": "tensor(float)", "f64": "tensor(double)", "f16": "tensor(float16)", "i8": "tensor(int8)",
+    "i16": "tensor(int16)", "i32": "tensor(int32)", "i64": "tensor(int64)", "u8": "tensor(uint8)",
+    "u16": "tensor(uint16)", "u32": "tensor(uint32)", "u64": "tensor(uint64)", "boolean": "tensor(bool)",
+}  # fmt: skip
+RUNTIME, OPENVINO = "runtime", "openvino"  # in model.json
+
+
 @dataclass(frozen=True)
 class TensorInfo:
     """One input or output; a size of -1 is free."""
@@ -44,9 +58,31 @@ class TensorInfo:
 
 
 class Engine:
-    """A loaded model. `run` is called by one thread at a time."""
+    """A loaded model. `run` is called by one thread at a time.
 
-    def __init__(self, path: Path, *, threads: int = 1) -> None:
+    Args:
+        path: an ONNX file; a model.json beside it may say "runtime": "openvino". Where that is not installed, or a card
+            was granted, ONNX Runtime answers instead: the file is the same.
+        strictly: raise instead.
+
+    Raises:
+        NotInstalled: OpenVINO is asked for `strictly` and is not there.
+    """
+
+    def __init__(self, path: Path, *, threads: int = 1, strictly: bool = False) -> None:
+        self.session: Any = None
+        if _runtime(path) == OPENVINO and (strictly or _providers() == [CPU]):
+            try:
+                self.session = openvino.Session(path, threads=threads)
+            except openvino.NotInstalled as missing:
+                if strictly:
+                    raise
+                log.warning("%s. ONNX Runtime answers instead.", missing)
+        if self.session is not None:
+            self.inputs = tuple(_of_openvino(end) for end in self.session.inputs)
+            self.outputs = tuple(_of_openvino(end) for end in self.session.outputs)
+            self.provider = openvino.PROVIDER
+            return
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -56,7 +92,7 @@ class Engine:
         self.session = ort.InferenceSession(str(path), options, providers=_providers())
         self.inputs = tuple(_info(node) for node in self.session.get_inputs())
         self.outputs = tuple(_info(node) for node in self.session.get_outputs())
-        self.provider = self.session.get_providers()[0]
+        self.provider = str(self.session.get_providers()[0])
 
     @property
     def batches(self) -> bool:
@@ -89,7 +125,24 @@ def _providers() -> list[str]:
     gpu = [p for p in ("CUDAExecutionProvider",) if p in ort.get_available_providers()]
     if cards not in ("", "-1") and not gpu:
         log.warning("a GPU was granted but this ONNX Runtime has no CUDA support; running on the CPU")
-    return [*(gpu if cards not in ("", "-1") else []), "CPUExecutionProvider"]
+    return [*(gpu if cards not in ("", "-1") else []), CPU]
+
+
+def _runtime(path: Path) -> str:
+    """What the model.json beside a file says of how it is run; "" where it says nothing."""
+    try:
+        found = json.loads((path.parent / "model.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return str(found.get(RUNTIME, "")) if isinstance(found, dict) else ""
+
+
+def _of_openvino(end: openvino.End) -> TensorInfo:
+    name, kind, shape = end
+    if kind not in OF_OPENVINO:
+        raise ValueError(f"{name} is a {kind}; only number tensors can be served.")
+    datatype, dtype = DATATYPES[OF_OPENVINO[kind]]
+    return TensorInfo(name, datatype, dtype, shape)
 
 
 def _info(node: ort.NodeArg) -> TensorInfo:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -156,6 +157,10 @@ def _half(bench: Bench, into: Path) -> None:
     onnx.save(model.model, into)
 
 
+def _as_it_is(bench: Bench, into: Path) -> None:
+    shutil.copyfile(bench.source, into)
+
+
 def _calibrated(bench: Bench, into: Path) -> None:
     bench.quantized(into)
 
@@ -169,6 +174,8 @@ _MAKERS: Mapping[str, Callable[[Bench, Path], Any]] = {
     "fp16": _half,
     "int8": _calibrated,
     "int8_dynamic": _dynamic,
+    "openvino": _as_it_is,
+    "int8_openvino": _calibrated,
 }
 
 

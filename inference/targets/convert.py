@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,8 @@ from inference.evaluator import learned, truth
 from inference.evaluator.predict import Suspended
 from inference.evaluator.run import Run, write
 from inference.measuring import speed
-from inference.server import decode, model_json
+from inference.server import decode, model_json, openvino
+from inference.server.engine import RUNTIME
 from inference.server.spec import InputSpec, ModelSpec
 from inference.targets import known, sensitivity
 from inference.targets.build import Bench, Feeds, NotBuilt, build
@@ -31,7 +33,7 @@ RETRIED = 0.1  # share of the nodes, the worst ones, that a variant which lost t
 ROUNDS = 2  # of measuring all variants, one after the other
 SHOWN = 10
 GAIN = 0.97  # of the time of the source: what takes longer is not called faster
-TOOLS = ("onnxruntime", "onnx", "onnxslim", "numpy")
+TOOLS = ("onnxruntime", "onnx", "onnxslim", "numpy", "openvino")
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,9 @@ class Conversion:
             Suspended: a suspend was requested; the variants that are done are kept.
         """
         self.kept.bring_back()
+        for name in self.asked.targets:
+            if self.kept.row(name) is not None:
+                self._describe(name, self.kept.folder(name))
         names = (known.SOURCE, *self.asked.targets)
         for place, name in enumerate(names):
             if self.kept.row(name) is None:
@@ -126,6 +131,8 @@ class Conversion:
         print(f"Making {known.TARGETS[name].label}.", flush=True)
         folder = part.outputs
         try:
+            if known.TARGETS[name].runtime and not importlib.util.find_spec("openvino"):
+                raise NotBuilt(str(openvino.NotInstalled()))
             build(name, self.bench, folder / "model.onnx")
             row = self._checked(name, part)
             if row["state"] == known.REFUSED and known.TARGETS[name].calibrated:
@@ -141,7 +148,7 @@ class Conversion:
             NotBuilt: it does not run.
         """
         folder, expected = part.outputs, self._reference()
-        (folder / "model.json").write_bytes((self.run.model / "model.json").read_bytes())
+        self._describe(name, folder)
         own = Part(**{side: getattr(part, side) for side in part.__dataclass_fields__} | {"model": folder})
         (folder / "predictions.jsonl").unlink(missing_ok=True)
         try:
@@ -161,6 +168,14 @@ class Conversion:
             "agreement": agreement(self.spec, expected, found),
             "differences": apart,
         }
+
+    def _describe(self, name: str, folder: Path) -> None:
+        """Put the description of the source beside a variant, and how it is run."""
+        about = json.loads((self.run.model / "model.json").read_bytes())
+        about.pop(RUNTIME, None)
+        if runtime := known.TARGETS[name].runtime:
+            about[RUNTIME] = runtime
+        write(folder / "model.json", json.dumps(about))
 
     def _once_more(self, name: str, part: Part, first: dict[str, Any]) -> dict[str, Any]:
         """Make the variant again without the nodes that suffer most; what is better of the two stays."""
@@ -242,7 +257,7 @@ class Conversion:
             "split": self.asked.split,
             "max_loss": self.asked.max_loss,
             "calibration": {"looks": looks, "split": self.asked.calibrate_on, "method": self.asked.method},
-            "tools": {name: importlib.metadata.version(name) for name in TOOLS},
+            "tools": {name: found for name in TOOLS if (found := _version(name))},
             "rows": rows,
             "fastest": fastest["target"] if fastest else None,
             "complete": speeds is not None,
@@ -290,3 +305,10 @@ class Conversion:
                 continue
             for pixels, _placement in decode.looks(image, seen, sample.looks if seen.scope == "object" else ()):
                 yield {seen.name: pixels[None]}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -18,12 +18,14 @@ class Target:
 
     Args:
         calibrated: pictures tell it in which range the numbers inside of the model lie.
+        runtime: what model.json says of how it is run; "": ONNX Runtime.
     """
 
     name: str
     label: str
     about: str
     calibrated: bool = False
+    runtime: str = ""
 
 
 _ALL = (
@@ -39,6 +41,19 @@ _ALL = (
         "int8_dynamic",
         "INT8, dynamic",
         "Without calibration. For models that mostly multiply matrices: convolutions slow down.",
+    ),
+    Target(
+        "openvino",
+        "OpenVINO",
+        "The same numbers, run by OpenVINO where it is installed: often faster on processors.",
+        runtime="openvino",
+    ),
+    Target(
+        "int8_openvino",
+        "INT8, calibrated, OpenVINO",
+        "The calibrated INT8 network, run by OpenVINO where it is installed.",
+        calibrated=True,
+        runtime="openvino",
     ),
 )
 TARGETS = {target.name: target for target in _ALL}
