@@ -46,6 +46,8 @@ SKIPPED = "AIP_GATE_SKIPPED"
 NAMED = ("postgres", "proof")
 #: Tests that start whole platforms may take this long before they count as hanging.
 PATIENT = ("--timeout", "1200")
+#: A test that hangs in Playwright's loop does not hear of an exception: its process ends, and says where it stood.
+TO_THE_DEATH = ("--timeout-method", "thread")
 #: Seconds a step may take beside others. A process that never ends would else hide what all other steps have found.
 STEP_S = 2600.0
 LAST_WORDS_S = 5.0
@@ -163,7 +165,7 @@ def browser() -> int:
     browsers = ("chromium-headless-shell", "chromium")  # the first has no windows: half the processor time
     if not there and not any(_apt(name, name, "fonts-wqy-zenhei") for name in browsers):  # a font that knows Chinese
         return _skipped("Chromium")
-    return _pytest(*SIDE_BY_SIDE, "-m", "browser", "tests/browser")
+    return _pytest(*SIDE_BY_SIDE, *TO_THE_DEATH, "-m", "browser", "tests/browser")
 
 
 def _skipped(what: str, needs: str = "root, apt and a network") -> int:

@@ -18,7 +18,7 @@ from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
-from inference.conversion import results
+from inference.conversion import intervals, results
 from inference.conversion.tables import Conversion, ConvertedVariant
 from inference.evaluator.truth import UNSEEN
 from inference.models import ModelVersion
@@ -29,6 +29,7 @@ from inference.services.copying import copied
 from inference.services.learning import AUTO
 from inference.services.models import Origin
 from inference.targets import known
+from inference.task_kinds import TASKS
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 from workers.models import Attempt, Job
@@ -200,9 +201,12 @@ def publish(job: Job, attempt: Attempt) -> None:
     conversion = Conversion.objects.filter(job=job).select_related("version__model", "job__owner").first()
     if conversion is None or attempt.number < conversion.published_attempt:
         return
-    found = results.read(RunDir.of(job.pk, attempt.number).outputs)
+    outputs = RunDir.of(job.pk, attempt.number).outputs
+    found = results.read(outputs)
     if not found.get("complete"):
         return
+    task = conversion.version.task if conversion.version else ""
+    sure = intervals.of_losses(outputs, found, task, seed=conversion.pk) if task in TASKS else {}
     with transaction.atomic():
         Conversion.objects.filter(pk=conversion.pk).update(published_attempt=attempt.number, fastest=found["fastest"])
         for row in found["rows"]:
@@ -210,7 +214,7 @@ def publish(job: Job, attempt: Attempt) -> None:
                 ConvertedVariant.objects.update_or_create(
                     conversion=conversion,
                     target=row["target"],
-                    defaults={"state": row["state"], "figures": _figures(row)},
+                    defaults={"state": row["state"], "figures": _figures(row) | _ends(sure.get(row["target"]))},
                 )
     conversion.refresh_from_db()
     for variant in _wanted(conversion):
@@ -218,6 +222,10 @@ def publish(job: Job, attempt: Attempt) -> None:
             keep(variant=variant)
         except DomainError as exc:
             log.warning("job=%s its variant %s was not kept: %s", job.pk, variant.target, exc)
+
+
+def _ends(interval: tuple[float, float] | None) -> dict[str, float]:
+    return {} if interval is None else {"loss_low": interval[0], "loss_high": interval[1]}
 
 
 def _figures(row: Mapping[str, Any]) -> dict[str, Any]:

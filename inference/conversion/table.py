@@ -29,6 +29,9 @@ def of(conversion: Conversion) -> dict[str, Any]:
     rows = [_row(name, by_name.get(name), source, found.get("metric", "")) for name in names]
     for row in rows:
         row["variant"] = kept.get(row["target"])
+        ends = row["variant"].figures if row["variant"] else {}
+        if ends.get("loss_high") is not None:
+            row["gain_low"], row["gain_high"] = -ends["loss_high"], -ends["loss_low"]
         row["is_fastest"] = bool(found.get("fastest")) and row["target"] == found["fastest"]
     return {
         "rows": rows,

@@ -205,15 +205,21 @@ def _entries(row: Evaluation, only: Collection[str] | None = None) -> dict[str, 
         for entry in results.every_image(row):
             path = str(entry["path"])
             if only is None:
-                found[path] = {name: value for name, value in entry.items() if name not in DRAWN}
-                if "ranked" in entry:  # numbers in lists take twenty times the room
-                    found[path]["ranked"] = np.array(entry["ranked"], np.float32)
+                found[path] = light(entry)
             elif path in only:
                 found[path] = entry
             if len(found) > MOST_IMAGES:
                 raise Invalid(
                     _("At most %(most)s images are compared.") % {"most": f"{MOST_IMAGES:,}"}, field="evaluation"
                 )
+    return found
+
+
+def light(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry without what is only drawn, its numbers in an array: in lists they take twenty times the room."""
+    found = {name: value for name, value in entry.items() if name not in DRAWN}
+    if "ranked" in entry:
+        found["ranked"] = np.array(entry["ranked"], np.float32)
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from inference.evaluator.run import Run, write
 
-LINES = "predictions.jsonl"
+LINES, IMAGES = "predictions.jsonl", "images.jsonl"
 KEPT = 2  # checkpoints: a reader that finds the newest damaged takes the one before
 
 
@@ -50,7 +50,7 @@ class Kept:
             if (folder / "row.json").exists():
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            for kind in ("model.onnx", LINES, "row.json"):  # the row last: it says that the others are there
+            for kind in ("model.onnx", LINES, IMAGES, "row.json"):  # the row last: it says that the others are there
                 kept = row.with_name(f"{name}.{kind}")
                 if kept.exists():
                     shutil.copyfile(kept, folder / kind)
@@ -60,7 +60,7 @@ class Kept:
         parts = {
             f"{folder.name}.{kind}": folder / kind
             for folder in done
-            for kind in ("model.onnx", LINES, "row.json")
+            for kind in ("model.onnx", LINES, IMAGES, "row.json")
             if (folder / kind).exists()
         }
         self.run.checkpoint(len(done), {}, parts, most=KEPT)

@@ -8,3 +8,9 @@ from inference.conversion import words
 
 register = template.Library()
 register.filter("variant_label", words.label)
+
+
+@register.filter
+def signed(value: float) -> str:
+    """0.0043 → "+0.0043", with a true minus sign."""
+    return f"{value:+.4f}".replace("-", "−")

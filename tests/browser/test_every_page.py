@@ -11,6 +11,7 @@ from tests.factories import work as rows
 from tests.inference import judged
 from tests.plain_routes import action_of, plain_routes
 
+PARTS = 4  # so that none takes as long as a test that hangs
 #: Lengthens every text of a page by 40 %, as a translation may; words keep their lengths.
 LONGER = """() => {
   const longer = (text) => {
@@ -57,8 +58,9 @@ def things(site, olga, cluster, tmp_path) -> list[str]:
     return [*tabs, *data, f"/models/{model}/", f"/evaluations/{judgement.pk}/", f"/cluster/nodes/{node.pk}/"]
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(("width", "language"), [(390, "en"), (1440, "zh-CN")], ids=["narrow-english", "wide-chinese"])
-def test_pages_are_accessible_and_fit(open_as, olga, things, accessible, fits, shot, width, language):
+def test_pages_are_accessible_and_fit(open_as, olga, things, accessible, fits, shot, width, language, part):
     page = open_as(olga, width=width, height=844, language=language)
     wrong: list[str] = []
 
@@ -68,7 +70,7 @@ def test_pages_are_accessible_and_fit(open_as, olga, things, accessible, fits, s
         except AssertionError as exc:
             wrong.append(f"{what}: {str(exc)[:1200]}")
 
-    for path in [*pages(olga), *things]:
+    for path in [*pages(olga), *things][part::PARTS]:
         page.emulate_media(color_scheme="light")
         if page.goto(path).status != 200:
             wrong.append(f"{path} is no page")

@@ -47,9 +47,9 @@ def test_study_shows_what_it_found(open_as, alice, found, accessible, fits, shot
     page.locator("[data-order='value:0']").click()
     expect(page.locator("[aria-sort='ascending']")).to_have_count(1)
     page.wait_for_load_state("networkidle")  # the charts are drawn anew
-    page.locator("[data-parallel]").scroll_into_view_if_needed()
-    grip = page.locator(".study-grip").first.bounding_box()
-    page.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + 20)
+    first = page.locator(".study-grip").first
+    first.hover(position={"x": first.bounding_box()["width"] / 2, "y": 20})  # waits until it stands still
+    grip = first.bounding_box()
     page.mouse.down()
     page.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2)
     page.mouse.up()

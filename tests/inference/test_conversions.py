@@ -26,7 +26,7 @@ from inference.services import holding, learning
 from inference.services import models as registry
 from inference.targets import known
 from tests.factories import models as factory
-from tests.inference import converted, judged, tiny
+from tests.inference import converted, judged, tiny, versions
 from tests.inference.running import bring
 from workers.models import Attempt
 from workers.runs import RunDir
@@ -195,6 +195,23 @@ def test_killed_conversion_goes_on_after_the_forms_that_are_done(alice, model, d
     conversion.refresh_from_db()
     assert conversion.variants.exclude(made=None).count() == 4
     assert ModelVersion.objects.filter(model=model.model).count() == 5
+
+
+def test_loss_has_an_interval_from_the_images_where_there_are_enough(alice, tmp_path):
+    """Eight bits hold nothing of the fragile model: its loss is surely one, that of FP32 surely none."""
+    data = judged.dataset_version(
+        alice, tmp_path / "many", task="classification", made=versions.classification(tmp_path / "many", images=40)
+    )
+    model = uploaded(alice, fragile(tmp_path / "fragile"))
+    conversion = converted.submitted(alice, model, data, targets=("fp32", "int8"), split="", max_loss=1)
+
+    converted.ran(conversion)
+
+    figures = {variant.target: variant.figures for variant in conversion.variants.all()}
+    assert (figures["fp32"]["loss_low"], figures["fp32"]["loss_high"]) == (0, 0)
+    lost = figures["int8"]
+    assert 0 <= lost["loss_low"] <= lost["loss"] <= lost["loss_high"]
+    assert lost["loss_low"] < lost["loss_high"] or lost["loss"] in (0, 1)
 
 
 def test_publishing_twice_makes_no_version_twice(alice, model, data):
