@@ -48,9 +48,9 @@ def test_study_shows_what_it_found(open_as, alice, found, accessible, fits, shot
     expect(page.locator("[aria-sort='ascending']")).to_have_count(1)
     page.wait_for_load_state("networkidle")  # the charts are drawn anew
     first = page.locator(".study-grip").first
-    first.hover(position={"x": first.bounding_box()["width"] / 2, "y": 20})  # waits until it stands still
+    first.hover(position={"x": 14, "y": 20})  # waits until it stands still
+    page.mouse.down()  # from now on nothing is drawn anew
     grip = first.bounding_box()
-    page.mouse.down()
     page.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2)
     page.mouse.up()
     expect(page.locator(".study-off")).not_to_have_count(0)

@@ -90,6 +90,7 @@ export function scatter({ x, y, dots, line = [], label, word }) {
  * @param {string} [label]
  */
 export function parallel(box, trials, space, goals, chosen, word, label = t("All parameters of each trial")) {
+  if (box.dataset.dragging) return; // what somebody holds stays in their hand
   const done = completed(trials);
   const axes = [...space.map(axisOf), ...goals.map((goal, place) => axisOfValues(goal, done, place))];
   const [gap, height, top, bottom] = [Math.max(120, Math.floor((box.clientWidth - 120) / Math.max(1, axes.length - 1))), 300, 34, 16];
@@ -139,6 +140,7 @@ export function parallel(box, trials, space, goals, chosen, word, label = t("All
     let from = null;
     grip.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
       grip.setPointerCapture(event.pointerId);
+      box.dataset.dragging = "yes";
       from = at(event);
     });
     grip.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
@@ -146,6 +148,9 @@ export function parallel(box, trials, space, goals, chosen, word, label = t("All
       const to = at(event);
       chosen.set(i, [Math.min(from, to), Math.max(from, to)]);
       show();
+    });
+    grip.addEventListener("lostpointercapture", () => {
+      delete box.dataset.dragging;
     });
     grip.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
       if (from !== null && Math.abs(at(event) - from) < 0.02) chosen.delete(i); // a click chooses all of it again
