@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from inference.edge import stages as edge_stages
 from inference.feedback import samples
 from inference.models import Service
 from inference.monitoring import collecting
@@ -19,6 +20,7 @@ def sweep() -> None:
     swapping.sweep()
     trials.sweep()
     scaling.sweep()
+    edge_stages.sweep()
     collecting.sweep()
     drift_telling.sweep()
     counting.forget_old()

@@ -35,8 +35,8 @@ class EdgeGroupOut(OutMixin, serializers.ModelSerializer):
     class Meta:
         model = EdgeGroup
         fields = [
-            "id", "name", "owner", "wanted", "wanted_sha256", "before", "number", "share", "halted", "days_offline",
-            "devices", "released_at", "created_at",
+            "id", "name", "owner", "wanted", "wanted_sha256", "before", "number", "share", "soak_minutes", "halted",
+            "days_offline", "devices", "released_at", "created_at",
         ]  # fmt: skip
 
 
@@ -52,6 +52,10 @@ class EdgeReleaseIn(StrictMixin, serializers.Serializer):
 
     version = VersionField(to_use=True)
     share = serializers.IntegerField(required=False, default=100, help_text=f"One of {fleet.SHARES}.")
+    soak_minutes = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=fleet.MOST_SOAK,
+        help_text="After which it goes on to the next share by itself; 0: a person says when.",
+    )  # fmt: skip
 
 
 class EdgeDeviceIn(StrictMixin, serializers.Serializer):

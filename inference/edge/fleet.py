@@ -33,6 +33,7 @@ from inference.services import packaging
 
 CODE_LIVES = timedelta(days=1)
 SHARES = (1, 10, 50, 100)  # percent, in which a release goes on
+MOST_SOAK = 10_080  # minutes: a week
 HALTED_AT = 0.2  # share of the devices that it reached, from which failures stop a release
 MOST_DEVICES = 10_000
 KEPT_REPORTS = 200  # of a device
@@ -125,15 +126,23 @@ def remove(*, device: EdgeDevice, by: User) -> None:
     device.delete()
 
 
-def release(*, group: EdgeGroup, version: ModelVersion, share: int, by: User) -> EdgeGroup:
+def release(
+    *, group: EdgeGroup, version: ModelVersion, share: int, by: User, soak_minutes: int | None = None
+) -> EdgeGroup:
     """Tell so many percent of a group to run a version; the others keep what the group ran before.
 
     The same version with a larger share carries a release on, with another version it begins a new one.
 
+    Args:
+        soak_minutes: how long the devices that it reached must run it well until it goes on to the next share by
+            itself (`stages.py`); 0 or None: a person says when.
+
     Raises:
         CannotRelease: the version is no package that runs.
-        Invalid: the share is none of SHARES.
+        Invalid: the share is none of SHARES, or the minutes are more than a week.
     """
+    if soak_minutes is not None and not 0 <= soak_minutes <= MOST_SOAK:
+        raise Invalid(_("A stage of a release takes 0 to 10,080 minutes."), field="soak_minutes")
     if share not in SHARES:
         said = _("A release reaches %(shares)s percent of the devices.")
         raise Invalid(said % {"shares": ", ".join(map(str, SHARES))}, field="share")
@@ -144,6 +153,7 @@ def release(*, group: EdgeGroup, version: ModelVersion, share: int, by: User) ->
             held.before = held.wanted if not held.halted else held.before
             held.wanted, held.released_at = package, now()
         held.share, held.halted, held.number = share, False, held.number + 1
+        held.soak_minutes, held.stage_at = soak_minutes or 0, now()
         held.save()
         audit.record(by, "edge_released", held, version=str(version), share=share)
     _tidy()
@@ -162,6 +172,7 @@ def roll_back(*, group: EdgeGroup, by: User) -> EdgeGroup:
             raise CannotRelease(_("This group ran nothing before that it could go back to."))
         held.wanted, held.before = held.before, held.wanted
         held.share, held.halted, held.number, held.released_at = 100, False, held.number + 1, now()
+        held.soak_minutes, held.stage_at = 0, now()
         held.save()
         audit.record(by, "edge_rolled_back", held, version=held.wanted.model_label)
     return held
@@ -268,10 +279,10 @@ def reached(device: EdgeDevice) -> bool:
     if group.halted:
         return bool(group.wanted and device.package == group.wanted.sha256)
     before = group.devices.filter(Q(place__lt=device.place) | Q(place=device.place, pk__lt=device.pk)).count()
-    return before < _aimed_at(group)
+    return before < aimed_at(group)
 
 
-def _aimed_at(group: EdgeGroup) -> int:
+def aimed_at(group: EdgeGroup) -> int:
     """How many devices of a group the newest release reaches: at least one."""
     return max(1, ceil(group.share * group.devices.count() / 100))
 
@@ -320,7 +331,7 @@ def _halt_where_many_fail(group_id: int) -> None:
         if group is None or group.wanted is None or group.halted:
             return
         failed = group.devices.filter(failed=group.wanted.sha256).count()
-        if failed and failed >= HALTED_AT * _aimed_at(group):
+        if failed and failed >= HALTED_AT * aimed_at(group):
             group.halted, group.number = True, group.number + 1
             group.save(update_fields=["halted", "number"])
             audit.record(None, "edge_release_halted", group, version=group.wanted.model_label, failed=failed)

@@ -43,6 +43,14 @@ class EdgeReleaseForm(forms.Form):
         label=_("Reaches"), coerce=int, choices=[(share, f"{share} %") for share in fleet.SHARES], initial=10
     )
 
+    soak_minutes = forms.IntegerField(
+        label=_("Goes on by itself after"),
+        min_value=0,
+        max_value=fleet.MOST_SOAK,
+        required=False,
+        help_text=_("Minutes in which nine of ten devices that it reached run it well. Empty: you say when."),
+    )
+
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         own = ModelVersion.objects.usable_by(user).in_use().filter(task__in=TASKS).select_related("model")

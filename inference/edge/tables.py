@@ -35,6 +35,8 @@ class EdgeGroup(models.Model):
     share = models.PositiveSmallIntegerField(default=100)  # percent of the devices that it reaches
     halted = models.BooleanField(default=False)  # too many devices failed with it
     days_offline = models.PositiveSmallIntegerField(default=7)  # so long a release is believed
+    soak_minutes = models.PositiveIntegerField(default=0)  # after which it goes on by itself; 0: a person says so
+    stage_at = models.DateTimeField(null=True)  # when its share was last changed
     released_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=now)
 

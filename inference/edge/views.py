@@ -58,7 +58,7 @@ def _next(group: EdgeGroup) -> dict[str, Any]:
     if group.wanted is None or group.share == 100:
         return {}
     further = group.share if group.halted else min(share for share in fleet.SHARES if share > group.share)
-    return {"version": group.wanted.version_id, "share": further}
+    return {"version": group.wanted.version_id, "share": further, "soak_minutes": group.soak_minutes or None}
 
 
 def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:

@@ -33,6 +33,7 @@ VERBS = {
     "edge_device_removed": _("removed a device of"),
     "edge_released": _("released a model to"),
     "edge_rolled_back": _("rolled back the model of"),
+    "edge_release_went_on": _("carried on the release to"),
     "edge_release_halted": _("halted the release to"),
 }
 #: Facts of a device and its counters, as its agent names them.

@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils.timezone import now
 from rest_framework.test import APIClient
 
-from aiplatform.lib.errors import DomainError
-from inference.edge import download, fleet, keys
+from aiplatform.lib.errors import DomainError, Invalid
+from inference.edge import download, fleet, keys, stages
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
 from tests.factories import models as factory
 
@@ -78,6 +78,49 @@ def test_release_is_halted_where_a_fifth_of_its_devices_fail(group, alice, versi
     assert fleet.wanted_by(fresh.get(pk=rows[0].pk)).sha256 == sha  # it runs there
     assert fleet.wanted_by(fresh.get(pk=rows[3].pk)) is None
     assert not fleet.release(group=held, version=version, share=10, by=alice).halted
+
+
+def test_release_goes_on_by_itself_where_devices_run_it_well(group, alice, version):
+    made = devices(group, alice, 20)
+    fleet.release(group=group, version=version, share=1, soak_minutes=30, by=alice)
+    group.refresh_from_db()
+    first = next(device for device in made if fleet.reached(EdgeDevice.objects.get(pk=device.pk)))
+    said(first, "updated", group.wanted.sha256)
+    stages.sweep()
+    group.refresh_from_db()
+    assert (group.share, group.number) == (1, 1)  # its time has not come
+
+    EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
+    stages.sweep()
+    stages.sweep()
+    group.refresh_from_db()
+    assert (group.share, group.number) == (10, 2)
+    EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
+    stages.sweep()
+    group.refresh_from_db()
+    assert group.share == 10  # the second of its devices does not run it yet
+    second = next(device for device in made if device != first and fleet.reached(EdgeDevice.objects.get(pk=device.pk)))
+    said(second, "rolled_back", "0" * 64)
+    EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
+    stages.sweep()
+    group.refresh_from_db()
+    assert (group.share, group.halted) == (10, True)
+
+
+def test_release_of_a_person_waits_for_the_person(group, alice, version):
+    made = devices(group, alice, 2)
+    fleet.release(group=group, version=version, share=50, by=alice)
+    group.refresh_from_db()
+    for device in made:
+        said(device, "updated", group.wanted.sha256)
+    EdgeGroup.objects.update(stage_at=now() - timedelta(days=31))
+
+    stages.sweep()
+
+    group.refresh_from_db()
+    assert group.share == 50
+    with pytest.raises(Invalid):
+        fleet.release(group=group, version=version, share=50, soak_minutes=-1, by=alice)
 
 
 def test_reports_are_kept_when_something_changed_and_odd_ones_do_no_harm(group, alice, version):

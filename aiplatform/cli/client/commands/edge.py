@@ -44,6 +44,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("group", help="id or name")
     verb.add_argument("model", help=registry.VERSION)
     verb.add_argument("--share", type=int, help="percent of the devices: 1, 10, 50 or 100 (the default)")
+    verb.add_argument("--soak-minutes", type=int, help="go on to the next share by itself after so long")
     edge.verb("rollback", roll_back, "Let all devices run what the group ran before.").add_argument("group")
     edge.verb("revoke", revoke, "End the token of a device.").add_argument("id")
     verb = edge.verb("remove", remove, "Forget a device.")
@@ -86,6 +87,8 @@ def release(args: argparse.Namespace) -> None:
     fields: dict[str, Any] = {"version": lookup.model_version(args.client, args.model)}
     if args.share is not None:
         fields["share"] = args.share
+    if args.soak_minutes is not None:
+        fields["soak_minutes"] = args.soak_minutes
     _said(args, args.client.post(f"edge-groups/{_group(args)}/release/", fields))
 
 
