@@ -48,6 +48,7 @@ class InferenceConfig(AppConfig):
         publishers.register_address(publishing.model_page)
         weights_of_trainings.MODELS.register(starting_weights.MODELS)
         sweeps.register("inference.sweep")
+        sweeps.register("inference.collect")
         usage.register(evaluations.using)
         usage.register(conversions.using)
         ways.register(

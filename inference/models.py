@@ -252,6 +252,11 @@ class Service(models.Model):
         return self.asleep_at is None and self.job is not None and not self.job.is_final
 
     @property
+    def is_ending(self) -> bool:
+        """Whether a stop of its first server was requested."""
+        return self.job is not None and (self.job.state == JobState.STOPPING or self.job.desired == "stop")
+
+    @property
     def answers(self) -> bool:
         """Whether the running attempt has answered."""
         job = self.job

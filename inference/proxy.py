@@ -7,6 +7,7 @@ never reaches another tenant.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from django.db import close_old_connections
@@ -17,19 +18,19 @@ from accounts.asgi import bearer, find_user
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
 from inference.keys import keys
-from inference.keys.asking import Admission, Caller, holder, person
+from inference.keys.asking import Admission, Caller, asks, holder, person
 from inference.models import Service
 from inference.scaling import scaling, sleeping
 from inference.server.refusals import error
 from inference.services import serving, withdrawing
 from inference.traffic import routing
-from workers.models import Job
 from workers.proxy.application import NotYet, PortProxy, Refused
 from workers.proxy.forwarding import Scope, Upstream
 from workers.states import JobState
 
 PREFIX = "/serve/"
 PATIENCE_S = 30.0  # so long a call waits for a service that it woke
+NOT_AGAIN_S, MOST_REFUSED = 10, 10_000
 OPEN = ("v2", "predict", "openapi.json", "metrics")  # first parts of paths that lead inside
 
 
@@ -58,12 +59,12 @@ def _find(scope: Scope, slug: str) -> Upstream:
     """
     close_old_connections()
     service, caller = _asked(scope, slug)
-    if service.asleep_at is None and (service.job is None or _is_over(service.job)) and not routing.others(service):
+    if service.asleep_at is None and _is_stopped(service):
         raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
     if why := withdrawing.why_not(service):
         raise Refused(410, "model_withdrawn", why)
-    if serving.limits_of(service)["min_replicas"] == 0:
-        service = _woken(service)
+    if service.asleep_at is not None or serving.limits_of(service)["min_replicas"] == 0:
+        service = _woken(service, _split(scope["path"])[1])
     own = routing.servers(service)
     if not own:
         raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})
@@ -72,25 +73,41 @@ def _find(scope: Scope, slug: str) -> Upstream:
     return replace(own[0], admit=Admission(service.pk, caller), choose=choose)
 
 
-def _is_over(job: Job) -> bool:
-    return job.is_final or job.state == JobState.STOPPING
+def _is_stopped(service: Service) -> bool:
+    """Whether it has no server, or was told to have none; where the first one failed, others may go on."""
+    job = service.job
+    if job is None or job.state == JobState.STOPPING:
+        return True
+    return job.is_final and not (job.state in (JobState.FAILED, JobState.LOST) and routing.others(service))
 
 
-def _woken(service: Service) -> Service:
-    """Start a service that is asleep; the call waits until it answers.
+def _woken(service: Service, path: str) -> Service:
+    """Start a service that is asleep; a call for an answer waits until it answers, any other leaves it asleep.
 
     Raises:
         NotYet: it does not answer yet.
-        Refused: it cannot be started now.
+        Refused: it cannot be started now, or stays asleep.
     """
     if service.asleep_at is not None:
+        if not asks(path):
+            raise Refused(503, "service_asleep", _("This service is asleep. A call for an answer starts it."))
+        moment = time.monotonic()
+        until, said = _cannot.get(service.pk, (0.0, ""))
+        if moment < until:
+            raise Refused(503, "cannot_wake", said, **{"Retry-After": str(NOT_AGAIN_S)})
         try:
             service = sleeping.wake(service)
-        except DomainError as refusal:
-            raise Refused(503, "cannot_wake", refusal.message, **{"Retry-After": "10"}) from None
+        except DomainError as refusal:  # planned anew at most once in so long: it takes the time of all others
+            if len(_cannot) > MOST_REFUSED:
+                _cannot.clear()
+            _cannot[service.pk] = (moment + NOT_AGAIN_S, refusal.message)
+            raise Refused(503, "cannot_wake", refusal.message, **{"Retry-After": str(NOT_AGAIN_S)}) from None
     if not serving.refresh(service).answers and not routing.others(service):
         raise NotYet(_starting(), PATIENCE_S)
     return service
+
+
+_cannot: dict[int, tuple[float, str]] = {}  # services that could not be started, until when, and why
 
 
 def _asked(scope: Scope, slug: str) -> tuple[Service, Caller]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.core.cache import cache
 
 from inference.edge import stages as edge_stages
 from inference.feedback import samples
@@ -10,21 +11,40 @@ from inference.models import Service
 from inference.monitoring import collecting
 from inference.monitoring import telling as drift_telling
 from inference.scaling import scaling
-from inference.services import swapping
+from inference.services import each, swapping
 from inference.traffic import counting, trials
+
+COLLECTING = "collecting"  # while a round is under way
 
 
 @shared_task(name="inference.sweep", ignore_result=True)
 def sweep() -> None:
-    """Go on with services that change their model, or try another one, while nobody looks at them."""
-    swapping.sweep()
-    trials.sweep()
-    scaling.sweep()
-    edge_stages.sweep()
-    collecting.sweep()
-    drift_telling.sweep()
-    counting.forget_old()
-    samples.sweep()
+    """Go on with services and releases while nobody looks at them, and forget what is old."""
+    for part in PARTS:
+        with each.kept_apart(f"{part.__module__}.{part.__name__} failed"):
+            part()
+
+
+PARTS = (
+    swapping.sweep,
+    trials.sweep,
+    scaling.sweep,
+    edge_stages.sweep,
+    counting.forget_old,
+    samples.sweep,
+    drift_telling.sweep,
+)
+
+
+@shared_task(name="inference.collect", ignore_result=True)
+def collect() -> None:
+    """Fetch what servers have counted and kept; one round at a time."""
+    if not cache.add(COLLECTING, 1, 2 * collecting.BUDGET_S):
+        return
+    try:
+        collecting.sweep()
+    finally:
+        cache.delete(COLLECTING)
 
 
 @shared_task(name=scaling.TASK, ignore_result=True)

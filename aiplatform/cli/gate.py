@@ -311,10 +311,10 @@ def _apart(name: str) -> Result:
         if name not in LANES[0]:
             os.setpriority(os.PRIO_PROCESS, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + GIVE_WAY)
         limit_s = float(os.environ.get("AIP_STEP_TIMEOUT") or STEP_S)
-        status, used = _waited(child.pid, started + limit_s)
+        status, used, hung = _waited(child.pid, started + limit_s)
         child.returncode = os.waitstatus_to_exitcode(status)
         result = Result(name, child.returncode, time.monotonic() - started, used.ru_utime + used.ru_stime)
-        if child.returncode < 0:
+        if hung:
             said = f"{name} did not end within {limit_s:.0f} s. Where its processes stood is above."
             words.write(f"\n{said}\n")
         words.seek(0)
@@ -322,21 +322,20 @@ def _apart(name: str) -> Result:
     return result
 
 
-def _waited(pid: int, until: float) -> tuple[int, resource.struct_rusage]:
-    """Wait for a child; end it with all its children where it takes too long. pytest prints where a test stood."""
+def _waited(pid: int, until: float) -> tuple[int, resource.struct_rusage, bool]:
+    """Wait for a child: status, what it used, and whether it took too long and was ended with all its children."""
     while time.monotonic() < until:
         gone, status, used = os.wait4(pid, os.WNOHANG)
         if gone:
-            return status, used
+            return status, used, False
         time.sleep(min(0.2, max(0.0, until - time.monotonic())))
-    family = _family(pid)
-    for number in (signal.SIGABRT, signal.SIGKILL):
-        for each in family:
+    for number in (signal.SIGABRT, signal.SIGKILL):  # at the first, pytest prints where its tests stood
+        for each in _family(pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(each, number)
         time.sleep(LAST_WORDS_S if number == signal.SIGABRT else 0)
     _pid, status, used = os.wait4(pid, 0)
-    return status, used
+    return status, used, True
 
 
 def _family(pid: int) -> list[int]:

@@ -32,6 +32,7 @@ from inference.task_kinds import TASKS
 MOST_BYTES = 32 << 20  # of one picture
 MOST_SAMPLES = 1000  # of one service that wait for annotation
 MOST_BYTES_TOGETHER = 1 << 30
+BY_RULE = 0.5  # of both, that pictures kept by a rule may take
 MOST_ANSWERS = 2000
 MOST_JSON = 1_000_000
 KEPT = timedelta(days=90)
@@ -86,9 +87,11 @@ def keep(
         partly.replace(file)
     finally:
         partly.unlink(missing_ok=True)
-    if by is None and waiting.filter(sha256=seen.sha256, why="").exists():
-        found: ServiceSample = waiting.get(sha256=seen.sha256)
+    if by is None and (known := service.samples.filter(sha256=seen.sha256).first()) is not None:
+        found: ServiceSample = known  # it waits, or was annotated: a rule has nothing to add
         return found
+    if by is None and not has_room(service):
+        raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     sample, _made = ServiceSample.objects.update_or_create(
         service=service,
         sha256=seen.sha256,
@@ -107,6 +110,13 @@ def keep(
         },
     )
     return sample
+
+
+def has_room(service: Service) -> bool:
+    """Whether a rule may keep more pictures: a part of the room is for what people find wrong."""
+    kept = service.samples.filter(dataset=None).exclude(why="")
+    together = sum(kept.values_list("size_bytes", flat=True))
+    return kept.count() < BY_RULE * MOST_SAMPLES and together < BY_RULE * MOST_BYTES_TOGETHER
 
 
 def _are_answers(said: Any) -> bool:

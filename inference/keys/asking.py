@@ -59,7 +59,7 @@ class Admission:
         if not self.caller.per_minute or not asks(path):
             return
         name = f"{self.service}:{self.caller.name}"
-        wait = await sync_to_async(pace.wait_s)(name, self.caller.per_minute)
+        wait = await sync_to_async(pace.wait_s, thread_sensitive=False)(name, self.caller.per_minute)
         if wait:
             raise Refused(429, "too_often", _too_often(self.caller.per_minute, wait), **{"Retry-After": str(wait)})
 

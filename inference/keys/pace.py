@@ -17,6 +17,8 @@ from django.core.cache.backends.locmem import LocMemCache
 
 log = logging.getLogger(__name__)
 MINUTE_S = 60
+REST_S = 5.0
+_rest = {"until": float("-inf")}
 _own = LocMemCache("paces", {"OPTIONS": {"MAX_ENTRIES": 10_000}})  # while the common store is away
 
 
@@ -25,11 +27,13 @@ def wait_s(caller: str, per_minute: int, *, clock: Callable[[], float] = time.ti
 
     Without the common store each process counts for itself: callers are not shut out because a cache is away.
     """
-    try:
-        return _wait_s(cache, caller, per_minute, clock())
-    except Exception as exc:  # noqa: BLE001  clients of stores raise errors of their own
-        log.warning("paces are counted in this process alone: %s", exc)
-        return _wait_s(_own, caller, per_minute, clock())
+    if time.monotonic() >= _rest["until"]:
+        try:
+            return _wait_s(cache, caller, per_minute, clock())
+        except Exception as exc:  # noqa: BLE001  clients of stores raise errors of their own
+            _rest["until"] = time.monotonic() + REST_S  # a store that hangs holds up one call, not each
+            log.warning("paces are counted in this process alone for %s s: %s", REST_S, exc)
+    return _wait_s(_own, caller, per_minute, clock())
 
 
 def _wait_s(store: BaseCache, caller: str, per_minute: int, moment: float) -> int:

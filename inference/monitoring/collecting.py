@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import logging
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -16,7 +16,7 @@ from inference.models import ModelVersion, Service
 from inference.monitoring import drift
 from inference.monitoring.tables import ServiceStatistics
 from inference.server import keeping
-from inference.services import serving
+from inference.services import each, exchanging, serving
 from workers.models import Job
 from workers.proxy import endpoints
 
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 KEPT = timedelta(days=90)
 MOST_BYTES = 4 << 20
 AT_ONCE = keeping.MOST
+NEAR_S = 6 * 3600  # of the hours that a server tells
+BUDGET_S = 30.0  # of one round; who did not have a turn has one in the next
 
 
 def collect(service: Service) -> None:
@@ -31,8 +33,8 @@ def collect(service: Service) -> None:
     for job, version in _servers(service):
         try:
             _fetch(service, job, version)
-        except (OSError, http.client.HTTPException, ValueError) as exc:
-            log.info("service=%s job=%s tells no statistics: %s", service.pk, job.pk, exc)
+        except (*exchanging.FAILURES, RecursionError, LookupError, TypeError, AttributeError) as exc:
+            log.info("service=%s job=%s tells no statistics: %r", service.pk, job.pk, exc)
 
 
 def _servers(service: Service) -> Iterator[tuple[Job, int | None]]:
@@ -51,28 +53,27 @@ def _fetch(service: Service, job: Job, version: int | None) -> None:
     if place is None:
         return
     headers = {serving.KEY_HEADER: serving.key_for(job.pk, job.attempt_number)}
-    connection = http.client.HTTPConnection(*place, timeout=serving.PROBE_TIMEOUT_S)
-    try:
-        connection.request("GET", "/statistics", headers=headers)
-        answer = connection.getresponse()
-        told = json.loads(answer.read(MOST_BYTES)) if answer.status == 200 else {}
+    with exchanging.connected(place) as connection:
+        status, body = exchanging.ask(connection, "GET", "/statistics", headers, most=MOST_BYTES)
+        told = json.loads(body) if status == 200 else {}
         for hour, given in told.items() if isinstance(told, dict) else ():
             _keep(service, job, version, hour, given)
-        for _number in range(AT_ONCE):
-            connection.request("POST", "/kept", headers={**headers, "Content-Length": "0"})
-            answer = connection.getresponse()
-            body = answer.read(samples.MOST_BYTES + MOST_BYTES)
-            if answer.status != 200:
+        limits = serving.limits_of(service)
+        if not limits["keep_percent"] and not limits["keep_below"]:
+            return
+        for _number in range(AT_ONCE if samples.has_room(service) else 0):
+            status, body = exchanging.ask(
+                connection, "POST", "/kept", headers | {"Content-Length": "0"}, most=samples.MOST_BYTES + MOST_BYTES
+            )
+            if status != 200:
                 return
             _sample(service, body)
-    finally:
-        connection.close()
 
 
 def _keep(service: Service, job: Job, version: int | None, hour: object, given: object) -> None:
     tally = drift.sound(given)
     begins = int(hour) if isinstance(hour, str) and hour.isascii() and hour.isdigit() and len(hour) < 12 else 0
-    if tally is None or not begins or begins % 3600 or not tally["images"]:
+    if tally is None or begins % 3600 or abs(begins - now().timestamp()) > NEAR_S or not tally["images"]:
         return
     known = ModelVersion.objects.filter(pk=version or 0).first()
     values = {
@@ -97,8 +98,12 @@ def _sample(service: Service, body: bytes) -> None:
 
 
 def sweep() -> None:
-    """Collect from all services that answer, and forget counts after 90 days."""
-    rows = Service.objects.filter(asleep_at=None).exclude(job=None).exclude(ready_attempt=0)
+    """Collect from all services that answer, in any order, and forget counts after 90 days."""
+    began = time.monotonic()
+    rows = Service.objects.filter(asleep_at=None).exclude(job=None).exclude(ready_attempt=0).order_by("?")
     for service in rows.select_related("job", "owner", "model_version__model"):
-        collect(service)
+        if time.monotonic() - began > BUDGET_S:
+            break
+        with each.kept_apart(f"service={service.pk} its statistics are not collected"):
+            collect(service)
     ServiceStatistics.objects.filter(begins_at__lt=now() - KEPT).delete()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aiplatform.lib.parsers import is_sound
 from inference.server.statistics import BINS, FEATURES, FIELDS, MOST_CLASSES, Tally, empty
 
 STEADY, OTHER = 0.1, 0.25
@@ -54,11 +55,15 @@ def together(tallies: Iterable[Mapping[str, Any]]) -> Tally:
     return made
 
 
-def index(before: Sequence[int], now: Sequence[int]) -> float:
+def index(before: Sequence[int], now: Sequence[int], pictures: tuple[int, int] | None = None) -> float:
     """The population stability index of two lists of counts, less what chance alone makes of so few.
 
     With n and m counts in k bins chance gives (k − 1) · (1/n + 1/m) in the mean (Yurdakul, Naranjo: Statistical
     properties of the population stability index, 2020).
+
+    Args:
+        pictures: on which each side was counted. Objects of one picture are alike, so that a hundred of them say no
+            more than their picture does: chance is that of as many pictures.
     """
     n, m, k = sum(before), sum(now), len(before)
     if not n or not m or k < 2:
@@ -66,7 +71,8 @@ def index(before: Sequence[int], now: Sequence[int]) -> float:
     p = [(count + FEW) / (n + FEW * k) for count in before]
     q = [(count + FEW) / (m + FEW * k) for count in now]
     found = sum((b - a) * math.log(b / a) for a, b in zip(p, q, strict=True))
-    return max(0.0, found - (k - 1) * (1 / n + 1 / m))
+    most = pictures or (n, m)
+    return max(0.0, found - (k - 1) * (1 / min(n, most[0]) + 1 / min(m, most[1])))
 
 
 def compared(before: Tally, now: Tally) -> list[Drift]:
@@ -76,8 +82,9 @@ def compared(before: Tally, now: Tally) -> list[Drift]:
     classes = [[tally["classes"].get(name, 0) for name in names] for tally in (before, now)]
     numbers: dict[str, tuple[Sequence[int], Sequence[int]]] = {"scores": (before["scores"], now["scores"])}
     numbers |= {name: (before["features"][name], now["features"][name]) for name in FEATURES}
-    first = _drift("classes", classes[0], classes[1], enough=enough, bins=names)
-    return [first, *(_drift(name, _broad(b), _broad(n), enough=enough) for name, (b, n) in numbers.items())]
+    pictures = max(1, before["images"]), max(1, now["images"])
+    first = _drift("classes", classes[0], classes[1], pictures, enough=enough, bins=names)
+    return [first, *(_drift(name, _broad(b), _broad(n), pictures, enough=enough) for name, (b, n) in numbers.items())]
 
 
 def _broad(counts: Sequence[int]) -> list[int]:
@@ -85,8 +92,16 @@ def _broad(counts: Sequence[int]) -> list[int]:
     return [sum(counts[place : place + step]) for place in range(0, BINS, step)]
 
 
-def _drift(name: str, before: Sequence[int], now: Sequence[int], *, enough: bool, bins: Sequence[str] = ()) -> Drift:
-    value = round(index(before, now), 3) if enough and any(before) and any(now) else None
+def _drift(
+    name: str,
+    before: Sequence[int],
+    now: Sequence[int],
+    pictures: tuple[int, int],
+    *,
+    enough: bool,
+    bins: Sequence[str] = (),
+) -> Drift:
+    value = round(index(before, now, pictures), 3) if enough and any(before) and any(now) else None
     return Drift(name, value, _shares(before), _shares(now), bins)
 
 
@@ -126,12 +141,12 @@ def sound(given: Any) -> Tally | None:
         made["features"] = {name: _counts(given["features"][name]) for name in FEATURES}
         for name in ("sums", "squares"):
             values = [float(value) for value in given["layout"][name]]
-            if len(values) != FIELDS or not all(map(math.isfinite, values)):
+            if len(values) != FIELDS or not all(-0.01 <= value <= made["images"] + 0.01 for value in values):
                 return None
             made["layout"][name] = values
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
         return None
-    return made
+    return made if is_sound(made) else None
 
 
 def _counts(given: Any) -> list[int]:

@@ -12,6 +12,7 @@ from aiplatform.lib import wording
 from inference.models import Service
 from inference.monitoring import drift, found
 from inference.monitoring.tables import ModelBaseline
+from inference.services import each
 
 KIND = Kind("drift", _("What a service of mine is shown has changed"), "chart")
 EVERY_S = 900
@@ -22,8 +23,9 @@ def sweep() -> None:
     known = ModelBaseline.objects.values("version")
     rows = Service.objects.filter(model_version__in=known, asleep_at=None).exclude(job=None)
     for service in rows.select_related("owner", "model_version__model"):
-        if cache.add(f"drift:{service.pk}", 1, EVERY_S):
-            look(service)
+        with each.kept_apart(f"service={service.pk} drift is not looked for"):
+            if cache.add(f"drift:{service.pk}", 1, EVERY_S):
+                look(service)
 
 
 def look(service: Service) -> bool:

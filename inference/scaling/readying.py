@@ -1,12 +1,14 @@
-"""As many servers of another version as a service has, before its address leads there."""
+"""The servers beside the first: as many of another version before the address leads there, and who takes its place."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db import transaction
 from django.utils.timezone import now
 
 from inference.models import ModelVersion, Service
+from inference.scaling.tables import ServiceReplica
 from inference.services import serving
 from workers.proxy import endpoints
 from workers.states import JobState
@@ -25,14 +27,35 @@ def start_as_many(service: Service, version: ModelVersion) -> None:
 
 
 def waits(service: Service) -> bool:
-    """Whether some of them are still on their way; those that ended or take too long are not waited for."""
-    for row in service.replicas.filter(leaving_at=None, version=service.next_version_id).select_related("job"):
-        job = row.job
-        if job.is_final or row.answers or now() - row.created_at > PATIENCE:
-            continue
-        place = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
-        if place is None or not serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
-            return True
-        row.ready_attempt = job.attempt_number
-        row.save(update_fields=["ready_attempt"])
-    return False
+    """Whether some of them are still on their way; those that ended or take too long are not waited for.
+
+    Whether they answer is seen by `see`, in the background: pages ask this too.
+    """
+    rows = service.replicas.filter(leaving_at=None, version=service.next_version_id).select_related("job")
+    return any(not row.job.is_final and not row.answers and now() - row.created_at <= PATIENCE for row in rows)
+
+
+def see(row: ServiceReplica) -> None:
+    """Look whether a server answers, and remember it."""
+    job = row.job
+    if job.state != JobState.RUNNING or row.answers:
+        return
+    place = endpoints.endpoint(job)
+    if place is not None and serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
+        ServiceReplica.objects.filter(pk=row.pk).update(ready_attempt=job.attempt_number)
+
+
+def replace_first(service: Service) -> bool:
+    """Let one of the others be the first, where the first has ended by itself; whether that was so."""
+    with transaction.atomic():
+        held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
+        if held.job is None or held.job.state not in (JobState.FAILED, JobState.LOST) or held.asleep_at is not None:
+            return False
+        rows = held.replicas.select_related("job").filter(leaving_at=None, version=held.model_version_id)
+        row = next((row for row in rows if row.answers), None)
+        if row is None:
+            return False
+        held.job, held.ready_attempt = row.job, row.ready_attempt
+        held.save(update_fields=["job", "ready_attempt", "updated_at"])
+        row.delete()
+    return True

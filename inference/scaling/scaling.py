@@ -7,6 +7,7 @@ look (`nudge`), and a sweep looks every 20 seconds. A look takes the steps that 
 from __future__ import annotations
 
 import logging
+import time
 from datetime import timedelta
 from functools import partial
 
@@ -20,16 +21,17 @@ from aiplatform.lib import nudging, wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.models import ModelVersion, Service
-from inference.scaling import rule, sleeping, telling
+from inference.scaling import closing, readying, rule, sleeping, telling
 from inference.scaling.tables import ServiceReplica
-from inference.services import serving, withdrawing
+from inference.services import each, serving, withdrawing
+from inference.traffic.tables import ServiceTrial
 from workers.models import Job
-from workers.proxy import endpoints
-from workers.states import JobState
+from workers.states import FINAL, JobState
 
 log = logging.getLogger(__name__)
 TASK = "inference.scale"
-NUDGED_S = 3  # at most one look within so many seconds is asked for
+NUDGED_S, MOST_NUDGED = 3.0, 10_000  # at most one look within so many seconds is asked for by a process
+FOUND_AFTER = timedelta(minutes=2)
 #: So long a server stays after it gets no more requests: callers' ways are remembered for a second.
 DRAINING = timedelta(seconds=10)
 #: So long no further server is started after one has failed or could not be had.
@@ -38,23 +40,36 @@ REST_S = 60
 
 def nudge(service: Service) -> None:
     """Ask for a look, if the service may grow; from within a request, so nothing waits."""
-    if service.options.get("max_replicas", 1) <= 1 or not cache.add(f"scaling:nudged:{service.pk}", 1, NUDGED_S):
+    moment = time.monotonic()
+    if service.options.get("max_replicas", 1) <= 1 or moment < _nudged.get(service.pk, 0.0):
         return
+    if len(_nudged) > MOST_NUDGED:
+        _nudged.clear()
+    _nudged[service.pk] = moment + NUDGED_S
     send = partial(current_app.send_task, TASK, args=[service.pk], retry=False, expires=20)
     nudging.attempt(send, f"task={TASK} service={service.pk}")
 
 
+_nudged: dict[int, float] = {}  # until when this process has asked for enough looks
+
+
 def look(service: Service) -> None:
     """Take the steps that are due."""
-    tidy(service)
+    tidy(serving.refresh(service))
     service.refresh_from_db()
-    if service.is_up and service.job is not None and service.next_job_id is None:
+    if service.is_up and not service.is_ending and not _changes(service):
         _fit(service)
     sleeping.fall_asleep(service)
 
 
+def _changes(service: Service) -> bool:
+    """Whether it is on its way to another model, and that may still come about."""
+    return service.next_job is not None and not service.next_job.is_final
+
+
 def tidy(service: Service) -> None:
     """See which answer, forget those that ended, end those that have drained, replace a first one that failed."""
+    wanted = {service.model_version_id, service.next_version_id if _changes(service) else None} - {None}
     for row in service.replicas.select_related("job"):
         job: Job = row.job
         if job.is_final:
@@ -63,30 +78,18 @@ def tidy(service: Service) -> None:
             row.delete()
         elif row.leaving_at is not None:
             if now() - row.leaving_at > DRAINING:
-                row.delete()
-                serving.end(job, None)
-        elif row.version_id not in (service.model_version_id, service.next_version_id):
+                with transaction.atomic():
+                    row.delete()
+                    serving.end(job, None)
+        elif row.version_id not in wanted:
             leave(row)
-        elif job.state == JobState.RUNNING and not row.answers:
-            place = endpoints.endpoint(job)
-            if place is not None and serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
-                ServiceReplica.objects.filter(pk=row.pk).update(ready_attempt=job.attempt_number)
-    _replace_first(service)
-
-
-def _replace_first(service: Service) -> None:
-    """Let one of the others be the first, where the first has ended by itself."""
-    with transaction.atomic():
-        held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
-        if held.job is None or held.job.state not in (JobState.FAILED, JobState.LOST) or held.asleep_at is not None:
-            return
-        rows = held.replicas.select_related("job").filter(leaving_at=None, version=held.model_version_id)
-        row = next((row for row in rows if row.answers), None)
-        if row is None:
-            return
-        held.job, held.ready_attempt = row.job, row.ready_attempt
-        held.save(update_fields=["job", "ready_attempt", "updated_at"])
-        row.delete()
+        else:
+            readying.see(row)
+    readying.replace_first(service)
+    if service.job is not None and service.job.is_final and service.job.state not in (JobState.FAILED, JobState.LOST):
+        with transaction.atomic():  # somebody stopped the first one by its job: that stops the service
+            for job in closing.close_of(service.pk):
+                serving.end(job, None)
 
 
 def leave(row: ServiceReplica) -> None:
@@ -113,6 +116,8 @@ def _fit(service: Service) -> None:
     elif wanted < there and rows:
         leave(rows[-1])
         cache.delete(f"scaling:calm:{service.pk}")
+    if wanted <= there and service.scaling_message:
+        Service.objects.filter(pk=service.pk).update(scaling_message=Message())
 
 
 def _calm_s(service: Service, calm: bool) -> float:
@@ -135,7 +140,7 @@ def _grow(service: Service, there: int) -> None:
         with transaction.atomic():
             held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
             rows = held.replicas.filter(leaving_at=None, version=held.model_version_id)
-            if held.is_up and held.next_job_id is None and rows.count() + 1 == there:
+            if held.is_up and not held.is_ending and not _changes(held) and rows.count() + 1 == there:
                 start(held, withdrawing.usable_version(held))
     except DomainError as refusal:  # a quota, or no such machine: what is there goes on
         message = wording.of_error(refusal)
@@ -156,8 +161,22 @@ def start(service: Service, version: ModelVersion) -> ServiceReplica:
 
 
 def sweep() -> None:
-    """Look at all services that may grow, shrink or fall asleep."""
+    """Look at all services that may grow, shrink or fall asleep, and end servers that belong to none."""
     rows = Service.objects.filter(asleep_at=None).exclude(job=None)
     several = Q(options__max_replicas__gt=1) | Q(options__min_replicas=0) | Q(replicas__isnull=False)
     for service in rows.filter(several | Q(options__min_replicas__gt=1)).distinct().select_related("job", "owner"):
-        look(service)
+        with each.kept_apart(f"service={service.pk} is not scaled"):
+            look(service)
+    end_orphans()
+
+
+def end_orphans() -> None:
+    """End servers that no service knows any more: somebody was killed between forgetting and ending one."""
+    known = Service.objects.values_list("job", "next_job", "old_job")
+    there = {number for three in known for number in three if number is not None}
+    there |= set(ServiceReplica.objects.values_list("job", flat=True))
+    there |= set(ServiceTrial.objects.filter(outcome="").values_list("job", flat=True))
+    old = Job.objects.filter(kind=serving.KIND, created_at__lt=now() - FOUND_AFTER).exclude(state__in=FINAL)
+    for job in old.exclude(pk__in=[number for number in there if number is not None]):
+        log.warning("job=%s is the server of no service, and is ended", job.pk)
+        serving.end(job, None)

@@ -24,16 +24,15 @@ def fall_asleep(service: Service) -> bool:
             return False
         held.asleep_at, held.ready_attempt = now(), 0
         held.save(update_fields=["asleep_at", "ready_attempt", "updated_at"])
-        servers = [held.job, *closing.close_of(held.pk)]
-    for job in servers:
-        serving.end(job, None)
+        for job in (held.job, *closing.close_of(held.pk)):
+            serving.end(job, None)
     service.refresh_from_db()
     return True
 
 
 def _may(service: Service) -> bool:
     limits = serving.limits_of(service)
-    if limits["min_replicas"] > 0 or not service.is_up or not service.answers:
+    if limits["min_replicas"] > 0 or not service.is_up or service.is_ending or not service.answers:
         return False
     if service.next_job_id is not None or service.trials.filter(outcome="").exists():
         return False
@@ -51,4 +50,7 @@ def wake(service: Service) -> Service:
     """
     with transaction.atomic():
         held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
-        return serving.start_held(held) if held.asleep_at is not None else held
+        if held.asleep_at is None:
+            return held
+        Service.objects.filter(pk=held.pk).update(asked_at=now())
+        return serving.start_held(held)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import re
 import time
 from collections.abc import Iterable
@@ -12,7 +11,7 @@ from typing import Any
 from django.core.cache import cache
 
 from inference.scaling.rule import Counts, Look, between
-from inference.services import serving
+from inference.services import exchanging, serving
 from workers.models import Job
 from workers.proxy import endpoints
 
@@ -42,16 +41,13 @@ def ask(job: Job) -> Counts | None:
     place = endpoints.endpoint(job)
     if place is None:
         return None
-    connection = http.client.HTTPConnection(*place, timeout=serving.PROBE_TIMEOUT_S)
+    headers = {serving.KEY_HEADER: serving.key_for(job.pk, job.attempt_number)}
     try:
-        key = serving.key_for(job.pk, job.attempt_number)
-        connection.request("GET", "/metrics", headers={serving.KEY_HEADER: key})
-        answer = connection.getresponse()
-        return read(answer.read(1 << 20).decode(), time.time()) if answer.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError):
+        with exchanging.connected(place, longest_s=exchanging.PROBE_S) as connection:
+            status, body = exchanging.ask(connection, "GET", "/metrics", headers, most=1 << 20)
+            return read(body.decode(), time.time()) if status == 200 else None
+    except exchanging.FAILURES:
         return None
-    finally:
-        connection.close()
 
 
 def read(text: str, at: float) -> Counts:

@@ -173,7 +173,7 @@ class Server:
         allowed_s = self.service.settings.deadline_s
         deadline_ms = request.headers.get("x-deadline-ms", "")
         if deadline_ms:
-            if not deadline_ms.isascii() or not deadline_ms.isdigit():
+            if not deadline_ms.isascii() or not deadline_ms.isdigit() or len(deadline_ms) > 9:
                 raise BadRequest("X-Deadline-Ms must be a whole number of milliseconds.")
             allowed_s = min(allowed_s, int(deadline_ms) / 1000)
         return Call(time.monotonic() + allowed_s, request.is_disconnected)

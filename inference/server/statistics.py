@@ -21,6 +21,7 @@ BINS = 20
 SIDE = 48  # pixels of the small picture that everything is read from
 FIELDS = 3 * 3 * 3
 MOST_CLASSES = 1000
+MOST_CREDIT_S = 1.0
 FEATURES = ("brightness", "contrast", "saturation", "sharpness", "size", "shape")
 #: log10 of pixels, log2 of width / height, log10 of sharpness: least and most that are told apart.
 SIZES, SHAPES, SHARPNESS = (3.0, 8.0), (-3.0, 3.0), (-5.0, 0.0)
@@ -117,12 +118,15 @@ class Hours:
 
     def __init__(self, *, share: float = 0.02, clock: Callable[[], float] = time.time) -> None:
         self._share, self._clock = share, clock
-        self._began, self._spent = time.perf_counter(), 0.0
+        self._credit, self._seen = MOST_CREDIT_S, time.perf_counter()
         self.tallies: dict[int, Tally] = {}
 
     def wanted(self) -> bool:
-        """Whether there is time for one more."""
-        return self._spent <= self._share * (time.perf_counter() - self._began) + 0.05
+        """Whether there is time for one more; of quiet hours no more than a second is saved for busy ones."""
+        moment = time.perf_counter()
+        self._credit = min(MOST_CREDIT_S, self._credit + self._share * (moment - self._seen))
+        self._seen = moment
+        return self._credit > 0
 
     def read(self, data: bytes, *, max_pixels: int) -> tuple[dict[str, float], list[float]]:
         """`read`, with the time it takes counted; for any thread."""
@@ -130,7 +134,7 @@ class Hours:
         try:
             return read(data, max_pixels=max_pixels)
         finally:
-            self._spent += time.perf_counter() - started
+            self._credit -= time.perf_counter() - started
 
     def add(self, seen: tuple[Mapping[str, float], Sequence[float]], answers: Sequence[Mapping[str, Any]]) -> None:
         """Count a picture in the running hour."""

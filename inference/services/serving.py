@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import re
 import secrets
 from collections.abc import Mapping
@@ -21,17 +19,18 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from inference.models import ModelVersion, Service, Visibility
 from inference.scaling import closing as scaling_closing
-from inference.services import stages, withdrawing
+from inference.services import exchanging, stages, withdrawing
 from inference.traffic import closing
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
+from workers.jobs.transitions import StaleReport
 from workers.models import Job, VirtualCluster
 from workers.proxy import endpoints
 from workers.states import JobState
 
 KIND = "service"
 KEY_HEADER = "x-aip-service-key"
-PROBE_TIMEOUT_S = 0.7
+TRIES = 3
 DEFAULT_CPUS = 1.0
 MAX_NAME = 50
 
@@ -70,7 +69,7 @@ LIMITS: Mapping[str, Limit] = {
     "keep_days": Limit(30, 1, 90),  # how long pictures that a rule kept wait
     "min_replicas": Limit(1, 0, 32),  # servers; 0: none while nobody asks
     "max_replicas": Limit(1, 1, 32),
-    "queue_ms": Limit(100, 1, 10_000),  # one more server where 1 of 20 requests waits longer
+    "queue_ms": Limit(100, 10, 10_000),  # one more server where 1 of 20 requests waits longer
     "idle_minutes": Limit(15, 1, 10_080),  # without a request, until it has no server
     "deadline_s": Limit(30, 1, 140, "AIP_SERVE_DEADLINE_S"),  # below what the platform itself waits, 150 s
 }
@@ -239,36 +238,48 @@ def submit(service: Service, version: ModelVersion) -> Job:
     )
 
 
+@transaction.atomic
 def stop(*, service: Service, by: User) -> Service:
-    """Request a stop; the address answers 410 until the service is started again.
+    """Request a stop of all its servers; the address answers 410 until the service is started again.
 
     Raises:
         NotUp: it is stopped already.
     """
-    if Service.objects.filter(pk=service.pk).exclude(asleep_at=None).update(asleep_at=None):
-        service.refresh_from_db()
-        return service
-    if service.job is None or not service.is_up:
+    held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
+    first = [held.job] if held.job is not None and held.is_up else []
+    beside = _beside(held)
+    if not first and not beside and held.asleep_at is None:
         raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
-    actions.stop(service.job, by=by)
-    _end_beside(service, by)
+    Service.objects.filter(pk=held.pk).update(next_job=None, next_version=None, old_job=None, asleep_at=None)
+    for job in (*first, *beside):
+        end(job, by)
     service.refresh_from_db()
     return service
 
 
-def _end_beside(service: Service, by: User) -> None:
-    """Stop the servers beside the one that answers: what it was to answer with next, and what it answered with."""
-    beside = [service.next_job, service.old_job, *closing.close_of(service.pk), *scaling_closing.close_of(service.pk)]
-    Service.objects.filter(pk=service.pk).update(next_job=None, next_version=None, old_job=None)
-    for job in beside:
-        end(job, by)
+def _beside(service: Service) -> list[Job]:
+    """Take from a service the servers beside its first that are not over: what it changes to, was, tries, or has more.
+
+    Within a transaction that holds it.
+    """
+    rows = Service.objects.select_related("next_job", "old_job").get(pk=service.pk)
+    found = [rows.next_job, rows.old_job, *closing.close_of(service.pk), *scaling_closing.close_of(service.pk)]
+    return [job for job in found if job is not None and not job.is_final]
 
 
 def end(job: Job | None, by: User | None) -> None:
     """Request a stop of a server that need not be there any more."""
-    if job is not None and not job.is_final:
-        with contextlib.suppress(DomainError):  # it is stopping by itself
+    for _try in range(TRIES):
+        if job is None or job.is_final:
+            return
+        try:
             actions.stop(job, by=by)
+        except StaleReport:  # moved at this moment: its next state can be stopped as well
+            job.refresh_from_db()
+        except DomainError:  # it is stopping by itself
+            return
+        else:
+            return
 
 
 @transaction.atomic
@@ -290,9 +301,12 @@ def edit(
     with found:
         _check_limits(limits, limits_of(service))
     found.end()
-    options = Service.objects.select_for_update().get(pk=service.pk).options
-    service.description, service.visibility, service.options = description, visibility, {**options, **limits}
-    service.save(update_fields=["description", "visibility", "options", "updated_at"])
+    held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
+    held.description, held.visibility, held.options = description, visibility, {**held.options, **limits}
+    held.save(update_fields=["description", "visibility", "options", "updated_at"])
+    if held.asleep_at is not None and limits_of(held)["min_replicas"] > 0:
+        start_held(held)  # it is to have a server always
+    service.refresh_from_db()
     return service
 
 
@@ -321,11 +335,12 @@ def _check_limits(limits: Mapping[str, int], others: Mapping[str, int]) -> None:
     found.end()
 
 
+@transaction.atomic
 def delete(*, service: Service, by: User) -> None:
     """Remove a service; a running one is stopped. Its model stays."""
-    if service.job is not None and service.is_up:
-        actions.stop(service.job, by=by)
-    _end_beside(service, by)
+    held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
+    for job in (held.job, *_beside(held)):
+        end(job, by)
     service.delete()
 
 
@@ -353,11 +368,9 @@ def remember_ready(service: Service, attempt: int) -> None:
 
 def answers(place: tuple[str, int], key: str) -> bool:
     """Whether the server at (host, port) says it is ready; at most 0.7 s."""
-    connection = http.client.HTTPConnection(*place, timeout=PROBE_TIMEOUT_S)
     try:
-        connection.request("GET", "/v2/health/ready", headers={KEY_HEADER: key})
-        return connection.getresponse().status == 200
-    except OSError:
+        with exchanging.connected(place, longest_s=exchanging.PROBE_S) as connection:
+            status, _body = exchanging.ask(connection, "GET", "/v2/health/ready", {KEY_HEADER: key}, most=1 << 16)
+            return status == 200
+    except exchanging.FAILURES:
         return False
-    finally:
-        connection.close()

@@ -16,7 +16,7 @@ from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from inference.models import ModelVersion, Service
 from inference.scaling import readying
-from inference.services import serving
+from inference.services import each, serving
 from workers.models import Job
 from workers.proxy import endpoints
 from workers.states import JobState
@@ -46,15 +46,15 @@ def change_model(*, service: Service, version: ModelVersion, by: User) -> Servic
             said = _("%(name)s tries another model. Promote that or roll it back first.")
             raise Invalid(said % {"name": held.name}, field="model_version")
         given_up, held.next_job, held.next_version = held.next_job, None, None
+        serving.end(given_up, by)
         if held.model_version_id == version.pk:
             pass  # back to what answers: giving the other up is all
-        elif held.is_up:
+        elif held.is_up and not held.is_ending:
             held.next_version, held.next_job = version, serving.submit(held, version)
             readying.start_as_many(held, version)
         else:
             held.model_version = version
         held.save(update_fields=["next_job", "next_version", "model_version", "updated_at"])
-    serving.end(given_up, by)
     return held
 
 
@@ -64,9 +64,10 @@ def advance(service: Service) -> Service:
         _lead_over(service)
     if service.old_job_id is not None and service.swapped_at is not None and now() - service.swapped_at > DRAINING:
         old = service.old_job
-        if Service.objects.filter(pk=service.pk, old_job=old).update(old_job=None):
-            service.old_job = None
-            serving.end(old, None)
+        with transaction.atomic():
+            if Service.objects.filter(pk=service.pk, old_job=old).update(old_job=None):
+                service.old_job = None
+                serving.end(old, None)
     return service
 
 
@@ -74,6 +75,8 @@ def _lead_over(service: Service) -> None:
     job: Job | None = service.next_job
     if job is None:
         return
+    if service.job is not None and service.job.is_final and readying.replace_first(service):
+        service.refresh_from_db()
     if service.job is None or service.job.is_final:  # the old one is gone: nothing to wait for
         _take_over(service, ready=False)
         return
@@ -96,7 +99,7 @@ def _take_over(service: Service, *, ready: bool) -> None:
         held.ready_attempt = held.job.attempt_number if ready else 0
         held.next_job, held.next_version = None, None
         held.save()
-    serving.end(forgotten, None)
+        serving.end(forgotten, None)
     service.refresh_from_db()
 
 
@@ -109,4 +112,5 @@ def sweep() -> None:
     """Advance all changes that are under way."""
     rows = Service.objects.exclude(next_job=None, old_job=None)
     for service in rows.select_related("job", "next_job", "old_job", "next_version__model", "owner"):
-        advance(service)
+        with each.kept_apart(f"service={service.pk} does not change its model"):
+            advance(service)

@@ -13,6 +13,7 @@ from accounts.http import ApiRequest
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from inference.api.registry_serializers import VersionField
+from inference.keys.tables import ServiceKey
 from inference.models import Service
 from inference.traffic import figures, trials
 from inference.traffic.tables import ServiceTrial
@@ -59,6 +60,11 @@ class ServiceTrialOut(OutMixin, serializers.ModelSerializer):
         return ServiceFiguresOut(figures.of_trial(trial)[1]).data
 
 
+def named(value: Any) -> str:
+    """What a part of the usage is called; keys with what their secret begins with, as names may be given again."""
+    return f"{value} ({value.prefix})" if isinstance(value, ServiceKey) else str(value or "")
+
+
 class ServiceTrialIn(StrictMixin, serializers.Serializer):
     """Which version is tried, how, and on what part of the requests."""
 
@@ -79,7 +85,7 @@ class ServiceUsageOut(serializers.Serializer):
     span = serializers.CharField()
     whole = ServiceFiguresOut()
     callers = serializers.DictField(child=ServiceFiguresOut())
-    keys = serializers.DictField(child=ServiceFiguresOut(), help_text="By the names of keys.")
+    keys = serializers.DictField(child=ServiceFiguresOut(), help_text="By name and beginning of keys.")
     versions = serializers.DictField(child=ServiceFiguresOut())
 
 
@@ -140,7 +146,7 @@ class TrafficActions:
         if not Service.objects.editable_by(request.user).filter(pk=service.pk).exists():
             rows = [row for row in rows if row.user_id == request.user.pk]
         parts = {
-            part: {str(value or ""): found for value, found in figures.by(of, column)}
+            part: {named(value): found for value, found in figures.by(of, column)}
             for part, column, of in (
                 ("callers", "user", [row for row in rows if not row.key_id]),
                 ("keys", "key", [row for row in rows if row.key_id]),

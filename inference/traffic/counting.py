@@ -9,6 +9,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -108,6 +109,8 @@ class Counter:
         if not taken:
             return
         close_old_connections()
+        with suppress(DatabaseError):  # told again with the next counts
+            Service.objects.filter(pk__in={slot.service for slot, _begins in taken}).update(asked_at=now())
         for (slot, begins), tally in taken.items():
             try:
                 _add(slot, begins, tally)
@@ -146,7 +149,6 @@ def _add(slot: Slot, begins: int, tally: Tally) -> None:
     }
     ServiceUsage.objects.get_or_create(slot=name, defaults=owned)
     row = ServiceUsage.objects.select_for_update().get(slot=name)
-    Service.objects.filter(pk=slot.service).update(asked_at=now())
     changes = {name: F(name) + value for name, value in _sums(tally).items()}
     latencies = histogram.together([row.latencies, tally.latencies])
     ServiceUsage.objects.filter(pk=row.pk).update(**changes, latencies=latencies)

@@ -39,7 +39,7 @@ class Split:
         if not asks(path):
             return self._least()
         trial, tried = self.trial, self.tried
-        if trial is None or tried is None:
+        if trial is None or tried is None or _away(tried, time.monotonic()):
             return self._least().counted(self._counted(candidate=False))
         if trial.mode == ServiceTrial.Mode.SHADOW:
             shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret

@@ -6,8 +6,6 @@ to a server that runs already, and going back stops one: neither starts anything
 
 from __future__ import annotations
 
-import logging
-
 from django.db import IntegrityError, transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
@@ -17,14 +15,14 @@ from accounts.services import audit
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.models import ModelVersion, Service
-from inference.services import serving, withdrawing
+from inference.scaling import readying
+from inference.services import each, serving, withdrawing
 from inference.traffic import closing, figures, proportions
 from inference.traffic.tables import ServiceTrial
 from workers.models import Job
 from workers.proxy import endpoints
 from workers.states import JobState
 
-log = logging.getLogger(__name__)
 #: Requests that a version must have answered before its failures are held against those of the other one.
 ENOUGH = 200
 
@@ -156,10 +154,11 @@ def promote(*, service: Service, by: User) -> Service:
             raise NotReady(said % {"model": trial.model_name})
         held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)
         forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+        readying.start_as_many(held, trial.version)
         held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
         held.save()
         closing.close(trial, ServiceTrial.Outcome.PROMOTED)
-    serving.end(forgotten, None)
+        serving.end(forgotten, None)
     audit.record(by, "service_trial_promoted", service, version=trial.model_name)
     return held
 
@@ -173,13 +172,15 @@ def roll_back(*, service: Service, by: User) -> Service:
     with transaction.atomic():
         trial = _held(service)
         closing.close(trial, ServiceTrial.Outcome.ROLLED_BACK)
-    serving.end(trial.job, by)
+        serving.end(trial.job, by)
     audit.record(by, "service_trial_rolled_back", service, version=trial.model_name)
     return service
 
 
 def _halt(trial: ServiceTrial, code: str, **facts: str | int) -> None:
-    if closing.close(trial, ServiceTrial.Outcome.HALTED, wording.message(f"trial.{code}", **facts)):
+    with transaction.atomic():
+        if not closing.close(trial, ServiceTrial.Outcome.HALTED, wording.message(f"trial.{code}", **facts)):
+            return
         serving.end(trial.job, None)
         audit.record(None, "service_trial_halted", trial.service, version=trial.model_name, why=code)
 
@@ -226,7 +227,5 @@ def sweep() -> None:
         "job", "service__owner", "service__job", "version__model"
     )
     for trial in rows:
-        try:
+        with each.kept_apart(f"trial={trial.pk} could not go on"):
             advance(trial)
-        except DomainError:
-            log.exception("trial=%s could not go on", trial.pk)

@@ -119,12 +119,36 @@ def test_caller_that_asks_too_often_is_told_when_to_come_back(alice, service, co
     assert ask(service, second).status == 200
 
 
+@pytest.mark.parametrize("ending", ["inf%65r", "infer#", "infer?x=1", "infer%3F"])
+def test_address_written_otherwise_opens_no_way_around_the_pace(alice, service, counter, ending):
+    _key, secret = keys.issue(service=service, by=alice, name="sly", per_minute=1)
+
+    answers = [ask(service, secret, f"v2/models/tiny/{ending}") for _number in range(2)]
+
+    assert {answer.status for answer in answers} <= {404, 405, 400, 429}
+    assert 200 not in {answer.status for answer in answers}
+
+
 def test_service_bounds_every_caller_that_has_no_number_of_its_own(alice, service):
     serving.edit(service=service, description="", visibility="private", limits={"per_minute": 1})
     _key, secret = keys.issue(service=service, by=alice, name="partner")
 
     assert [ask(service, secret).status for _number in range(2)] == [200, 429]
     assert call("POST", f"{service.url}/predict", user=alice, body=pictures.plain()).status == 200
+
+
+def test_usage_tells_keys_of_one_name_apart(alice, client, service, counter):
+    first, secret = keys.issue(service=service, by=alice, name="partner")
+    ask(service, secret)
+    keys.revoke(key=first, by=alice)
+    _second, other = keys.issue(service=service, by=alice, name="partner")
+    ask(service, other)
+    counter.flush()
+    client.force_login(alice)
+
+    told = client.get(f"/api/v1/services/{service.pk}/usage/").json()
+
+    assert sorted(row["requests"] for row in told["keys"].values()) == [1, 1]
 
 
 def test_usage_is_told_by_key(alice, client, service, counter):
@@ -137,7 +161,7 @@ def test_usage_is_told_by_key(alice, client, service, counter):
     told = client.get(f"/api/v1/services/{service.pk}/usage/").json()
     page = client.get(reverse("inference:service-usage", args=[service.pk])).content.decode()
 
-    assert {name: row["requests"] for name, row in told["keys"].items()} == {"partner": 1}
+    assert {name: row["requests"] for name, row in told["keys"].items()} == {f"partner ({key.prefix})": 1}
     assert {name: row["requests"] for name, row in told["callers"].items()} == {str(alice): 1}
     assert "partner" in page
     key.delete()

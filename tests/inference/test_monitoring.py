@@ -111,6 +111,23 @@ def test_index_is_the_sum_it_says_and_chance_alone_gives_nothing():
     assert np.mean([value >= drift.OTHER for value in found]) < 0.01
 
 
+def test_many_objects_of_one_picture_say_no_more_than_the_picture():
+    """Each picture shows twenty objects of one class: the same population, twice."""
+    random = np.random.default_rng(3)
+
+    def of(count):
+        made = statistics.empty()
+        features = dict.fromkeys(statistics.FEATURES, 0.5)
+        for _number in range(count):
+            name = str(random.integers(0, 20))
+            statistics.add(made, (features, [0.5] * statistics.FIELDS), [{"name": name, "score": 0.9}] * 20)
+        return made
+
+    found = [drift.compared(of(500), of(100))[0].value for _number in range(60)]
+
+    assert np.mean([value >= drift.OTHER for value in found]) < 0.1
+
+
 def test_comparison_names_what_changed_and_nothing_else():
     before, after = tally_of(200, classes=("one", "two")), tally_of(200, brightness=0.9, classes=("one", "two"))
 
@@ -145,6 +162,9 @@ def test_distance_is_in_standard_deviations_of_pictures():
         lambda tally: tally | {"classes": []},
         lambda tally: tally | {"features": {}},
         lambda tally: tally | {"layout": {"sums": [float("nan")] * 27, "squares": [0.0] * 27}},
+        lambda tally: tally | {"layout": {"sums": [1e200] * 27, "squares": [0.0] * 27}},
+        lambda tally: tally | {"classes": {"a\x00b": 1}},
+        lambda tally: tally | {"classes": {"\ud800": 1}},
         lambda tally: [tally],
         lambda tally: None,
     ],
@@ -163,7 +183,11 @@ def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
     assert sorted(hours.tallies) == [3600 * (1002 + number) for number in range(3)]
 
     assert hours.wanted()
-    hours._spent = 10.0
+    hours._credit = -0.5
+    assert not hours.wanted()
+    hours._seen -= 3600  # an hour later
+    assert hours.wanted()
+    hours._credit -= 1.1  # one picture took a second: nothing was saved beyond that
     assert not hours.wanted()
 
 
@@ -186,6 +210,7 @@ def test_keeper_keeps_by_rule_and_only_so_many():
 
 @pytest.mark.sockets("a model server of its own")
 def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, alice):
+    serving.edit(service=service, description="", visibility="private", limits={"keep_below": 100})
     for shift in range(3):
         picture = pictures.with_boxes({(16 + 8 * shift, 32, 48 + 8 * shift, 64): "green"})
         assert call("POST", f"{service.url}/predict", user=alice, body=picture).status == 200
@@ -218,6 +243,20 @@ def test_rule_does_not_take_what_somebody_found_wrong(service, alice):
 
     row = ServiceSample.objects.get()
     assert (row.why, row.note, row.by) == ("", "no cat", alice)
+
+
+def test_rule_brings_back_nothing_that_was_annotated_and_leaves_room_for_people(service, alice, monkeypatch):
+    row = samples.keep(service=service, picture=pictures.plain(), by=None, why="chance")
+    data = dataset_factory.dataset(alice)
+    ServiceSample.objects.filter(pk=row.pk).update(dataset=data)
+    samples.keep(service=service, picture=pictures.plain(), by=None, why="chance")
+    assert ServiceSample.objects.get().dataset == data
+
+    monkeypatch.setattr(samples, "MOST_SAMPLES", 2)
+    samples.keep(service=service, picture=pictures.plain("green"), by=None, why="chance")
+    with pytest.raises(samples.TooManySamples):
+        samples.keep(service=service, picture=pictures.plain("blue"), by=None, why="chance")
+    assert samples.keep(service=service, picture=pictures.plain("black"), by=alice).why == ""
 
 
 def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):

@@ -222,6 +222,7 @@ def test_change_of_the_model_waits_for_as_many_servers(service, places, told, al
     assert look(service).model_version != newer  # its second server is on its way
     (second,) = service.replicas.filter(version=newer)
     up(second, places, 4)
+    look(service)
 
     assert look(service).model_version == newer
     assert {one.port for one in routing.servers(fresh(service))} == {3, 4}
@@ -387,3 +388,204 @@ def _token(user):
     from accounts.services import tokens
 
     return tokens.issue(user=user, name="t")[1]
+
+
+def test_service_told_to_stop_does_not_grow_while_it_stops(service, places, told, alice):
+    serving.edit(service=service, description="", visibility="private", limits={"min_replicas": 2})
+    serving.stop(service=fresh(service), by=alice)
+
+    look(service)
+    scaling._grow(fresh(service), 1)
+
+    assert service.replicas.count() == 0
+
+
+def test_first_server_stopped_by_its_job_takes_the_others_along(service, places, told, alice):
+    look(service)
+    row = service.replicas.get()
+    up(row, places, 2)
+    told["look"] = rule.Look(0.1, 0.9, 0)
+    look(service)
+    bring(service.job, "stopped")
+
+    answer = call("POST", f"{service.url}/predict", user=alice, body=b"")
+    look(service)
+
+    assert answer.status == 410
+    assert ending(row.job)
+    assert service.replicas.count() == 0
+
+
+def test_stop_ends_what_is_left_beside_a_server_that_is_over(service, places, told, alice):
+    look(service)
+    row = service.replicas.get()
+    bring(service.job, "stopped")
+
+    serving.stop(service=fresh(service), by=alice)
+
+    assert ending(row.job)
+    with pytest.raises(serving.NotUp):
+        serving.stop(service=fresh(service), by=alice)
+
+
+def test_stop_that_meets_a_move_is_asked_again(service, monkeypatch):
+    from workers.jobs.transitions import StaleReport
+
+    asked, real = [], serving.actions.stop
+
+    def stop(job, **more):
+        asked.append(job.pk)
+        if len(asked) == 1:
+            raise StaleReport("moved")
+        return real(job, **more)
+
+    monkeypatch.setattr(serving.actions, "stop", stop)
+
+    serving.end(service.job, None)
+
+    assert len(asked) == 2
+    assert ending(service.job)
+
+
+def test_server_that_no_service_knows_is_ended_after_a_while(service, places, told):
+    look(service)
+    row = service.replicas.get()
+    job = row.job
+    up(row, places, 2)
+    ServiceReplica.objects.all().delete()
+    scaling.end_orphans()
+    assert not ending(job)
+    Job.objects.update(created_at=now() - timedelta(hours=1))
+
+    scaling.end_orphans()
+
+    assert ending(job)
+    assert not ending(service.job)
+
+
+def test_server_whose_version_was_deleted_leaves(service, places, told):
+    look(service)
+    row = service.replicas.get()
+    up(row, places, 2)
+    ServiceReplica.objects.filter(pk=row.pk).update(version=None)
+
+    look(service)
+
+    row.refresh_from_db()
+    assert row.leaving_at is not None
+
+
+def test_failed_change_of_the_model_lets_its_further_servers_go(service, places, told, alice, tmp_path):
+    newer = factory.model_version(alice, tmp_path, name="newer")
+    look(service)
+    up(service.replicas.get(), places, 2)
+    told["look"] = rule.Look(0.1, 0.9, 0)
+    look(service)
+    swapping.change_model(service=fresh(service), version=newer, by=alice)
+    bring(fresh(service).next_job, "failed")
+
+    look(service)
+
+    assert service.replicas.get(version=newer).leaving_at is not None
+
+
+def test_asleep_service_that_is_to_have_a_server_always_is_started(sleeper, places, told, alice):
+    Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
+    assert sleeping.fall_asleep(fresh(sleeper))
+
+    serving.edit(service=fresh(sleeper), description="", visibility="private", limits={"min_replicas": 1})
+
+    after = fresh(sleeper)
+    assert (after.state, after.job_id == sleeper.job_id) == ("queued", False)
+
+
+def test_look_at_its_health_wakes_nothing(sleeper, places, told, alice):
+    Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
+    assert sleeping.fall_asleep(fresh(sleeper))
+
+    answer = call("GET", f"{sleeper.url}/v2/health/ready", user=alice)
+
+    assert (answer.status, answer.json["code"]) == (503, "service_asleep")
+    assert fresh(sleeper).state == "asleep"
+
+
+def test_service_that_cannot_be_woken_is_not_planned_at_each_call(sleeper, places, told, alice, monkeypatch):
+    Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
+    assert sleeping.fall_asleep(fresh(sleeper))
+    asked = []
+
+    def refuse(service, version):
+        asked.append(version)
+        raise Invalid("You have no more cores.")
+
+    monkeypatch.setattr(serving, "submit", refuse)
+
+    answers = [call("POST", f"{sleeper.url}/predict", user=alice, body=b"") for _number in range(3)]
+
+    assert {(answer.status, answer.json["detail"]) for answer in answers} == {(503, "You have no more cores.")}
+    assert len(asked) == 1
+
+
+def test_service_that_nobody_ever_asked_falls_asleep_too(sleeper, places, told):
+    Service.objects.filter(pk=sleeper.pk).update(ready_attempt=0)
+    Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
+
+    sweep()
+
+    assert fresh(sleeper).state == "asleep"
+
+
+def test_one_service_that_breaks_a_sweep_holds_up_no_other(service, places, told, alice, version, monkeypatch):
+    other = serving.create(user=alice, name="other", model_version=version, limits={"max_replicas": 2})
+    bring(other.job, "running")
+    places[other.job_id] = ("127.0.0.1", 9)
+    real, order = scaling.tidy, []
+
+    def breaks(one):
+        order.append(one.pk)
+        if len(order) == 1:
+            raise RuntimeError("broken")
+        real(one)
+
+    monkeypatch.setattr(scaling, "tidy", breaks)
+
+    scaling.sweep()
+
+    assert len(order) == 2
+    assert ServiceReplica.objects.count() == 1
+
+
+@pytest.mark.sockets("a server that drips")
+def test_server_that_drips_is_cut_off():
+    import socket
+    import threading
+    import time
+
+    from inference.services import exchanging
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def drip():
+        connection, _address = listening.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not over.wait(0.1):
+                try:
+                    connection.sendall(b"x")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    began = time.monotonic()
+    with (
+        pytest.raises((*exchanging.FAILURES,)),
+        exchanging.connected(listening.getsockname(), longest_s=0.5) as connection,
+    ):
+        exchanging.ask(connection, "GET", "/", {}, most=1 << 20)
+
+    assert time.monotonic() - began < 5
+    over.set()
+    thread.join(5)
+    listening.close()

@@ -112,7 +112,7 @@ def test_version_that_does_not_answer_gets_nothing_and_is_not_promoted(alice, se
 
     sweep()
 
-    assert routing.split(service, person(service, alice), None).tried is None
+    assert routing.split(service, person(service, alice), []).tried is None
     with pytest.raises(trials.NotReady):
         trials.promote(service=service, by=alice)
 
@@ -131,7 +131,7 @@ def test_version_that_is_no_longer_shared_gets_nothing_at_once(alice, service, n
     trial = tried(service, newer, alice, places)
     monkeypatch.setattr(trials.withdrawing, "usable_version", withdrawn)
 
-    assert routing.split(service, person(service, alice), None).tried is None
+    assert routing.split(service, person(service, alice), []).tried is None
     with pytest.raises(trials.NotReady):
         trials.promote(service=service, by=alice)
     sweep()
@@ -211,13 +211,13 @@ def test_part_of_the_requests_is_kept_and_callers_of_an_ab_test_stay(alice, serv
     own = routing.Upstream("127.0.0.1", 1)
 
     def ports(caller, count):
-        split = routing.split(service, person(service, alice), own)
+        split = routing.split(service, person(service, alice), [own])
         scope = {"headers": [(b"x-client-id", caller)]}
         return [split(scope, "predict").port for _number in range(count)]
 
     share = ports(b"", 4000).count(7) / 4000
     assert share == pytest.approx(0.25, abs=0.035)  # five standard deviations
-    assert routing.split(service, person(service, alice), own)({"headers": []}, "v2/health/ready").port == 1
+    assert routing.split(service, person(service, alice), [own])({"headers": []}, "v2/health/ready").port == 1
     ServiceTrial.objects.filter(pk=trial.pk).update(mode="ab")
     assert all(len(set(ports(b"caller %d" % number, 20))) == 1 for number in range(20))
     chosen = [ports(b"caller %d" % number, 1)[0] for number in range(300)]

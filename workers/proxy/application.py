@@ -10,7 +10,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from hashlib import sha256
 from http import HTTPStatus
 
@@ -34,8 +34,8 @@ from workers.proxy.forwarding import (
 REMEMBERED_S = 1.0  # how long an answer about who and where holds
 REMEMBERED = 2000
 AWAY_S = 2.0  # so long a server that did not listen is left alone where there are others
-HELD = 100  # callers at once that wait for a server to start
-HELD_AGAIN_S = 0.05
+HELD, HELD_EACH = 200, 60  # callers at once that wait for servers to start, and for those of one thing
+HELD_AGAIN_S = 0.2
 
 
 class Refused(Exception):
@@ -75,7 +75,8 @@ class PortProxy:
         self._split, self._find = split, sync_to_async(find)
         self._not_listening, self._broken_off = not_listening, broken_off
         self._error = error
-        self._held = 0
+        self._held: dict[str, int] = {}
+        self._looks: dict[str, asyncio.Task[None]] = {}
         self._forwarder = Forwarder()
         self._copier = Copier(self._forwarder)
         self._known: OrderedDict[bytes, tuple[float, Upstream]] = OrderedDict()
@@ -123,12 +124,13 @@ class PortProxy:
                 chosen.load.away_until = time.monotonic() + AWAY_S
             if reading.begun:  # what was read of the body cannot be read again
                 raise
-            if (chosen.host, chosen.port) != (upstream.host, upstream.port):  # the other one has not gone
-                await self._pass(scope, receive, send, upstream, path)
+            other = upstream.choose(scope, path) if upstream.choose else upstream
+            if (chosen.host, chosen.port) != (other.host, other.port):  # that one has not gone
+                await self._pass(scope, receive, send, other, path)
                 return
             self._known.pop(caller, None)
             again = await self._upstream(caller, scope, called)
-            if (again.host, again.port, again.headers) == (upstream.host, upstream.port, upstream.headers):
+            if (again.host, again.port, again.headers) == (chosen.host, chosen.port, chosen.headers):
                 raise
             await self._pass(scope, receive, send, again.choose(scope, path) if again.choose else again, path)
 
@@ -157,25 +159,47 @@ class PortProxy:
                 self._copier.give_back()
 
     async def _found(self, scope: Scope, called: str) -> Upstream:
-        """Ask where the call goes; while that is being started, again and again."""
+        """Ask where the call goes; while that is being started, wait. One look at a time is made for all who wait."""
         began = time.monotonic()
         try:
             return await self._find(scope, called)
         except NotYet as refused:
-            if self._held >= HELD:
+            if self._held.get(called, 0) >= HELD_EACH or sum(self._held.values()) >= HELD:
                 raise
             last = refused
-        self._held += 1
+        self._held[called] = self._held.get(called, 0) + 1
         try:
-            while time.monotonic() - began < last.patience_s:
-                await asyncio.sleep(HELD_AGAIN_S)
+            while (left := last.patience_s - (time.monotonic() - began)) > 0:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(self._look(scope, called)), left)
                 try:
                     return await self._find(scope, called)
                 except NotYet as refused:
                     last = refused
             raise last
         finally:
-            self._held -= 1
+            self._held[called] -= 1
+            if not self._held[called]:
+                del self._held[called]
+
+    def _look(self, scope: Scope, called: str) -> asyncio.Task[None]:
+        """The task that ends when what is called has started, or cannot be."""
+        if called not in self._looks:
+            task = asyncio.get_running_loop().create_task(self._until_there(scope, called))
+            self._looks[called] = task
+            task.add_done_callback(lambda _task: self._looks.pop(called, None))
+        return self._looks[called]
+
+    async def _until_there(self, scope: Scope, called: str) -> None:
+        while self._held.get(called):
+            await asyncio.sleep(HELD_AGAIN_S)
+            try:
+                await self._find(scope, called)
+            except NotYet:
+                continue
+            except Refused:
+                return
+            return
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""

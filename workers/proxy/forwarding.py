@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 import aiohttp
@@ -24,6 +25,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Done = Callable[[int, float, int, int], None]
 Admit = Callable[[Scope, str], Awaitable[None]]
 
+PLAIN = "/:@!$&'()*+,;=~-._"  # of RFC 3986, in a path
 HOP_BY_HOP = {
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
     b"te", b"trailer", b"transfer-encoding", b"upgrade",
@@ -167,8 +169,8 @@ class Forwarder:
 
     async def _request(self, scope: Scope, upstream: Upstream, path: str, body: _Body | None) -> aiohttp.ClientResponse:
         query = scope["query_string"].decode("latin-1")
-        whole = "/" + path + (f"?{query}" if query else "")
-        url = URL(f"http://{upstream.host}:{upstream.port}{URL(whole).raw_path_qs}", encoded=True)
+        whole = "/" + quote(path, safe=PLAIN) + (f"?{query}" if query else "")  # exactly what was judged
+        url = URL(f"http://{upstream.host}:{upstream.port}{whole}", encoded=True)
         headers = _onward(scope, upstream.headers)
         data = body.chunks() if body else None
         return await self._session().request(scope["method"], url, headers=headers, data=data, allow_redirects=False)
