@@ -11,6 +11,7 @@ from unfold.admin import ModelAdmin
 from aiplatform.lib.admin import LookOnly, LookOnlyInline, MadeByServices
 from inference.conversion.tables import Conversion, ConvertedVariant
 from inference.models import Evaluation, Model, ModelVersion, Service
+from inference.push.tables import Push, PushTarget
 from inference.services import serving
 
 
@@ -49,6 +50,23 @@ class ConversionAdminPage(LookOnly):
     list_select_related = ["job"]
     search_fields = ["job__name", "model_label", "data_label"]
     inlines = [ConvertedVariantInline]
+
+
+@admin.register(PushTarget)
+class PushTargetAdminPage(LookOnly):
+    list_display = ["name", "owner", "kind", "address", "visibility", "tested_at"]
+    list_filter = ["kind", "visibility"]
+    list_select_related = ["owner"]
+    search_fields = ["name", "address", "owner__username"]
+    fields = ["name", "owner", "kind", "address", "options", "visibility", "created_at", "tested_at", "message"]
+
+
+@admin.register(Push)
+class PushAdminPage(LookOnly):
+    list_display = ["model_name", "target_name", "owner", "state", "sent_bytes", "size_bytes", "created_at", "ended_at"]
+    list_filter = ["state", "content"]
+    list_select_related = ["owner"]
+    search_fields = ["model_name", "target_name", "owner__username"]
 
 
 @admin.register(Service)

@@ -21,6 +21,7 @@ from inference.conversion import tables as _conversion_tables  # noqa: F401  Dja
 from inference.edge import tables as _edge_tables  # noqa: F401  Django looks for tables here
 from inference.feedback import tables as _feedback_tables  # noqa: F401  Django looks for tables here
 from inference.formats.folder import WEIGHTS
+from inference.push import tables as _push_tables  # noqa: F401  Django looks for tables here
 from inference.querysets import (
     EvaluationQuerySet,
     ModelAliasQuerySet,
