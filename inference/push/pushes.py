@@ -25,7 +25,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.models import ModelVersion
 from inference.push.tables import Push, PushTarget
-from inference.push.way import Parcel, Place, PushFailed, failed
+from inference.push.way import Parcel, Place, PushFailed, Way, failed
 from inference.push.ways import WAYS
 from inference.services import packaging, trail
 from workers.images.containers.patience import Pace
@@ -158,7 +158,7 @@ def _failed(push: Push, claim: Claim, exc: PushFailed) -> None:
 
 def _send(push: Push, claim: Claim) -> str:
     """Send in a thread of its own, which touches no row; signs of life and counts are written here."""
-    place, entries, version = _prepared(push)
+    way, place, entries, version = _prepared(push)
     counted, ended, pace = [0], Event(), Pace()
 
     def came(count: int) -> None:
@@ -171,7 +171,7 @@ def _send(push: Push, claim: Claim) -> str:
     def sending() -> str:
         parcel = _parcel(version, push, entries)
         push.sha256, push.size_bytes = parcel.sha256, parcel.size
-        return WAYS[push.target.kind].send(place, parcel, came)
+        return way.send(place, parcel, came)
 
     with futures.ThreadPoolExecutor(1, thread_name_prefix="push") as pool:
         going = pool.submit(sending)
@@ -186,7 +186,7 @@ def _send(push: Push, claim: Claim) -> str:
     return landed
 
 
-def _prepared(push: Push) -> tuple[Place, list[zips.Entry], ModelVersion]:
+def _prepared(push: Push) -> tuple[Way, Place, list[zips.Entry], ModelVersion]:
     """What a push needs, looked at once more: rights may be gone since it was asked for."""
     if push.version is None:
         raise failed("version_gone")
@@ -195,9 +195,10 @@ def _prepared(push: Push) -> tuple[Place, list[zips.Entry], ModelVersion]:
     if not ModelVersion.objects.usable_by(push.owner).filter(pk=push.version_id).exists():
         raise failed("version_not_shared")
     try:
-        return place_of(push.target), _entries(push.version, push.content), push.version
+        entries = _entries(push.version, push.content)
     except Invalid as exc:
         raise failed("version_gone") from exc
+    return WAYS[push.target.kind], place_of(push.target), entries, push.version
 
 
 def _entries(version: ModelVersion, content: str) -> list[zips.Entry]:

@@ -7,7 +7,8 @@ as `Repr-Digest` (RFC 9530), and the length that the server tells afterwards is 
 from __future__ import annotations
 
 import base64
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from django.utils.translation import gettext_lazy as _
@@ -18,14 +19,14 @@ from inference.push.way import Came, Option, Parcel, Place, Tested, failed
 
 
 class Put:
-    code: ClassVar = "put"
-    words: ClassVar = _("HTTP server (PUT)")
-    ports: ClassVar = outbound.WEB
-    address_help: ClassVar = _("The folder that files are put into: https://files.example.org/models")
+    code: ClassVar[str] = "put"
+    words: ClassVar[Any] = _("HTTP server (PUT)")
+    ports: ClassVar[Mapping[str, int]] = outbound.WEB
+    address_help: ClassVar[Any] = _("The folder that files are put into: https://files.example.org/models")
     options: ClassVar[tuple[Option, ...]] = ()
-    secret_words: ClassVar = _("Bearer token")
-    secret_required: ClassVar = False
-    has_ca: ClassVar = True
+    secret_words: ClassVar[Any] = _("Bearer token")
+    secret_required: ClassVar[bool] = False
+    has_ca: ClassVar[bool] = True
 
     def check(self, place: Place) -> None:
         """All was said by its options."""

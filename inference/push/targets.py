@@ -104,8 +104,8 @@ def _check_address(way: Way, address: str) -> None:
     try:
         outbound.resolve(address, allowed=settings.PUSH_ALLOWED, ports=way.ports)
     except outbound.InnerAddress:
-        said = wording.message("push.inner", host=urlsplit(address).hostname)
-        raise Invalid(said, field="address") from None
+        inside = wording.message("push.inner", host=urlsplit(address).hostname)
+        raise Invalid(inside, field="address") from None
     except outbound.ForbiddenAddress as exc:
         raise Invalid(exc.message, field="address") from None
     except OSError:
@@ -185,7 +185,7 @@ def change(
     """
     address = target.address if address is None else address
     options = target.options if options is None else checked_options(target.kind, options, quiet=True)
-    changed = {
+    changed: dict[str, Any] = {
         "name": target.name if name is None else name,
         "address": address,
         "options": options,

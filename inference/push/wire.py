@@ -179,6 +179,11 @@ def judge(answer: Answer, place: Place, *, good: tuple[int, ...] = ()) -> Answer
     raise failed("answered", host=host, status=status, error=answer.said or "–", again=status in LATER)
 
 
+def is_told_by_status(status: int) -> bool:
+    """Whether `judge` says more of a status than its number."""
+    return 300 <= status < 400 or status in (401, 403, 404, 405, 410, 413, NO_ROOM)
+
+
 def token_header(secret: str) -> dict[str, str]:
     """A bearer token as a header (RFC 6750); nothing without one."""
     return {"Authorization": f"Bearer {secret}"} if secret else {}

@@ -26,6 +26,18 @@ TEXTS = {
         _("%(host)s leads to %(other)s, which is not followed. If that is right, make it the address of the target.")
     ),
     "answered": Wording(_("%(host)s answered with status %(status)s: %(error)s")),
+    "clock": Wording(_("The clock of %(host)s and that of the platform differ too much. An operator can set them.")),
+    "region": Wording(_("The bucket is not at %(host)s, or in another region. Check the endpoint and the region.")),
+    "sign_in": Wording(_("%(host)s does not take this username with this key or password.")),
+    "host_key_changed": Wording(
+        _(
+            "%(host)s shows another key than the one that was pinned. If the machine was set up anew, forget the host "
+            "key of the target and test it; else somebody may stand in between."
+        )
+    ),
+    "host_key_unknown": Wording(_("The key of %(host)s is not known yet. Test the target first.")),
+    "not_writable": Wording(_("The account may not write to the folder at %(host)s.")),
+    "no_folder": Wording(_("The folder is not there at %(host)s, and cannot be made.")),
     "checksum": Wording(_("What arrived at %(host)s is not what was sent. Do not use the file there.")),
     "sealed": Wording(_("The secret of the target cannot be read any more. Give it once more.")),
     "version_gone": Wording(_("The version was deleted, or some of its files are gone.")),

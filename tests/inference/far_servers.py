@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ class Far(ThreadingHTTPServer):
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         self.token, self.trouble, self.times = "right", "", 1_000
+        self.scheme = "http"
         self.files: dict[str, bytes] = {}
         self.asked: list[tuple[str, str]] = []
         self.headers: list[dict[str, str]] = []
@@ -37,7 +39,7 @@ class Far(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
     def troubled(self, what: str) -> bool:
         """Whether this goes wrong now."""
@@ -119,9 +121,11 @@ class Folder(Asked):
 
 
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[Far]:
-    """A server on a port of its own for as long as the block lasts."""
+def serving(handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None = None) -> Iterator[Far]:
+    """A server on a port of its own for as long as the block lasts; encrypted with a context."""
     server = Far(handler)
+    if context is not None:
+        server.scheme, server.socket = "https", context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
