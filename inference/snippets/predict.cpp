@@ -6,8 +6,12 @@
 // $ORT is an unpacked release of https://github.com/microsoft/onnxruntime/releases, 1.17 or newer. It reads pictures as
 // PPM (P6, 8 bits), upright: `python -c "from PIL import Image; Image.open('a.png').convert('RGB').save('a.ppm')"`, or
 // hand `predict` the bytes of your own camera: RGB, row by row. It prints one line of JSON.
+//
+// With -DPREDICT_ALONE it needs no ONNX Runtime: `prepared` and `predictions` then stand before and after another engine.
 
+#ifndef PREDICT_ALONE
 #include <onnxruntime_cxx_api.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -348,6 +352,14 @@ Picture read_ppm(const std::string& path) {
 }
 
 /// One line of JSON: task, size of the picture, predictions.
+std::string line_of(const Outputs& outputs, const Placement& place) {
+    std::string line;
+    for (const std::string& one : predictions(outputs, place)) line += (line.empty() ? "" : ", ") + one;
+    return "{\"task\": " + quoted(TASK) + ", \"image\": {\"width\": " + std::to_string(place.width) +
+           ", \"height\": " + std::to_string(place.height) + "}, \"predictions\": [" + line + "]}";
+}
+
+#ifndef PREDICT_ALONE
 std::string predict(Ort::Session& session, const Picture& rgb) {
     auto [values, place] = prepared(rgb);
     const std::array<std::int64_t, 4> shape{1, CHANNELS, HEIGHT, WIDTH};
@@ -363,10 +375,7 @@ std::string predict(Ort::Session& session, const Picture& rgb) {
         sizes.erase(sizes.begin());
         outputs[OUTPUTS[at].first] = {answered[at].GetTensorData<float>(), sizes};
     }
-    std::string line;
-    for (const std::string& one : predictions(outputs, place)) line += (line.empty() ? "" : ", ") + one;
-    return "{\"task\": " + quoted(TASK) + ", \"image\": {\"width\": " + std::to_string(rgb.width) + ", \"height\": " +
-           std::to_string(rgb.height) + "}, \"predictions\": [" + line + "]}";
+    return line_of(outputs, place);
 }
 
 int main(int count, char** words) {
@@ -386,3 +395,4 @@ int main(int count, char** words) {
     }
     return 0;
 }
+#endif
