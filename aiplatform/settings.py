@@ -362,6 +362,7 @@ SPECTACULAR_SETTINGS = {
         "SeverityEnum": "workers.models.Severity",
         "StageEnum": "inference.models.Stage",
         "StudyStateEnum": "training.studies.models.Study.State",
+        "UsableByEnum": "inference.push.tables.UsableBy",
         "VisibilityEnum": "datasets.models.Dataset.Visibility",
     },
 }

@@ -9,9 +9,9 @@ from typing import Any
 
 from inference.server import model_json
 from inference.server.spec import ModelSpec
+from inference.task_kinds import TASKS
 
 HERE = Path(__file__).parent
-TASKS = ("classification", "tagging", "detection")
 JS_PLACE = "const MODEL = {};"
 CPP_BEGIN, CPP_END = "// --- the model\n", "// --- the end of the model\n"
 
@@ -31,7 +31,9 @@ def files(folder: Path) -> dict[str, bytes]:
 def fits(spec: ModelSpec) -> bool:
     """Whether the templates read answers of this model: whole pictures, and classes or boxes."""
     seen = spec.input
-    return spec.task in TASKS and seen is not None and seen.overlap is None and seen.scope == "picture"
+    if seen is None or spec.task not in TASKS or not TASKS[spec.task].answer.elsewhere:
+        return False
+    return seen.overlap is None and seen.scope == "picture"
 
 
 def javascript(spec: ModelSpec) -> str:

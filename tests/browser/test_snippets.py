@@ -30,7 +30,7 @@ window.answers = async (name, pictures) => {
   }
   return found;
 };
-window.ready = true;
+document.documentElement.dataset.ready = "";
 </script>"""
 
 
@@ -74,7 +74,7 @@ def test_predict_js_says_what_run_py_says(chromium, served):
             (folder / place).write_bytes(data)
     page = chromium.new_page()
     page.goto(address)
-    page.wait_for_function("window.ready")
+    page.locator("html[data-ready]").wait_for(state="attached")
     try:
         for name, folder in models.items():
             said = page.evaluate("([name, pictures]) => window.answers(name, pictures)", [name, list(pictures)])

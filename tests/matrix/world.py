@@ -23,8 +23,6 @@ from inference.edge import fleet
 from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.feedback import samples
 from inference.models import ModelVersion
-from inference.push import pushes
-from inference.push.tables import Push, PushTarget
 from inference.services import model_jobs, serving
 from inference.video import analyses, films, results
 from inference.video.tables import VideoAnalysis
@@ -182,8 +180,8 @@ def make(tmp_path: Path) -> World:
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
-        (r"push/pushes/|v1/\^pushes/", {"pk": _push(owner, model).pk}),
-        (r"^push/|push-targets/", {"pk": _push(owner, model).target_id, "kind": "put"}),
+        (r"push/pushes/|v1/\^pushes/", {"pk": models.push(owner, model).pk}),
+        (r"^push/|push-targets/", {"pk": models.push(owner, model).target_id, "kind": "put"}),
         (r"edge/|edge-groups/", {"pk": _edge(owner).group_id, "sha256": "a" * 64}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
@@ -267,16 +265,6 @@ def _edge(owner: User) -> EdgeDevice:
     """A device that was never set up."""
     group = EdgeGroup.objects.filter(owner=owner).first() or fleet.create(user=owner, name="Gates")
     return group.devices.first() or fleet.add_device(group=group, name="gate-1", by=owner)[0]
-
-
-def _push(owner: User, model: ModelVersion) -> Push:
-    """One that was just asked for."""
-    made = Push.objects.filter(owner=owner).first()
-    if made is not None:
-        return made
-    inside = "http://127.0.0.1:9/models"  # nobody allowed it, so nothing is asked there
-    target = PushTarget.objects.create(owner=owner, name="Shelf", kind="put", address=inside)
-    return pushes.submit(user=owner, version=model, target=target)
 
 
 def _sample(service: Any, owner: User, picture: Path) -> int:

@@ -38,4 +38,4 @@ LAYOUTS = (
     per_class("logits", "Scores before the softmax (logits)"),
     per_class(PROBABILITIES, "Probabilities", maker="Softmax"),
 )
-ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS)
+ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS, elsewhere=True)

@@ -84,4 +84,12 @@ def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
     )
 
 
-ANSWER = Answer(outputs=layouts.OWN, read=read, slow=True, joining=OfTiles, layouts=layouts.LAYOUTS, found=detections)
+ANSWER = Answer(
+    outputs=layouts.OWN,
+    read=read,
+    slow=True,
+    joining=OfTiles,
+    layouts=layouts.LAYOUTS,
+    found=detections,
+    elsewhere=True,
+)

@@ -53,4 +53,4 @@ LAYOUTS = (
     per_class("logits", "Scores before the logistic function (logits)"),
     per_class(PROBABILITIES, "Probabilities", maker="Sigmoid"),
 )
-ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS)
+ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS, elsewhere=True)
