@@ -27,6 +27,7 @@ from inference.push.way import Came, Option, Parcel, Place, PushFailed, Tested, 
 logging.getLogger("asyncssh").setLevel(logging.WARNING)  # else it tells who signs in where
 BEGIN = "-----BEGIN"
 CHUNK = 1 << 20
+TEST_S = 45.0  # somebody waits on a page
 SUM_S = 900.0
 SUM = re.compile(r"\\?([0-9a-f]{64})[ \n]")
 
@@ -111,9 +112,10 @@ async def _signed_in(place: Place, host_key: str) -> AsyncIterator[Any]:
 
 
 async def _test(place: Place) -> Tested:
-    host_key = place.host_key or await _shown_key(place)
-    async with _signed_in(place, host_key) as connection, connection.start_sftp_client() as sftp:
-        await sftp.makedirs(_folder(place), exist_ok=True)
+    async with asyncio.timeout(TEST_S):
+        host_key = place.host_key or await _shown_key(place)
+        async with _signed_in(place, host_key) as connection, connection.start_sftp_client() as sftp:
+            await sftp.makedirs(_folder(place), exist_ok=True)
     return Tested(host_key)
 
 
@@ -139,26 +141,35 @@ async def _send(place: Place, parcel: Parcel, came: Came) -> str:
         raise failed("host_key_unknown", host=host)
     final, part = f"{folder}/{parcel.name}", f"{folder}/.{parcel.name}.{parcel.sha256[:16]}.part"
     async with _signed_in(place, place.host_key) as connection, connection.start_sftp_client() as sftp:
-        await sftp.makedirs(folder, exist_ok=True)
-        begin = await _there(sftp, part, parcel.size)
-        if await _lacks_room(sftp, folder, parcel.size - begin):
-            raise failed("no_room", host=host)
+        async with asyncio.timeout(wire.PIECE_S):
+            await sftp.makedirs(folder, exist_ok=True)
+            begin = await _there(sftp, part, parcel.size)
+            if await _lacks_room(sftp, folder, parcel.size - begin):
+                raise failed("no_room", host=host)
         try:
             await _write(sftp, part, parcel, begin, came)
         except asyncssh.SFTPFailure as exc:  # all that OpenSSH says of a full disk
             if await _lacks_room(sftp, folder, CHUNK):
                 raise failed("no_room", host=host) from exc
             raise
-        if await _sum(connection, sftp, part) != parcel.sha256:
-            await sftp.remove(part)
-            raise failed("checksum", host=host, again=True)
-        try:
-            await sftp.posix_rename(part, final)
-        except asyncssh.SFTPOpUnsupported:
-            if await sftp.exists(final):
-                await sftp.remove(final)
-            await sftp.rename(part, final)
-        return f"{host}:{await sftp.realpath(final)}"
+        async with asyncio.timeout(2 * SUM_S):
+            arrived = await _sum(connection, sftp, part)
+        async with asyncio.timeout(wire.PIECE_S):
+            if arrived != parcel.sha256:
+                await sftp.remove(part)
+                raise failed("checksum", host=host, again=True)
+            await _rename(sftp, part, final)
+            return f"{host}:{await sftp.realpath(final)}"
+
+
+async def _rename(sftp: Any, part: str, final: str) -> None:
+    """Give a file its name, whatever has it already."""
+    try:
+        await sftp.posix_rename(part, final)
+    except asyncssh.SFTPOpUnsupported:
+        if await sftp.exists(final):
+            await sftp.remove(final)
+        await sftp.rename(part, final)
 
 
 async def _there(sftp: Any, part: str, size: int) -> int:

@@ -143,7 +143,7 @@ class Way(Protocol):
         """
 
     def send(self, place: Place, parcel: Parcel, came: Came) -> str:
-        """Push, and say where it lies now, as the place calls it; it is there whole, or not under its name.
+        """Push, check what arrived, and say where it lies now, as the place calls it.
 
         Raises:
             PushFailed.

@@ -116,8 +116,9 @@ def ask(
                 connection.putheader(name, value)
             connection.endheaders()
             _send(connection, pieces, came, patience)
-            patience.again(ANSWER_S)
-            connection.sock.settimeout(ANSWER_S)
+            answer_s = ANSWER_S if length else SILENT_S  # somebody may wait for a test on a page
+            patience.again(answer_s)
+            connection.sock.settimeout(answer_s)
             answer = connection.getresponse()
             return Answer(
                 answer.status,
