@@ -337,6 +337,7 @@ WEBHOOK_ALLOWED: list[str] = _read(
 STREAM_ALLOWED: list[str] = _read(
     "AIP_STREAM_ALLOWED", [], _list, "Hosts, addresses or networks inside this network whose video may be watched."
 )
+PUSH_ALLOWED: list[str] = _read("AIP_PUSH_ALLOWED", [], _list, "The same for places that models are pushed to.")
 METRICS_TOKEN = _read("AIP_METRICS_TOKEN", "", str, "Token that Prometheus shows at /metrics; empty: API tokens only.")
 OIDC_ISSUER = _read("AIP_OIDC_ISSUER", "", _issuer, "OpenID Connect: address of the provider; empty: not offered.")
 OIDC_CLIENT_ID = _read("AIP_OIDC_CLIENT_ID", "", str, "OpenID Connect: what the provider calls this platform.")

@@ -257,6 +257,7 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.MAIL_FROM
 WEBHOOK_ALLOWED = env.WEBHOOK_ALLOWED
 STREAM_ALLOWED = env.STREAM_ALLOWED
+PUSH_ALLOWED = env.PUSH_ALLOWED
 METRICS_TOKEN = env.METRICS_TOKEN
 SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else env.HOST}:{env.PORT}").rstrip("/")  # noqa: S104 - compared, not bound
 
@@ -361,6 +362,7 @@ SPECTACULAR_SETTINGS = {
         "SeverityEnum": "workers.models.Severity",
         "StageEnum": "inference.models.Stage",
         "StudyStateEnum": "training.studies.models.Study.State",
+        "UsableByEnum": "inference.push.tables.UsableBy",
         "VisibilityEnum": "datasets.models.Dataset.Visibility",
     },
 }

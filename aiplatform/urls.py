@@ -53,6 +53,7 @@ urlpatterns = [
     path("api/v1/", include("training.studies.api_urls")),
     path("api/v1/", include("inference.api.urls")),
     path("api/v1/", include("inference.edge.api_urls")),
+    path("api/v1/", include("inference.push.api_urls")),
     path("api/v1/", include("workers.api_urls")),
     path("api/v1/", include("workers.proxy.api_urls")),
     path("api/v1/", include("training.boards.api_urls")),

@@ -12,6 +12,7 @@ from aiplatform.lib.admin import LookOnly, LookOnlyInline, MadeByServices
 from inference.conversion.tables import Conversion, ConvertedVariant
 from inference.keys.tables import ServiceKey
 from inference.models import Evaluation, Model, ModelVersion, Service
+from inference.push.tables import Push, PushTarget
 from inference.services import serving
 
 
@@ -55,6 +56,23 @@ class ConversionAdminPage(LookOnly):
 class ServiceKeyInline(LookOnlyInline):
     model = ServiceKey
     fields = ["name", "prefix", "per_minute", "expires_at", "revoked_at", "last_used_at"]
+
+
+@admin.register(PushTarget)
+class PushTargetAdminPage(LookOnly):
+    list_display = ["name", "owner", "kind", "address", "visibility", "tested_at"]
+    list_filter = ["kind", "visibility"]
+    list_select_related = ["owner"]
+    search_fields = ["name", "address", "owner__username"]
+    fields = ["name", "owner", "kind", "address", "options", "visibility", "created_at", "tested_at", "message"]
+
+
+@admin.register(Push)
+class PushAdminPage(LookOnly):
+    list_display = ["model_name", "target_name", "owner", "state", "sent_bytes", "size_bytes", "created_at", "ended_at"]
+    list_filter = ["state", "content"]
+    list_select_related = ["owner"]
+    search_fields = ["model_name", "target_name", "owner__username"]
 
 
 @admin.register(Service)

@@ -22,6 +22,9 @@ class InferenceConfig(AppConfig):
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.monitoring import telling as drift
+        from inference.push import words as push_words
+        from inference.push.side_bar import entries as push_entries
+        from inference.push.tables import PushTarget
         from inference.services import evaluations, publishing, starting_weights, trail
         from inference.video import kind as video_kind
         from inference.video.tables import VideoFile
@@ -38,12 +41,15 @@ class InferenceConfig(AppConfig):
         kinds.register(video_kind.VideoKind())
         register_messages()
         notify.KINDS.register(drift.KIND)
+        push_words.register()
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
         audit.register_verbs(trail.VERBS)
         audit.register_verbs(edge_words.VERBS)
+        audit.register_verbs(push_words.VERBS)
         navigation.register(navigation.Source("work", edge_entries))
-        fact_words.register_names(trail.FACTS)
+        navigation.register(navigation.Source("work", push_entries))
+        fact_words.register_names(trail.FACTS | push_words.FACTS)
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         weights_of_trainings.MODELS.register(starting_weights.MODELS)
@@ -78,5 +84,6 @@ class InferenceConfig(AppConfig):
             ownership.Owned("models", _("Models"), Model),
             ownership.Owned("services", _("Services"), Service),
             ownership.Owned("videos", _("Videos"), VideoFile, named=False),
+            ownership.Owned("push_targets", _("Push targets"), PushTarget),
         )
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)

@@ -23,6 +23,7 @@ from inference.feedback import tables as _feedback_tables  # noqa: F401  Django 
 from inference.formats.folder import WEIGHTS
 from inference.keys import tables as _keys_tables  # noqa: F401  Django looks for tables here
 from inference.monitoring import tables as _monitoring_tables  # noqa: F401  Django looks for tables here
+from inference.push import tables as _push_tables  # noqa: F401  Django looks for tables here
 from inference.querysets import (
     EvaluationQuerySet,
     ModelAliasQuerySet,

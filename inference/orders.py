@@ -45,6 +45,7 @@ VIDEOS = Ordering(
 VIDEO_FILES = Ordering("-created", created="pk", name=Lower("name"), size="size_bytes", owner=Lower("owner__username"))
 VIDEO_EVENTS = Ordering("at", at="at")
 EDGE_GROUPS = Ordering("-created", created="pk", name=Lower("name"), owner=Lower("owner__username"))
+PUSH_TARGETS = Ordering("-created", created="pk", name=Lower("name"), kind="kind", owner=Lower("owner__username"))
 SERVICES = Ordering(
     "-created",
     created="pk",

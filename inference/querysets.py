@@ -159,3 +159,23 @@ class ServiceQuerySet(OwnedQuerySet):
     def named_like(self, text: str) -> Self:
         """Name, description or model contains each of the words."""
         return search.having(self, text, "name", "description", "model_version__model__name")
+
+
+class PushTargetQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+
+    def for_list(self) -> Self:
+        return self.select_related("owner")
+
+    def named_like(self, text: str) -> Self:
+        """Name or address contains each of the words."""
+        return search.having(self, text, "name", "address")
+
+
+class PushQuerySet(OwnedQuerySet):
+    def for_list(self) -> Self:
+        return self.select_related("owner", "target", "version__model")
+
+    def named_like(self, text: str) -> Self:
+        """Model or target contains each of the words."""
+        return search.having(self, text, "model_name", "target_name")

@@ -10,6 +10,7 @@ from inference.feedback import samples
 from inference.models import Service
 from inference.monitoring import collecting
 from inference.monitoring import telling as drift_telling
+from inference.push import pushes
 from inference.scaling import scaling
 from inference.services import each, swapping
 from inference.traffic import counting, trials
@@ -33,6 +34,7 @@ PARTS = (
     counting.forget_old,
     samples.sweep,
     drift_telling.sweep,
+    pushes.sweep,
 )
 
 
@@ -53,3 +55,9 @@ def scale(service_id: int) -> None:
     service = Service.objects.select_related("job", "owner").filter(pk=service_id).first()
     if service is not None:
         scaling.look(service)
+
+
+@shared_task(name="inference.push", ignore_result=True)
+def push(push_id: int) -> None:
+    """Send one push to its place. Safe to send twice."""
+    pushes.run(push_id)

@@ -1,4 +1,4 @@
-"""Pages under /models/, /evaluations/, /conversions/, /edge/, /videos/ and /services/."""
+"""Pages under /models/, /evaluations/, /conversions/, /edge/, /push/, /videos/ and /services/."""
 
 from django.urls import path
 
@@ -8,6 +8,7 @@ from inference.edge import views as edge
 from inference.feedback import views as feedback
 from inference.keys import views as keys
 from inference.monitoring import views as monitoring
+from inference.push import views as push
 from inference.traffic import views as traffic
 from inference.video import views as video
 from inference.views import comparing, evaluations, models, registry, services
@@ -34,6 +35,8 @@ urlpatterns = [
     path("models/versions/<int:pk>/measure/", models.version_measure, name="version-measure"),
     path("models/versions/<int:pk>/download/", models.version_download, name="version-download"),
     path("models/versions/<int:pk>/package/", models.version_package, name="version-package"),
+    path("models/versions/<int:pk>/push/", push.version_push, name="version-push"),
+    path("models/versions/<int:pk>/pushes/", push.version_pushes, name="version-pushes"),
     path("models/versions/<int:pk>/delete/", models.version_delete, name="version-delete"),
     path("evaluations/", evaluations.evaluation_list, name="evaluation-list"),
     path("evaluations/new/", evaluations.evaluation_new, name="evaluation-new"),
@@ -62,6 +65,15 @@ urlpatterns = [
     path("edge/devices/<int:pk>/", edge.device_detail, name="edge-device"),
     path("edge/devices/<int:pk>/revoke/", edge.device_revoke, name="edge-device-revoke"),
     path("edge/devices/<int:pk>/remove/", edge.device_remove, name="edge-device-remove"),
+    path("push/", push.target_list, name="push-list"),
+    path("push/new/<slug:kind>/", push.target_new, name="push-target-new"),
+    path("push/<int:pk>/", push.target_detail, name="push-target"),
+    path("push/<int:pk>/edit/", push.target_edit, name="push-target-edit"),
+    path("push/<int:pk>/test/", push.target_test, name="push-target-test"),
+    path("push/<int:pk>/host-key/", push.target_forget_key, name="push-target-forget-key"),
+    path("push/<int:pk>/delete/", push.target_delete, name="push-target-delete"),
+    path("push/pushes/<int:pk>/stop/", push.push_stop, name="push-stop"),
+    path("push/pushes/<int:pk>/again/", push.push_again, name="push-again"),
     path("videos/", video.video_list, name="video-list"),
     path("videos/new/", video.video_new, name="video-new"),
     path("videos/fit/", video.video_fit, name="video-fit"),

@@ -23,6 +23,7 @@ from aiplatform.lib.errors import Invalid
 
 TIMEOUT_S = 5.0
 ANSWER_BYTES = 4096
+WEB: Mapping[str, int] = {"https": 443, "http": 80}
 
 
 class ForbiddenAddress(Invalid):
@@ -30,6 +31,10 @@ class ForbiddenAddress(Invalid):
 
     code = "forbidden_address"
     field = "webhook_url"
+
+
+class InnerAddress(ForbiddenAddress):
+    """The address lies inside this network; an operator could allow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +48,29 @@ class Target:
     address: str
 
 
-def resolve(url: str, *, allowed: Sequence[str] = ()) -> Target:
+def resolve(url: str, *, allowed: Sequence[str] = (), ports: Mapping[str, int] = WEB) -> Target:
     """Return where a request to `url` may go.
 
     Args:
         allowed: the operator's exceptions: host names, addresses, networks ("10.1.0.0/16").
+        ports: the schemes that are spoken, each with its usual port.
 
     Raises:
-        ForbiddenAddress: another scheme than http and https, a name or password in it, or any of its addresses
-            is private, local, or otherwise not of the wide net.
+        ForbiddenAddress: another scheme, a name or password in it, or any of its addresses is private, local, or
+            otherwise not of the wide net.
         OSError: the name does not resolve now.
     """
     try:
         parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        port = parts.port or ports.get(parts.scheme, 0)
         host = (parts.hostname or "").rstrip(".").lower()
     except ValueError as exc:
         raise ForbiddenAddress(_("This is not a web address.")) from exc
-    if parts.scheme not in {"http", "https"} or not host or any(ord(char) <= 32 for char in url):
-        raise ForbiddenAddress(_("The address begins with https:// or http://."))
+    if parts.scheme not in ports or not host or any(ord(char) <= 32 for char in url):
+        if ports is WEB:
+            raise ForbiddenAddress(_("The address begins with https:// or http://."))
+        known = ", ".join(f"{scheme}://" for scheme in ports)
+        raise ForbiddenAddress(_("The address begins with %(known)s.") % {"known": known})
     if parts.username is not None or parts.password is not None:
         raise ForbiddenAddress(_("The address holds no name and no password."))
     if "%" in host:  # a link of this machine
@@ -74,25 +83,29 @@ def resolve(url: str, *, allowed: Sequence[str] = ()) -> Target:
     addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in resolved]
     for address in addresses:
         if not is_public(address) and not is_allowed(host, address, allowed):
-            raise ForbiddenAddress(
-                _("%(host)s lies inside this network; only an operator can allow it.") % {"host": host}
-            )
+            raise InnerAddress(_("%(host)s lies inside this network; only an operator can allow it.") % {"host": host})
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     path = quote(path, safe="!#$%&'()*+,/:;=?@[]~")  # what is not ASCII; what is encoded already stays
     return Target(parts.scheme, host, port, path, str(addresses[0]))
 
 
-class _Pinned(http.client.HTTPConnection):
-    """A connection to the checked address, whatever the name resolves to by now."""
+class Pinned(http.client.HTTPConnection):
+    """A connection to the checked address, whatever the name resolves to by now.
 
-    def __init__(self, target: Target, timeout_s: float) -> None:
+    Args:
+        timeout_s: for connecting, and between two bytes.
+        trust: whose certificates are believed; None: the machine's own authorities.
+    """
+
+    def __init__(self, target: Target, timeout_s: float, trust: ssl.SSLContext | None = None) -> None:
         super().__init__(target.host, target.port, timeout=timeout_s)
-        self.target = target
+        self.target, self.trust = target, trust
 
     def connect(self) -> None:
         plain = socket.create_connection((self.target.address, self.target.port), self.timeout)
         if self.target.scheme == "https":
-            self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self.target.host)
+            trust = self.trust or ssl.create_default_context()
+            self.sock = trust.wrap_socket(plain, server_hostname=self.target.host)
         else:
             self.sock = plain
 
@@ -112,7 +125,7 @@ def post(
         OSError, http.client.HTTPException: nobody answered properly within `timeout_s` seconds.
     """
     target = resolve(url, allowed=allowed)
-    connection = _Pinned(target, timeout_s)
+    connection = Pinned(target, timeout_s)
     try:
         connection.connect()
         # A server that answers one byte a second keeps every single read alive: the whole has an end, too.

@@ -20,6 +20,7 @@ import training
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.zips import Entry
 from inference.models import ModelVersion
+from inference.snippets import making
 
 START = "inference.server.alone"
 OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
@@ -52,8 +53,12 @@ predictions. `python run.py --help` lists the options. It needs Python 3.11 or n
 |---|---|
 | `model/model.onnx`, `model/model.json` | the network; labels, and what is done before and after it |
 | `about.json` | what the platform knew of it: task, classes, figures, data |
+| `use/predict.js` | the same in a browser, by onnxruntime-web; its first lines show how |
+| `use/predict.cpp` | the same in C++, by ONNX Runtime's C++ API; its first lines show how |
 | `SHA256SUMS` | `sha256sum -c SHA256SUMS` checks every file |
 | `inference/`, `training/` | the lines that run it, licence Apache-2.0 |
+
+`use/` is there for models of whole pictures that answer classes, tags or boxes.
 """
 
 
@@ -73,6 +78,7 @@ def entries(version: ModelVersion) -> list[Entry]:
         "requirements.txt": "".join(f"{one}>={installed(one)}\n" for one in NEEDS).encode(),
         "about.json": json.dumps(_about(version), ensure_ascii=False, indent=1).encode() + b"\n",
         **{inside: path.read_bytes() for inside, path in code().items()},
+        **making.files(version.path),
     }
     sums = {inside: hashlib.sha256(data).hexdigest() for inside, data in made.items()}
     sums |= {f"model/{entry['name']}": entry["sha256"] for entry in version.files}

@@ -58,6 +58,7 @@ class Answer:
             a model.json of their own.
         found: the objects with their boxes on one picture of a run, by which they can be followed in a video. None:
             models of this task find no objects.
+        elsewhere: a package has lines in other languages that read such answers, see inference/snippets.
     """
 
     outputs: tuple[str, ...]
@@ -70,6 +71,7 @@ class Answer:
     joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None
     layouts: tuple[Layout, ...] = ()
     found: Callable[[ModelSpec, Arrays, int, Placement, DecodeSpec], Detections] | None = None
+    elsewhere: bool = False
 
     def roles(self, named: Collection[str]) -> tuple[str, ...]:
         """Roles of a layout, all among those that a model names; the task's own where there is none."""

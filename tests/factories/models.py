@@ -6,6 +6,8 @@ from pathlib import Path
 
 from accounts.models import User
 from inference.models import Model, ModelVersion, Visibility
+from inference.push import pushes
+from inference.push.tables import Push, PushTarget
 from inference.services import models as registry
 from tests.inference import tiny
 from workers.models import Job, VirtualCluster
@@ -36,6 +38,16 @@ def model_version(
     return registry.register_upload(
         user=owner, archive=archive, filename=archive.name, name=name, visibility=visibility, model=model
     )
+
+
+def push(owner: User, version: ModelVersion) -> Push:
+    """The first push of somebody, just asked for, to a place where nothing is asked: nobody allowed it."""
+    made = Push.objects.filter(owner=owner).first()
+    if made is not None:
+        return made
+    inside = "http://127.0.0.1:9/models"
+    target = PushTarget.objects.create(owner=owner, name="Shelf", kind="put", address=inside)
+    return pushes.submit(user=owner, version=version, target=target)
 
 
 def zipped(folder: Path, target: Path) -> Path:

@@ -181,6 +181,8 @@ def make(tmp_path: Path) -> World:
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
+        (r"push/pushes/|v1/\^pushes/", {"pk": models.push(owner, model).pk}),
+        (r"^push/|push-targets/", {"pk": models.push(owner, model).target_id, "kind": "put"}),
         (r"edge/|edge-groups/", {"pk": _edge(owner).group_id, "sha256": "a" * 64}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),

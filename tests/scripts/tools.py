@@ -1,4 +1,4 @@
-"""Tools for scripts: Biome and TypeScript from npm, pinned by a lock file, kept beside the migrated database."""
+"""Tools from npm, pinned by lock files, kept beside the migrated database: for scripts Biome and TypeScript."""
 
 from __future__ import annotations
 
@@ -35,28 +35,40 @@ class Tools(NamedTuple):
 
 def install() -> Tools | None:
     """Install the tools unless they are there; None where npm cannot."""
-    seal = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
-    folder = KEPT / f"scripts-{seal}"
-    if not folder.exists():
-        npm = shutil.which("npm")
-        if npm is None or node() is None or not _installed(npm, folder):
-            return None
-        for old in KEPT.glob("scripts-*"):
-            if old != folder:
-                shutil.rmtree(old, ignore_errors=True)
-    packages = folder / "node_modules"
+    packages = packages_of(HERE, "scripts", "the linter and the type checker of scripts")
+    if packages is None:
+        return None
     biome = next(packages.glob("@biomejs/cli-*/biome"), None)
     return Tools(biome, packages / ".bin" / "tsc") if biome else None
 
 
-def _installed(npm: str, folder: Path) -> bool:
+def packages_of(here: Path, name: str, what: str) -> Path | None:
+    """The node_modules of the package-lock.json in `here`, installed where they are not yet; None where npm cannot.
+
+    Args:
+        name: of the kept folder, with the lock's sum behind it.
+        what: what is installed, for people.
+    """
+    seal = hashlib.sha256((here / "package-lock.json").read_bytes()).hexdigest()[:16]
+    folder = KEPT / f"{name}-{seal}"
+    if not folder.exists():
+        npm = shutil.which("npm")
+        if npm is None or node() is None or not _installed(npm, here, folder, what):
+            return None
+        for old in KEPT.glob(f"{name}-*"):
+            if old != folder:
+                shutil.rmtree(old, ignore_errors=True)
+    return folder / "node_modules"
+
+
+def _installed(npm: str, here: Path, folder: Path, what: str) -> bool:
     """Install into a folder beside and rename it, so that what is there is whole."""
-    print("Installing the linter and the type checker of scripts …", flush=True)
+    print(f"Installing {what} …", flush=True)
     KEPT.mkdir(exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=".scripts-", dir=KEPT))
+    fresh = Path(tempfile.mkdtemp(prefix=".npm-", dir=KEPT))
     try:
         for name in ("package.json", "package-lock.json"):
-            shutil.copyfile(HERE / name, fresh / name)
+            shutil.copyfile(here / name, fresh / name)
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
         if subprocess.run(command, cwd=fresh, env=os.environ | {"NO_UPDATE_NOTIFIER": "1"}, check=False).returncode:
             return False

@@ -40,4 +40,6 @@ LAYOUTS = (
     per_class(PROBABILITIES, "Probabilities", maker="Softmax"),
 )
 ITEM = an_object(**CLASS, score=SHARE)
-ANSWER = Answer(outputs=("logits",), read=read, item=ITEM, best_only=True, asked=("top_k",), layouts=LAYOUTS)
+ANSWER = Answer(
+    outputs=("logits",), read=read, item=ITEM, best_only=True, asked=("top_k",), layouts=LAYOUTS, elsewhere=True
+)

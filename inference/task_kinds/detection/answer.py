@@ -95,4 +95,5 @@ ANSWER = Answer(
     joining=OfTiles,
     layouts=layouts.LAYOUTS,
     found=detections,
+    elsewhere=True,
 )

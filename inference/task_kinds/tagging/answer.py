@@ -55,4 +55,6 @@ LAYOUTS = (
     per_class(PROBABILITIES, "Probabilities", maker="Sigmoid"),
 )
 ITEM = an_object(**CLASS, score=SHARE, present=YES, threshold=SHARE)
-ANSWER = Answer(outputs=("logits",), read=read, item=ITEM, asked=("score_threshold", "top_k"), layouts=LAYOUTS)
+ANSWER = Answer(
+    outputs=("logits",), read=read, item=ITEM, asked=("score_threshold", "top_k"), layouts=LAYOUTS, elsewhere=True
+)

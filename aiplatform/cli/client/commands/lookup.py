@@ -34,6 +34,11 @@ def edge_group(client: Client, given: str) -> int:
     return int(given) if given.isdigit() else int(_named(client, "edge-groups/", given, "group")["id"])
 
 
+def push_target(client: Client, given: str) -> int:
+    """Id of a push target by id or exact name."""
+    return int(given) if given.isdigit() else int(_named(client, "push-targets/", given, "target")["id"])
+
+
 def version(client: Client, given: str) -> int:
     """Id of a dataset version: `17`, `name` (its newest annotated one) or `name:2`."""
     return _version(client, given, "datasets/", "dataset", fit=lambda row: row.get("annotated"), fitting="annotated ")

@@ -1,0 +1,15 @@
+"""The entry of the side bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext_lazy as _
+
+from accounts.permissions import Action
+from aiplatform.navigation import Entry
+
+
+def entries() -> Iterable[Entry]:
+    """One line, after devices."""
+    return (Entry(_("Push targets"), "target", "/push/", Action.MODELS_VIEW, order=76),)
