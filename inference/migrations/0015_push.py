@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('inference', '0013_video'),
+        ('inference', '0014_keys_replicas_statistics'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
