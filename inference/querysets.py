@@ -119,6 +119,15 @@ class VideoEventQuerySet(OwnedQuerySet):
         return rows.filter(place=place) if place else rows
 
 
+class PredictionQuerySet(JobRowQuerySet):
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "version__model", "data__dataset")
+
+    def named_like(self, text: str) -> Self:
+        """Name, model or source contains each of the words."""
+        return search.having(self, text, "job__name", "model_label", "source_label")
+
+
 class EvaluationQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         return self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")

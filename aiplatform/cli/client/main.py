@@ -32,6 +32,7 @@ from aiplatform.cli.client.commands import (
     params,
     people,
     ports,
+    predictions,
     queue,
     reports,
     resource_groups,
@@ -48,8 +49,8 @@ from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
-    models, services, videos, edge, queue, following, environments, nodes, clusters, more_time, approvals, ports, ssh,
-    resource_groups, people, operations, alarms,
+    models, services, predictions, videos, edge, queue, following, environments, nodes, clusters, more_time, approvals,
+    ports, ssh, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

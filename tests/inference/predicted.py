@@ -1,0 +1,49 @@
+"""Predictions that have run: the real program, alone in its run as a job has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from inference.batch import predictions, results
+from inference.batch.kind import PredictionKind
+from inference.batch.tables import Prediction
+from tests.inference import programs
+from workers.runs import RunDir
+
+
+def submitted(user, model, data=None, **asked: object) -> Prediction:
+    """Queued with one core."""
+    return predictions.submit(user=user, model_version=model, version=data, **{"cpus": 1.0} | asked)
+
+
+def program(prediction: Prediction, attempt: int = 1, **env: str) -> tuple[list[str], dict[str, str], RunDir]:
+    """Command, environment and run directory of an attempt, as the kind prepares it."""
+    return programs.prepared(PredictionKind(), prediction.job, attempt, **env)
+
+
+def ran(prediction: Prediction) -> str:
+    """Run its program and let the kind publish what it left; gives its log."""
+    log = programs.ran(PredictionKind(), prediction.job)
+    prediction.refresh_from_db()
+    return log
+
+
+def answers(prediction: Prediction) -> list[dict]:
+    """All that it answered, in the order of the pictures."""
+    return list(results.lines(prediction))
+
+
+def listing(folder: Path, names: list[str], *, name: str = "list.txt") -> Path:
+    """A file of names."""
+    file = folder / name
+    file.write_text("\n".join(names))
+    return file
+
+
+def chunks_of(run: RunDir) -> list[str]:
+    return sorted(path.name for path in (run.outputs / "chunks").glob("*.jsonl"))
+
+
+def heads_of(run: RunDir) -> list[dict]:
+    return [json.loads(path.open().readline()) for path in sorted((run.outputs / "chunks").glob("*.jsonl"))]
