@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
@@ -154,12 +153,8 @@ def _parents(name: str) -> Iterator[str]:
 
 def _refuse_missing(missing: Sequence[str], where: str) -> None:
     if missing:
-        said = ngettext(
-            "%(count)s picture of the list is not in %(where)s: %(names)s.",
-            "%(count)s pictures of the list are not in %(where)s: %(names)s.",
-            len(missing),
-        )
-        raise ListRefused(said % {"count": len(missing), "where": where, "names": _some(missing)})
+        said = _("The list names what is not in %(where)s: %(names)s.")
+        raise ListRefused(said % {"where": where, "names": _some(missing)}, count=len(missing))
 
 
 def _some(names: Sequence[str]) -> str:

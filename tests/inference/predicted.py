@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from pathlib import Path
 
 from inference.batch import predictions, results
 from inference.batch.kind import PredictionKind
 from inference.batch.tables import Prediction
+from inference.server import model_json
+from inference.server.engine import Engine
+from inference.server.requested import Requested
+from inference.server.service import Call, Service
+from inference.server.settings import Settings
 from tests.inference import programs
 from workers.runs import RunDir
 
@@ -47,3 +54,19 @@ def chunks_of(run: RunDir) -> list[str]:
 
 def heads_of(run: RunDir) -> list[dict]:
     return [json.loads(path.open().readline()) for path in sorted((run.outputs / "chunks").glob("*.jsonl"))]
+
+
+async def _served(folder: Path, sent: list[bytes], asked: dict) -> list[list[dict]]:
+    service = Service(Settings(model_dir=folder, max_batch=8), model_json.load(folder), Engine(folder / "model.onnx"))
+    service.start()
+    try:
+        requested = Requested.from_values(asked)
+        call = Call(time.monotonic() + 60)
+        return [(await service.predict(data, requested, call, lambda: None))["predictions"] for data in sent]
+    finally:
+        await service.stop()
+
+
+def served(folder: Path, sent: list[bytes], **asked: object) -> list[list[dict]]:
+    """What a service with the model of a folder answers to pictures."""
+    return asyncio.run(_served(folder, sent, asked))

@@ -10,7 +10,9 @@ from rest_framework.test import APIClient
 from aiplatform import env
 from datasets.models import Dataset
 from datasets.services import imports
+from inference.batch import showing
 from inference.batch.tables import PredictedData, Prediction
+from inference.services import lineage
 from tests.factories import models as factory
 from tests.inference import judged, predicted
 
@@ -109,7 +111,7 @@ def test_all_that_is_wrong_is_said_at_once(api, alice, data, tmp_path):
     assert not Prediction.objects.exists()
 
 
-def test_prediction_pages(client, alice, bob, anna, model, data):
+def test_prediction_pages(client, alice, bob, anna, model, data, monkeypatch):
     client.force_login(alice)
     page_form = client.get(reverse("inference:prediction-new"), {"model_version": model.pk, "version": data.pk})
     assert page_form.status_code == 200
@@ -133,7 +135,10 @@ def test_prediction_pages(client, alice, bob, anna, model, data):
     assert (image.status_code, image["Content-Type"]) == (200, "image/png")
     assert b"".join(image.streaming_content).startswith(b"\x89PNG")
     assert client.get(reverse("inference:prediction-image", args=[prediction.pk, 99])).status_code == 404
-    assert client.get(reverse("inference:prediction-images", args=[prediction.pk]), {"begin": "5"}).status_code == 200
+    further = client.get(reverse("inference:prediction-images", args=[prediction.pk]), {"begin": "5"})
+    assert further.content.decode().count("<figure") == 3
+    monkeypatch.setattr(showing, "PER_PAGE", 3)
+    assert "/images/?begin=3" in client.get(page).content.decode()
     assert client.get(reverse("inference:prediction-download", args=[prediction.pk, "pdf"])).status_code == 404
     assert prediction.job.name in client.get(reverse("inference:prediction-list")).content.decode()
     client.post(reverse("inference:prediction-stop", args=[prediction.pk]))
@@ -167,6 +172,11 @@ def test_answers_become_the_next_version_as_a_first_draft(client, api, alice, mo
     assert coco["info"]["predicted_by"] == "cells v1"
     assert [image["split"] for image in coco["images"]] == ["train"] * len(coco["images"])
     assert version.image_count == data.image_count > len(coco["images"])
+    graph = lineage.of(model, alice)
+    assert {(node.kind, node.label) for node in graph.nodes.values()} >= {
+        ("prediction", prediction.job.name), ("dataset", str(version)),
+    }  # fmt: skip
+    assert graph.hidden == 0
     client.force_login(alice)
     assert str(version) in client.get(reverse("inference:prediction-detail", args=[prediction.pk])).content.decode()
 
