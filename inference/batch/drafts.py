@@ -42,7 +42,7 @@ class CannotDraft(DomainError):
 
 def can_draft(prediction: Prediction) -> bool:
     """Whether answers of its task are annotations."""
-    return prediction.task in (*shapes.BOXED, *shapes.LABELLED)
+    return bool(shapes.draft_of(prediction.task))
 
 
 def make(prediction: Prediction, *, by: User, name: str = "", min_score: float = 0.0) -> PredictedData:
@@ -116,11 +116,10 @@ def _as_dataset(prediction: Prediction, by: User, name: str, min_score: float) -
         sources.KEY: SOURCE.name, "filename": f"prediction-{prediction.pk}", "prediction": str(prediction.pk),
         "min_score": str(min_score),
     }  # fmt: skip
-    intro = (_("Drafted by %(model)s") % {"model": prediction.model_label})[: datasets.INTRO_MAX]
     with transaction.atomic():
         upload = uploads.begin(owner=by, length=length, metadata=about)
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
-        dataset = datasets.create(owner=by, name=name, intro=intro)
+        dataset = datasets.create(owner=by, name=name, intro="")
         row = imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
         return _kept(prediction, row, by, min_score)
 
@@ -165,7 +164,7 @@ def _write_plan(row: Import) -> None:
     if version is None or prediction is None:
         raise CannotDraft(_("The prediction, or the version that it answered, is gone."))
     min_score = finite(row.split.get("min_score")) or 0.0
-    labelled = prediction.task in shapes.LABELLED
+    labelled = shapes.draft_of(prediction.task) == CLASSES
     images = _annotated(version, prediction, min_score, labelled=labelled)
     about: dict[str, Any] = {
         "task": CLASSES if labelled else SHAPES,
@@ -176,7 +175,7 @@ def _write_plan(row: Import) -> None:
             "categories": [
                 [one["id"], more]
                 for one in prediction.classes
-                if (more := {name: one[name] for name in ("keypoints", "skeleton") if name in one})
+                if (more := {name: value for name, value in one.items() if name not in ("id", "name")})
             ],
         },
     }
@@ -248,15 +247,16 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
         raise NotFound(_("The prediction is gone."))
     root = root_of(prediction, user)
     min_score = float(metadata.get("min_score") or 0)
+    labelled = shapes.draft_of(prediction.task) == CLASSES
     names = {one["id"]: safe_name(str(one["name"]).replace("/", "_")) for one in prediction.classes}
     for line in results.lines(prediction):
         if "error" in line:
             continue
-        if prediction.task not in shapes.LABELLED:
+        if not labelled:
             yield root, line["path"], f"images/{line['path']}"
         elif (label := shapes.label_of(line, prediction.classes, min_score=min_score)) is not None:
             yield root, line["path"], f"{names[label]}/{line['n'] + 1:06d}_{PurePosixPath(line['path']).name}"
-    if prediction.task in shapes.BOXED:
+    if not labelled:
         draft = prediction.listing.parent / f"draft-{min_score:g}.json"
         with written_whole(draft) as out:
             out.writelines(exports.coco(prediction, min_score=min_score))

@@ -17,11 +17,12 @@ from aiplatform.lib.downloads import attachment, streamed
 from aiplatform.lib.errors import DomainError, NotFound
 from inference.batch import results, shapes
 from inference.batch.tables import Prediction
+from inference.task_kinds.served import SHAPES
 
 FORMS = {"csv": "text/csv; charset=utf-8", "coco": "application/json", "jsonl": "application/jsonl"}
 ENDINGS = {"csv": ".csv", "coco": "_coco.json", "jsonl": ".jsonl"}
 HEADER = ("path", "width", "height", "class_id", "class", "score", "x1", "y1", "x2", "y2", "more")
-OWN = {"class_id", "name", "score", "box"}  # of an answer; the columns have them
+OWN = {"class_id", "name", "score"}  # of an answer; the columns have them
 LARGE = {"mask", "heat", "vector"}  # too large for a table; JSON lines have them
 AT_ONCE = 200  # rows that are sent together
 
@@ -36,7 +37,7 @@ class NoPlaces(DomainError):
 
 def has_places(prediction: Prediction) -> bool:
     """Whether its answers can be given as COCO."""
-    return prediction.task in shapes.BOXED
+    return shapes.draft_of(prediction.task) == SHAPES
 
 
 def send(request: HttpRequest, prediction: Prediction, form: str) -> HttpResponseBase:
@@ -78,7 +79,7 @@ def _table(prediction: Prediction) -> Iterator[tuple[object, ...]]:
     for line in results.lines(prediction):
         for one in line.get("predictions", ()):
             box = shapes.box_of(one, line["width"], line["height"]) or ("",) * 4
-            more = {name: value for name, value in one.items() if name not in OWN | LARGE}
+            more = shapes.rest_of(one, OWN | LARGE)
             yield (
                 line["path"], line["width"], line["height"], _cell(one.get("class_id")),
                 results.word(one.get("name"), 200), shapes.score_of(one), *box,

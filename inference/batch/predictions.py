@@ -14,6 +14,7 @@ from accounts.models import User
 from aiplatform.lib import titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
 from datasets.models import DatasetVersion
 from inference.batch import results, sources
 from inference.batch.tables import Prediction
@@ -144,8 +145,7 @@ def _classes(version: ModelVersion) -> list[dict[str, Any]]:
         found = json.loads((version.path / "model.json").read_bytes())["classes"]
     except (OSError, ValueError, KeyError, TypeError):
         return list(version.classes)
-    kept = ("id", "name", "keypoints", "skeleton")
-    return [{name: entry[name] for name in kept if name in entry} for entry in found]
+    return found if is_sound(found) else list(version.classes)
 
 
 def check(

@@ -19,6 +19,7 @@ from workers.runs import RunDir
 MOST_BYTES = 4 << 20  # of a summary
 MOST_LINE = 64 << 20  # of the answer to one picture
 COUNTS = ("total", "done", "broken", "predictions", "batch")
+MOST_COUNT = 2**31 - 1  # that a column holds
 Line = dict[str, Any]
 
 
@@ -118,7 +119,7 @@ def word(value: Any, longest: int) -> str:
 
 
 def whole(value: Any) -> int:
-    return max(0, int(finite(value) or 0))
+    return int(min(max(finite(value) or 0, 0), MOST_COUNT))
 
 
 def listed(prediction: Prediction, place: int) -> str:

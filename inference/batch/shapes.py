@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from aiplatform.lib.numbers import finite
 from inference.batch.results import Line, word
+from inference.task_kinds import TASKS
 
-BOXED = ("detection", "instances", "segmentation", "keypoints")  # tasks whose answers lie somewhere on a picture
-LABELLED = ("classification", "embedding")  # tasks whose answer is one class of the whole picture
+
+def draft_of(task: str) -> str:
+    """What answers of a task are as annotations: SHAPES, CLASSES, or "" for none."""
+    return TASKS[task].answer.draft if task in TASKS else ""
 
 
 def score_of(one: Mapping[str, Any]) -> float:
@@ -47,7 +50,7 @@ def _placed(one: Mapping[str, Any], line: Line) -> dict[str, Any] | None:
 
 def box_of(one: Mapping[str, Any], width: int, height: int) -> list[float] | None:
     """x1 y1 x2 y2 of an answer inside its picture; None where it has none with an area."""
-    box = one.get("box")
+    box = one.get("box")  # x1 y1 x2 y2 in pixels of its picture
     numbers = [finite(value) for value in box] if isinstance(box, list) and len(box) == 4 else []
     if len(numbers) != 4 or None in numbers:
         return None
@@ -55,6 +58,12 @@ def box_of(one: Mapping[str, Any], width: int, height: int) -> list[float] | Non
         round(min(max(n or 0.0, 0.0), most), 2) for n, most in zip(numbers, (width, height) * 2, strict=True)
     )
     return [x1, y1, x2, y2] if x2 > x1 and y2 > y1 else None
+
+
+def rest_of(one: Mapping[str, Any], without: Container[str]) -> dict[str, Any]:
+    """The fields of an answer but its place and those named."""
+    place = one.get("box")
+    return {name: value for name, value in one.items() if value is not place and name not in without}
 
 
 def rings_of(one: Mapping[str, Any]) -> list[list[float]]:

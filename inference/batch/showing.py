@@ -18,6 +18,7 @@ from PIL import Image
 from inference.batch import results, shapes
 from inference.batch.results import Line
 from inference.batch.tables import Prediction
+from inference.task_kinds.served import SHAPES
 from training.presets.tiling import runs
 
 PER_PAGE = 12
@@ -54,9 +55,10 @@ def page(prediction: Prediction, begin: int) -> dict[str, Any]:
     """Cards of some pictures that have an answer, and where the next ones begin; None where there are none."""
     good = (line for line in results.lines(prediction, begin=begin) if "error" not in line)
     some = list(islice(good, PER_PAGE + 1))
+    placed = shapes.draft_of(prediction.task) == SHAPES
     places = {entry["id"]: place for place, entry in enumerate(prediction.classes)}
     return {
-        "cards": [_card(line, places) for line in some[:PER_PAGE]],
+        "cards": [_card(line, places, placed=placed) for line in some[:PER_PAGE]],
         "next": some[PER_PAGE]["n"] if len(some) > PER_PAGE else None,
     }
 
@@ -66,7 +68,7 @@ def why(line: Line) -> Any:
     return ERROR_WORDS.get(line["error"], ERROR_WORDS["unreadable"])
 
 
-def _card(line: Line, places: dict[int, int]) -> dict[str, Any]:
+def _card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
     drawn = line["predictions"][:MOST_SHAPES]
     masked = [one for one in drawn if shapes.mask_of(one, line)][:MOST_MASKS]
     return {
@@ -80,7 +82,7 @@ def _card(line: Line, places: dict[int, int]) -> dict[str, Any]:
             {"d": f"M{x:g} {y:g}h0", "word": name} for one in drawn for name, (x, y) in shapes.points_of(one).items()
         ],
         "overlay": _overlay(masked, line, places) or _heat(drawn),
-        "said": said(line),
+        "said": said(line, placed=placed),
     }
 
 
@@ -106,8 +108,8 @@ def _named(one: dict[str, Any]) -> str:
     return f"{results.word(one.get('name'), 100)} {shapes.score_of(one):.2f}"
 
 
-def said(line: Line) -> str:
-    """The answer to a picture in a few words: how many of each class, or which class it is."""
+def said(line: Line, *, placed: bool) -> str:
+    """The answer to a picture in a few words: how many of each class where they are `placed` on it, or which it is."""
     answers = line["predictions"]
     if not answers:
         return _("Nothing was found.")
@@ -118,7 +120,7 @@ def said(line: Line) -> str:
     if "present" in first:
         there = [_named(one) for one in answers if one.get("present") is True]
         return ", ".join(there) or _("no tag")
-    if "box" in first:
+    if placed:
         counted = Counter(results.word(one.get("name"), 100) for one in answers)
         return ", ".join(f"{count} × {name}" for name, count in counted.most_common(6))
     return _named(first)

@@ -33,12 +33,14 @@ class Head:
     classes: dict[str, int]
 
     @classmethod
-    def of(cls, lines: Iterable[Line]) -> Head:
+    def of(cls, lines: Iterable[Line], *, placed: bool) -> Head:
+        """Count; `placed`: all answers to a picture count, as each lies somewhere on it."""
         pictures, broken, classes = 0, 0, Counter[str]()
         for line in lines:
             pictures += 1
             broken += "error" in line
-            classes.update(str(one.get("name", "")) for one in _counted(line.get("predictions", ())))
+            answers = line.get("predictions", ())
+            classes.update(str(one.get("name", "")) for one in (answers if placed else _said(answers)))
         return cls(pictures, broken, classes.total(), dict(classes))
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,19 +49,19 @@ class Head:
         }  # fmt: skip
 
 
-def _counted(predictions: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Those that say something is there: of classes in the order of their scores the best, of tags those present."""
-    for place, one in enumerate(predictions):
-        said = one.get("present", one.get("anomalous"))
-        if "box" in one or (said if said is not None else not place):
+def _said(answers: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Those that say something is there: the tags that are, what is unusual, else the best class."""
+    for place, one in enumerate(answers):
+        there = one.get("present", one.get("anomalous"))
+        if there if there is not None else not place:
             yield one
 
 
 class Chunks:
-    """The chunks of `total` pictures in a folder that all machines of a job write into."""
+    """The chunks of `total` pictures in a folder that all machines of a job write into; see `Head.of` for `placed`."""
 
-    def __init__(self, folder: Path, total: int) -> None:
-        self.folder, self.total = folder, total
+    def __init__(self, folder: Path, total: int, *, placed: bool) -> None:
+        self.folder, self.total, self.placed = folder, total, placed
         self.count = -(-total // SIZE)
         self._heads: dict[int, Head] = {}
         folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +102,7 @@ class Chunks:
 
     def put(self, number: int, lines: list[Line]) -> None:
         """Write a chunk, completely or not at all."""
-        head = Head.of(lines)
+        head = Head.of(lines, placed=self.placed)
         texts = (json.dumps(entry) for entry in (head.as_dict(), *lines))
         write(self.folder / name_of(number), "".join(f"{text}\n" for text in texts))
         self._heads[number] = head

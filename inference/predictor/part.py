@@ -23,6 +23,8 @@ from inference.server import model_json
 from inference.server.engine import Engine
 from inference.server.requested import Requested
 from inference.server.spec import TENSOR
+from inference.task_kinds import TASKS
+from inference.task_kinds.served import SHAPES
 
 REPORT_EVERY_S = 1.0
 CHECKPOINT_EVERY_S = 60.0
@@ -32,7 +34,12 @@ SUMMARY = "summary.json"
 
 
 class Part:
-    """One machine's part of a prediction."""
+    """One machine's part of a prediction.
+
+    Raises:
+        NoPictures: there is nothing to answer.
+        BadModel: the model's description cannot be understood.
+    """
 
     def __init__(self, run: Run, env: Mapping[str, str] = os.environ) -> None:
         self.run = run
@@ -40,7 +47,11 @@ class Part:
         self.earlier = [Path(folder) for folder in json.loads(env.get("AIP_EARLIER", "[]"))]
         self.paths = samples.of(run, env.get("AIP_SAMPLES", ""))
         self.pictures = samples.Pictures(Path(env["AIP_IMAGES_DIR"]))
-        self.chunks = Chunks(run.outputs / FOLDER, len(self.paths))
+        self.spec = model_json.load(run.model)
+        if self.spec.task == TENSOR or self.spec.input is None:
+            raise model_json.BadModel("This model came without model.json, so its answers cannot be understood.")
+        placed = TASKS[self.spec.task].answer.draft == SHAPES
+        self.chunks = Chunks(run.outputs / FOLDER, len(self.paths), placed=placed)
         self.begun = self.reported = self.checkpointed = time.monotonic()
         self.computed = 0
         self.speed: dict[str, Any] = {}
@@ -50,7 +61,6 @@ class Part:
 
         Raises:
             Suspended: a suspend was requested.
-            BadModel: the model's description cannot be understood.
         """
         own = range(self.rank, self.chunks.count, self.ranks)
         kept = sum(self.chunks.take_over(folder, own) for folder in self.earlier)
@@ -96,16 +106,13 @@ class Part:
 
     def _asked(self) -> Answering:
         params = self.run.params
-        spec = model_json.load(self.run.model)
-        if spec.task == TENSOR or spec.input is None:
-            raise model_json.BadModel("This model came without model.json, so its answers cannot be understood.")
         engine = Engine(self.run.model / "model.onnx", threads=self.run.threads)
         named = {name: params[name] for name in ("score_threshold", "max_detections") if params.get(name) is not None}
         batch, pixels = int(params.get("batch") or BATCH), int(params.get("max_pixels") or 50_000_000)
         self.speed = {"provider": engine.provider, "batch": batch if engine.batches else 1}
         threads = max(2, self.run.threads)
         requested = Requested.from_values(named)
-        return Answering(spec, engine, self.pictures, requested, batch=batch, max_pixels=pixels, threads=threads)
+        return Answering(self.spec, engine, self.pictures, requested, batch=batch, max_pixels=pixels, threads=threads)
 
     def _leaves(self) -> bool:
         """Whether to stop here and keep what there is."""

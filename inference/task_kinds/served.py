@@ -54,6 +54,8 @@ class Answer:
             a model.json of their own.
         found: the objects with their boxes on one picture of a run, by which they can be followed in a video. None:
             models of this task find no objects.
+        draft: what its answers are as an annotation of new pictures: SHAPES where they lie somewhere on a picture,
+            CLASSES where the best one is the class of all of it; "" where they are none.
     """
 
     outputs: tuple[str, ...]
@@ -63,6 +65,7 @@ class Answer:
     joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None
     layouts: tuple[Layout, ...] = ()
     found: Callable[[ModelSpec, Arrays, int, Placement, DecodeSpec], Detections] | None = None
+    draft: str = ""
 
     def roles(self, named: Collection[str]) -> tuple[str, ...]:
         """Roles of a layout, all among those that a model names; the task's own where there is none."""

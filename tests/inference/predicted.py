@@ -24,6 +24,18 @@ def submitted(user, model, data=None, **asked: object) -> Prediction:
     return predictions.submit(user=user, model_version=model, version=data, **{"cpus": 1.0} | asked)
 
 
+def begun(user, model, data) -> Prediction:
+    """One that waits, though its first picture was answered already."""
+    prediction = submitted(user, model, data)
+    chunks = results.outputs(prediction) / "chunks"
+    chunks.mkdir(parents=True)
+    path = data.assets.order_by("pk").values_list("path", flat=True)[0]
+    lines = [{}, {"n": 0, "path": path, "width": 8, "height": 8, "predictions": []}]
+    (chunks / "0000000.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (chunks.parent / "summary.json").write_text(json.dumps({"done": 1, "total": 1}))
+    return prediction
+
+
 def program(prediction: Prediction, attempt: int = 1, **env: str) -> tuple[list[str], dict[str, str], RunDir]:
     """Command, environment and run directory of an attempt, as the kind prepares it."""
     return programs.prepared(PredictionKind(), prediction.job, attempt, **env)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import time
@@ -18,8 +17,6 @@ from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
 from datasets.models import DatasetVersion, Import
-from inference.batch import predictions
-from inference.batch import results as answers
 from inference.conversion import conversions
 from inference.conversion.tables import ConvertedVariant
 from inference.edge import fleet
@@ -31,7 +28,7 @@ from inference.video import analyses, films, results
 from inference.video.tables import VideoAnalysis
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.factories.profiles import GPU, wrote
-from tests.inference import judged
+from tests.inference import judged, predicted
 from training.commands import services as commands
 from training.environments import services as environments
 from training.experiments.models import View
@@ -185,7 +182,7 @@ def make(tmp_path: Path) -> World:
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
         (r"edge/|edge-groups/", {"pk": _edge(owner).group_id, "sha256": "a" * 64}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
-        (r"predictions/", {"pk": _prediction(owner, model, version), "place": 0, "form": "csv"}),
+        (r"predictions/", {"pk": predicted.begun(owner, model, version).pk, "place": 0, "form": "csv"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
         (r"videos/", {"pk": _video(owner, model).pk, "name": "film.webm", "kind": "csv"}),
         (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown)}),
@@ -244,18 +241,6 @@ def _conversion(owner: User, model: ModelVersion, data: DatasetVersion) -> int:
     """One that waits, with a variant that cannot be kept: there is no file of it."""
     made = conversions.submit(user=owner, model_version=model, version=data, split="test")
     ConvertedVariant.objects.create(conversion=made, target="fp16", state="accepted")
-    return int(made.pk)
-
-
-def _prediction(owner: User, model: ModelVersion, data: DatasetVersion) -> int:
-    """One that waits, though the first picture was answered already."""
-    made = predictions.submit(user=owner, model_version=model, version=data)
-    folder = answers.outputs(made)
-    (folder / "chunks").mkdir(parents=True)
-    path = data.assets.order_by("pk").values_list("path", flat=True)[0]
-    lines = [{}, {"n": 0, "path": path, "width": 8, "height": 8, "predictions": []}]
-    (folder / "chunks" / "0000000.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    (folder / "summary.json").write_text(json.dumps({"done": 1, "total": 1}))
     return int(made.pk)
 
 

@@ -11,7 +11,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
 from inference.task_kinds.layouts import per_class
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import CLASSES, Answer, Arrays
 
 PROBABILITIES = "probabilities"  # role of an output that has been through the softmax in the model
 
@@ -38,4 +38,4 @@ LAYOUTS = (
     per_class("logits", "Scores before the softmax (logits)"),
     per_class(PROBABILITIES, "Probabilities", maker="Softmax"),
 )
-ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS)
+ANSWER = Answer(outputs=("logits",), read=read, layouts=LAYOUTS, draft=CLASSES)

@@ -9,7 +9,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.detection import layouts
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 from training.presets.tiling.boxes import Parts
 from training.presets.tiling.masks import Patch
 
@@ -84,4 +84,6 @@ def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
     )
 
 
-ANSWER = Answer(outputs=layouts.OWN, read=read, slow=True, joining=OfTiles, layouts=layouts.LAYOUTS, found=detections)
+ANSWER = Answer(
+    outputs=layouts.OWN, read=read, slow=True, joining=OfTiles, layouts=layouts.LAYOUTS, found=detections, draft=SHAPES
+)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import CLASSES, Answer, Arrays
 
 VOTES = 10  # of the nearest known images, when a class is named
 
@@ -84,4 +84,4 @@ def read(
     return answers
 
 
-ANSWER = Answer(outputs=("vector", "similarity"), read=read)
+ANSWER = Answer(outputs=("vector", "similarity"), read=read, draft=CLASSES)

@@ -21,7 +21,7 @@ from inference.task_kinds.detection.answer import OfTiles as BoxesOfTiles
 from inference.task_kinds.detection.answer import detections, limits_of
 from inference.task_kinds.instances.outlines import outlines
 from inference.task_kinds.segmentation import runs
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 from training.presets.tiling.masks import Patch, patch
 
 MASKS = "masks"  # role of what tiles are put together to: a Patch for each place
@@ -153,5 +153,10 @@ class OfTiles(BoxesOfTiles):
 
 
 ANSWER = Answer(
-    outputs=("boxes", "scores", "coefficients", "prototypes"), read=read, slow=True, joining=OfTiles, found=detections
+    outputs=("boxes", "scores", "coefficients", "prototypes"),
+    read=read,
+    slow=True,
+    joining=OfTiles,
+    found=detections,
+    draft=SHAPES,
 )

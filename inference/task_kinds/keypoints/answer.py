@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 
 
 @dataclass(frozen=True)
@@ -100,4 +100,4 @@ def read(
     return answers
 
 
-ANSWER = Answer(outputs=("points", "classes"), read=read, regions=True)
+ANSWER = Answer(outputs=("points", "classes"), read=read, regions=True, draft=SHAPES)

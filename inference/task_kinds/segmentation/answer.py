@@ -19,7 +19,7 @@ from inference.server.requested import Requested
 from inference.server.spec import InputSpec, ModelSpec
 from inference.task_kinds.layouts import per_class
 from inference.task_kinds.segmentation import runs
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 from training.presets.tiling.maps import Blend
 
 GROUND = -1  # in a map: no class of the model
@@ -120,4 +120,4 @@ class OfTiles:
 
 
 LAYOUTS = (per_class("logits", "Scores of each class for each pixel [N, C, height, width]", rank=4, ground=True),)
-ANSWER = Answer(outputs=("logits",), read=read, slow=True, joining=OfTiles, layouts=LAYOUTS)
+ANSWER = Answer(outputs=("logits",), read=read, slow=True, joining=OfTiles, layouts=LAYOUTS, draft=SHAPES)
