@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -129,13 +128,13 @@ def prediction_image(request: SignedInRequest, pk: int, place: int) -> HttpRespo
 
 def _path_of(prediction: Prediction, place: int) -> str:
     """The path of a picture; what the program says counts only where the version has it."""
+    data, found = prediction.data, ""
     if prediction.is_listed:
         found = results.listed(prediction, place)
-    else:
-        line = next(islice(results.lines(prediction, begin=place), 1), None)
-        there = line is not None and prediction.data is not None
-        known = there and prediction.data.assets.filter(path=line["path"]).exists()
-        found = line["path"] if known and line["n"] == place else ""
+    elif data is not None:
+        line = next(results.lines(prediction, begin=place), None)
+        if line and line["n"] == place and data.assets.filter(path=line["path"]).exists():
+            found = line["path"]
     if not found:
         raise Http404
     return found
