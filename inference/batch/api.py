@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from django.db.models import Prefetch
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -31,7 +32,6 @@ from workers.jobs.api.resource_request import ResourcesIn
 from workers.states import GROUPS, JobState
 
 MOST_LINES = 200  # of one answer of `answers`
-MOST_BROKEN = 1000
 
 
 class PredictedDataOut(OutMixin, serializers.ModelSerializer):
@@ -129,7 +129,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         given = queries.given(self.request)
         state = queries.one_of(given, "state", *GROUPS, *JobState.values)
         rows = Prediction.objects.visible_to(self.request.user).for_list()
-        rows = rows.prefetch_related("made__intake__version", "made__by")
+        rows = rows.prefetch_related(Prefetch("made", PredictedData.objects.seen_by(self.request.user)))
         return rows.in_state(state).named_like(given.get("search", ""))
 
     @extend_schema(request=PredictionIn, responses={201: PredictionOut})
@@ -160,11 +160,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"])
     def results(self, request: ApiRequest, pk: str) -> Response:
         """Counts, and the pictures that were left out with the code of the reason; also while it runs."""
-        prediction = self.get_object()
-        left_out = [
-            {"path": line["path"], "code": line["error"]} for line in results.broken(prediction, most=MOST_BROKEN)
-        ]
-        return Response({**results.load(prediction), "left_out": left_out})
+        return Response({"left_out": [], **results.load(self.get_object())})
 
     @extend_schema(parameters=[OpenApiParameter("begin", int), OpenApiParameter("count", int)], responses=dict)
     @action(detail=True, methods=["get"], pagination_class=None)

@@ -25,7 +25,7 @@ from datasets import shapes as kinds
 from datasets.formats.neutral import CLASSES, SHAPES
 from datasets.formats.writer import StoredImage
 from datasets.models import Dataset, DatasetVersion, Import, Upload
-from datasets.services import datasets, imports, resplitting, rewriting, sources, uploads
+from datasets.services import datasets, imports, resplitting, rewriting, server_paths, sources, uploads
 from inference.batch import exports, results, shapes
 from inference.batch import sources as pictures
 from inference.batch.results import Line
@@ -246,6 +246,9 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
     if prediction is None:
         raise NotFound(_("The prediction is gone."))
     root = root_of(prediction, user)
+    if prediction.folder:
+        answered = (line["path"] for line in results.lines(prediction) if "error" not in line)
+        server_paths.require_files(root, answered, by=user)
     min_score = float(metadata.get("min_score") or 0)
     labelled = shapes.draft_of(prediction.task) == CLASSES
     names = {one["id"]: safe_name(str(one["name"]).replace("/", "_")) for one in prediction.classes}

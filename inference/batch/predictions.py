@@ -253,8 +253,9 @@ def publish(job: Job, attempt: Attempt) -> None:
         return
     found = results.read(RunDir.of(job.pk, attempt.number).outputs)
     if found:
+        kept = {name: value for name, value in found.items() if name != "left_out"}  # names stay with the files
         Prediction.objects.filter(pk=prediction.pk).update(
-            published_attempt=attempt.number, summary=found, total=found["total"]
+            published_attempt=attempt.number, summary=kept, total=found["total"]
         )
 
 

@@ -46,15 +46,17 @@ def read(folder: Path) -> dict[str, Any]:
         return {}
     if not isinstance(found, dict):
         return {}
-    rows = found.get("classes")
     return {
         **{name: whole(found.get(name)) for name in COUNTS},
         "images_per_s": finite(found.get("images_per_s")) or 0.0,
         "provider": word(found.get("provider"), 60),
         "classes": [
             {"name": word(row.get("name"), 200), "count": whole(row.get("count"))}
-            for row in (rows if isinstance(rows, list) else [])
-            if isinstance(row, dict)
+            for row in _rows(found.get("classes"))
+        ],
+        "left_out": [
+            {"path": word(row.get("path"), 1000), "code": word(row.get("code"), 30)}
+            for row in _rows(found.get("left_out"))
         ],
         "complete": found.get("complete") is True,
     }
@@ -100,22 +102,13 @@ def _line(text: bytes, place: int) -> Line | None:
     return line | {"width": width, "height": height, "predictions": [one for one in said if isinstance(one, dict)]}
 
 
-def broken(prediction: Prediction, *, most: int) -> list[Line]:
-    """The first pictures that have no answer, with the code of the reason."""
-    found: list[Line] = []
-    if not load(prediction).get("broken"):
-        return found
-    for line in lines(prediction):
-        if "error" in line:
-            found.append(line)
-            if len(found) >= most:
-                break
-    return found
-
-
 def word(value: Any, longest: int) -> str:
     """A short text, where it is one."""
     return value[:longest] if isinstance(value, str) and is_sound(value) else ""
+
+
+def _rows(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def whole(value: Any) -> int:

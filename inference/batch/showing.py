@@ -46,7 +46,7 @@ def of(prediction: Prediction) -> dict[str, Any]:
         "share": min(1.0, found.get("done", 0) / total) if total else 0.0,
         "classes": found.get("classes", [])[:12],
         "more_classes": max(0, len(found.get("classes", [])) - 12),
-        "broken": [{**line, "word": why(line)} for line in results.broken(prediction, most=MOST_BROKEN)],
+        "broken": [{**row, "word": why(row["code"])} for row in found.get("left_out", [])[:MOST_BROKEN]],
         **page(prediction, 0),
     }
 
@@ -63,9 +63,9 @@ def page(prediction: Prediction, begin: int) -> dict[str, Any]:
     }
 
 
-def why(line: Line) -> Any:
+def why(code: str) -> Any:
     """Why a picture has no answer."""
-    return ERROR_WORDS.get(line["error"], ERROR_WORDS["unreadable"])
+    return ERROR_WORDS.get(code, ERROR_WORDS["unreadable"])
 
 
 def _card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.timezone import now
 
-from inference.querysets import PredictionQuerySet
+from inference.querysets import PredictedDataQuerySet, PredictionQuerySet
 
 
 class Prediction(models.Model):
@@ -52,6 +52,8 @@ class PredictedData(models.Model):
     min_score = models.FloatField(default=0.0)  # answers below it were left out
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     at = models.DateTimeField(default=now)
+
+    objects = PredictedDataQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]

@@ -18,6 +18,7 @@ from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from datasets.services import server_paths
 from inference.batch import drafts, exports, predictions, results, showing
 from inference.batch.forms import DraftForm, PredictionForm
 from inference.batch.tables import Prediction
@@ -98,7 +99,7 @@ def _shown(request: SignedInRequest, prediction: Prediction, form: DraftForm | N
         "draft_form": form,
         "split_word": SPLIT_WORDS.get(prediction.split, prediction.split),
         "has_places": exports.has_places(prediction),
-        "made": prediction.made.select_related("dataset", "intake__version", "by"),
+        "made": prediction.made.seen_by(request.user),
         **showing.of(prediction),
     }
 
@@ -118,7 +119,10 @@ def prediction_image(request: SignedInRequest, pk: int, place: int) -> HttpRespo
     prediction = _visible(request, pk)
     path = _path_of(prediction, place)
     try:
-        descriptor = open_beneath(drafts.root_of(prediction, request.user), path)
+        root = drafts.root_of(prediction, request.user)
+        if prediction.folder:
+            server_paths.require_files(root, [path], by=request.user)
+        descriptor = open_beneath(root, path)
     except (OSError, DomainError):
         raise Http404 from None
     response = send_file(request, descriptor, PurePosixPath(path).name, inline=True)

@@ -25,20 +25,20 @@ def name_of(number: int) -> str:
 
 @dataclass(frozen=True)
 class Head:
-    """What a chunk holds: pictures, those without an answer, predictions in all and of each class."""
+    """What a chunk holds: pictures, path and code of each without an answer, predictions in all and of each class."""
 
     pictures: int
-    broken: int
+    broken: list[list[str]]
     predictions: int
     classes: dict[str, int]
 
     @classmethod
     def of(cls, lines: Iterable[Line], *, placed: bool) -> Head:
         """Count; `placed`: all answers to a picture count, as each lies somewhere on it."""
-        pictures, broken, classes = 0, 0, Counter[str]()
+        pictures, broken, classes = 0, [], Counter[str]()
         for line in lines:
             pictures += 1
-            broken += "error" in line
+            broken += [[line["path"], line["error"]]] if "error" in line else []
             answers = line.get("predictions", ())
             classes.update(str(one.get("name", "")) for one in (answers if placed else _said(answers)))
         return cls(pictures, broken, classes.total(), dict(classes))

@@ -30,6 +30,7 @@ REPORT_EVERY_S = 1.0
 CHECKPOINT_EVERY_S = 60.0
 LOOK_EVERY_S = 0.2  # at what the other machines did, and at requests while nothing is to be done
 BATCH = 8
+MOST_NAMED = 1000  # pictures without an answer, in the summary; the chunks name all
 SUMMARY = "summary.json"
 
 
@@ -160,11 +161,13 @@ class Part:
         for head in heads:
             classes.update(head.classes)
         done = sum(head.pictures for head in heads)
+        broken = [pair for head in heads for pair in head.broken]
         summary = {
             "format": 1,
             "total": len(self.paths),
             "done": done,
-            "broken": sum(head.broken for head in heads),
+            "broken": len(broken),
+            "left_out": [{"path": path, "code": code} for path, code in broken[:MOST_NAMED]],
             "predictions": sum(head.predictions for head in heads),
             "classes": [{"name": name, "count": count} for name, count in classes.most_common(1000)],
             "images_per_s": round(self.computed / max(time.monotonic() - self.begun, 0.001), 2),

@@ -111,7 +111,7 @@ def test_all_that_is_wrong_is_said_at_once(api, alice, data, tmp_path):
     assert not Prediction.objects.exists()
 
 
-def test_prediction_pages(client, alice, bob, anna, model, data, monkeypatch):
+def test_prediction_pages(client, alice, bob, anna, model, data, monkeypatch, django_assert_max_num_queries):
     client.force_login(alice)
     page_form = client.get(reverse("inference:prediction-new"), {"model_version": model.pk, "version": data.pk})
     assert page_form.status_code == 200
@@ -141,6 +141,10 @@ def test_prediction_pages(client, alice, bob, anna, model, data, monkeypatch):
     assert "/images/?begin=3" in client.get(page).content.decode()
     assert client.get(reverse("inference:prediction-download", args=[prediction.pk, "pdf"])).status_code == 404
     assert prediction.job.name in client.get(reverse("inference:prediction-list")).content.decode()
+    for _ in range(3):
+        predicted.submitted(alice, model, data)
+    with django_assert_max_num_queries(25):
+        client.get(reverse("inference:prediction-list"))
     client.post(reverse("inference:prediction-stop", args=[prediction.pk]))
     client.force_login(bob)
     assert client.get(page).status_code == 404

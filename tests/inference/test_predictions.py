@@ -235,7 +235,7 @@ def test_pictures_that_cannot_be_read_are_counted_and_named(alice, model, data):
 
     assert prediction.job.state == "succeeded", said
     assert (prediction.summary["done"], prediction.summary["broken"]) == (6, 3)
-    assert [(line["path"], line["error"]) for line in results.broken(prediction, most=10)] == [
+    assert [(row["path"], row["code"]) for row in results.load(prediction)["left_out"]] == [
         ("002.png", "unreadable"), ("003.png", "missing"), ("004.png", "not_a_file"),
     ]  # fmt: skip
     assert len(showing.of(prediction)["cards"]) == 3
