@@ -129,7 +129,9 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         given = queries.given(self.request)
         state = queries.one_of(given, "state", *GROUPS, *JobState.values)
         rows = Prediction.objects.visible_to(self.request.user).for_list()
-        rows = rows.prefetch_related(Prefetch("made", PredictedData.objects.seen_by(self.request.user)))
+        rows = rows.prefetch_related(
+            Prefetch("made", PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user))
+        )
         return rows.in_state(state).named_like(given.get("search", ""))
 
     @extend_schema(request=PredictionIn, responses={201: PredictionOut})
