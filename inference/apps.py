@@ -14,7 +14,10 @@ class InferenceConfig(AppConfig):
         from aiplatform import navigation
         from aiplatform.lib import messages, search, sweeps
         from datasets import usage, ways
+        from datasets.services import rewriting, sources
         from inference import kind, outputs_panel, searching, task_panel
+        from inference.batch import drafts, predictions
+        from inference.batch import kind as batch_kind
         from inference.conversion import conversions, words
         from inference.conversion import kind as conversion_kind
         from inference.edge import words as edge_words
@@ -39,6 +42,7 @@ class InferenceConfig(AppConfig):
         kinds.register(kind.ServiceKind())
         kinds.register(conversion_kind.ConversionKind())
         kinds.register(video_kind.VideoKind())
+        kinds.register(batch_kind.PredictionKind())
         register_messages()
         notify.KINDS.register(drift.KIND)
         push_words.register()
@@ -57,6 +61,9 @@ class InferenceConfig(AppConfig):
         sweeps.register("inference.collect")
         usage.register(evaluations.using)
         usage.register(conversions.using)
+        usage.register(predictions.using)
+        rewriting.WAYS.register(drafts.WAY)
+        sources.SOURCES.register(drafts.SOURCE)
         ways.register(
             ways.Way(
                 "evaluate",
@@ -66,6 +73,17 @@ class InferenceConfig(AppConfig):
                 url=lambda version: f"{reverse('inference:evaluation-new')}?version={version.pk}",
                 fits=lambda version: version.annotated,
                 rank=30,
+            )
+        )
+        ways.register(
+            ways.Way(
+                "predict",
+                _("Let a model answer this"),
+                "predict",
+                needs=Action.EVALUATIONS_SUBMIT,
+                url=lambda version: f"{reverse('inference:prediction-new')}?version={version.pk}",
+                fits=lambda version: True,
+                rank=35,
             )
         )
         messages.register_texts(figures.texts)

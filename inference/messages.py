@@ -73,6 +73,11 @@ MODEL_TASK = {
     "no_shape": Wording(_("Nothing says how large the input %(name)s is. Describe the model with a model.json.")),
 }
 
+PREDICTION = {
+    "gone": Wording(_("The model or the dataset of this prediction was deleted.")),
+    "draft": Wording(_("First draft by the model %(model)s, prediction %(name)s")),
+}
+
 _WAY_WORDS = {"in": _("in"), "out": _("out")}
 
 VIDEO = {
@@ -94,5 +99,6 @@ def register() -> None:
     wording.register("trial", TRIAL)
     wording.register("conversion", CONVERSION)
     wording.register("video", VIDEO)
+    wording.register("prediction", PREDICTION)
     wording.register("promotion", PROMOTION)
     wording.register("model_task", MODEL_TASK)

@@ -17,6 +17,7 @@ from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference import model_tasks
+from inference.batch import tables as _batch_tables  # noqa: F401  Django looks for tables here
 from inference.conversion import tables as _conversion_tables  # noqa: F401  Django looks for tables here
 from inference.edge import tables as _edge_tables  # noqa: F401  Django looks for tables here
 from inference.feedback import tables as _feedback_tables  # noqa: F401  Django looks for tables here

@@ -34,6 +34,14 @@ CONVERSIONS = Ordering(
     dataset=Lower("data_label"),
     owner=Lower("job__owner__username"),
 )
+PREDICTIONS = Ordering(
+    "-created",
+    created="pk",
+    name=Lower("job__name"),
+    model=Lower("model_label"),
+    source=Lower("source_label"),
+    owner=Lower("job__owner__username"),
+)
 VIDEOS = Ordering(
     "-created",
     created="pk",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Exists, OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
 from workers.states import FINAL, GROUPS
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 
 class ModelQuerySet(OwnedQuerySet):
@@ -117,6 +120,24 @@ class VideoEventQuerySet(OwnedQuerySet):
         """Those of a type, and those of one line or zone."""
         rows = self.filter(type=type) if type else self
         return rows.filter(place=place) if place else rows
+
+
+class PredictionQuerySet(JobRowQuerySet):
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "version__model", "data__dataset")
+
+    def named_like(self, text: str) -> Self:
+        """Name, model or source contains each of the words."""
+        return search.having(self, text, "job__name", "model_label", "source_label")
+
+
+class PredictedDataQuerySet(OwnedQuerySet):
+    owner_path = "prediction__job__owner"
+
+    def seen_by(self, user: User) -> Self:
+        """Those whose datasets this person may see, with what a list shows of them."""
+        datasets = self.model._meta.get_field("dataset").related_model._default_manager.visible_to(user)
+        return self.filter(dataset__in=datasets).select_related("dataset", "intake__version__dataset", "by")
 
 
 class EvaluationQuerySet(JobRowQuerySet):

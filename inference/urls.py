@@ -1,7 +1,8 @@
-"""Pages under /models/, /evaluations/, /conversions/, /edge/, /push/, /videos/ and /services/."""
+"""Pages under /models/, /evaluations/, /conversions/, /predictions/, /edge/, /push/, /videos/ and /services/."""
 
 from django.urls import path
 
+from inference.batch import views as batch
 from inference.conversion import views as conversion
 from inference.edge import device_api as edge_devices
 from inference.edge import views as edge
@@ -74,6 +75,15 @@ urlpatterns = [
     path("push/<int:pk>/delete/", push.target_delete, name="push-target-delete"),
     path("push/pushes/<int:pk>/stop/", push.push_stop, name="push-stop"),
     path("push/pushes/<int:pk>/again/", push.push_again, name="push-again"),
+    path("predictions/", batch.prediction_list, name="prediction-list"),
+    path("predictions/new/", batch.prediction_new, name="prediction-new"),
+    path("predictions/fit/", batch.prediction_fit, name="prediction-fit"),
+    path("predictions/<int:pk>/", batch.prediction_detail, name="prediction-detail"),
+    path("predictions/<int:pk>/images/", batch.prediction_images, name="prediction-images"),
+    path("predictions/<int:pk>/images/<int:place>/", batch.prediction_image, name="prediction-image"),
+    path("predictions/<int:pk>/download/<slug:form>/", batch.prediction_download, name="prediction-download"),
+    path("predictions/<int:pk>/version/", batch.prediction_version, name="prediction-version"),
+    path("predictions/<int:pk>/stop/", batch.prediction_stop, name="prediction-stop"),
     path("videos/", video.video_list, name="video-list"),
     path("videos/new/", video.video_new, name="video-new"),
     path("videos/fit/", video.video_fit, name="video-fit"),

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.lib.files import flush_folder, link_or_copy
-from aiplatform.lib.wording import Message, message
+from aiplatform.lib.wording import Message
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
-from datasets.services import class_names, problem_lists, resplitting, versions
+from datasets.services import class_names, problem_lists, resplitting, rewriting, sources, versions
 from datasets.services.claims import ImportClaim
 
 
@@ -22,12 +22,14 @@ def commit(row: Import, claim: ImportClaim) -> None:
     Raises:
         ClaimLost: another worker took over.
     """
-    if row.source_version_id and not (row.folder / "plan.json").exists():
-        resplitting.write_plan(row)
+    way = (rewriting.WAYS.find(row.wanted) or resplitting.WAY) if row.source_version_id else None
+    if way and not (row.folder / "plan.json").exists():
+        way.write_plan(row)
     plan: dict[str, Any] = json.loads((row.folder / "plan.json").read_text())
     if row.version is None:
         before = row.source_version or row.dataset.newest
-        note, story = ("", _split(row)) if row.source_version else (_note(row, before), None)
+        story = way.story(row) if way else _story(row)
+        note = "" if story else _note(row, before)
         row.version = versions.allocate(row.dataset, by=row.created_by, parent=before, note=note, story=story)
         try:
             claim.write(version=row.version)
@@ -63,8 +65,10 @@ def _coco_head(plan: dict[str, Any]) -> CocoHead:
     return CocoHead(given["info"], given["licenses"], dict(given["categories"]))
 
 
-def _split(row: Import) -> Message:
-    return message("version.split", of=str(row.source_version), **row.split)
+def _story(row: Import) -> Message:
+    """What the source of its files says of them."""
+    source = sources.of(row.upload) if row.upload else None
+    return source.story(row.upload.metadata) if row.upload and source and source.story else Message()
 
 
 def _note(row: Import, before: DatasetVersion | None) -> str:

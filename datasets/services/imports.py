@@ -21,7 +21,7 @@ from aiplatform.lib.claims import ClaimLost, is_gone
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree
-from datasets.models import Dataset, Import, Upload
+from datasets.models import Dataset, DatasetVersion, Import, Upload
 from datasets.services import checking, class_names, committing, server_paths, uploads, versions
 from datasets.services.claims import CLAIMS, TTL, ImportClaim
 
@@ -80,6 +80,35 @@ def start(
                 wanted=wanted,
                 agreed=agreed,
                 split=dict(split or {}),
+                created_by=by,
+            )
+    except IntegrityError:
+        raise NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
+    nudge(row)
+    return row
+
+
+def start_from(*, version: DatasetVersion, way: str, facts: Mapping[str, Any], annotated: bool, by: User) -> Import:
+    """Queue the next version of a dataset, made of `version`.
+
+    Args:
+        way: name of a `rewriting.Way`; "" splits anew.
+        facts: what the way needs, as JSON.
+
+    Raises:
+        NotNow: another import of the dataset is open.
+    """
+    try:
+        with transaction.atomic():
+            row = Import.objects.create(
+                dataset=version.dataset,
+                source_version=version,
+                wanted=way,
+                split=dict(facts),
+                agreed=True,
+                annotated=annotated,
+                state=S.COMMITTING,
+                report={"images": version.image_count},
                 created_by=by,
             )
     except IntegrityError:

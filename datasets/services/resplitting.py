@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -10,12 +9,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.files import write_json, written_whole
+from aiplatform.lib.wording import Message, message
 from datasets import shapes
 from datasets.formats import stored
 from datasets.formats.neutral import ImageItem
 from datasets.formats.writer import StoredImage
 from datasets.models import AssetClass, DatasetVersion, Import
+from datasets.services import rewriting
 from datasets.splitting import Item, Wish, deal, groups_of
 
 #: Fields of an image in annotations.json that a version has places for.
@@ -56,23 +56,15 @@ def write_plan(row: Import) -> None:
     version = row.source_version
     if version is None:
         raise CannotSplit(_("The version to split is gone."))
-    row.folder.mkdir(parents=True, exist_ok=True)
     dealt = dealt_out(items_of(version), Wish(**row.split))
-    with written_whole(row.folder / "plan.jsonl", "w") as out:
+
+    def images() -> Iterator[StoredImage]:
         for image in stored_images(version):
             image.split = dealt[image.path]
-            out.write(json.dumps({"source": image.path} | image.as_dict(), ensure_ascii=False) + "\n")
-    write_json(
-        row.folder / "plan.json",
-        {
-            "root": str(version.images_path),
-            "images_root": version.images_root,
-            "task": version.task,
-            "classes": version.classes,
-            "coco_head": _coco_head(version),
-            "shared": True,
-        },
-    )
+            yield image
+
+    about = {"task": version.task, "classes": version.classes, "coco_head": _coco_head(version)}
+    rewriting.write(row, version, images(), **about)
 
 
 def _coco_head(version: DatasetVersion) -> dict[str, Any]:
@@ -129,3 +121,10 @@ def stored_images(version: DatasetVersion) -> Iterator[StoredImage]:
 
 def _listed(version: DatasetVersion) -> Iterator[dict[str, Any]]:
     return stored.images(version.path) if (version.path / stored.NAME).exists() else iter(())
+
+
+def _story(row: Import) -> Message:
+    return message("version.split", of=str(row.source_version), **row.split)
+
+
+WAY = rewriting.Way("", write_plan, _story)

@@ -19,6 +19,7 @@ from aiplatform.lib.archives import Limits, Report
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.registry import Registry
+from aiplatform.lib.wording import Message
 from datasets.models import Upload
 from datasets.services import uploads
 
@@ -33,10 +34,12 @@ class Source:
         name: as it stands in the metadata.
         files: (root, path below it, name in the dataset) of each, for what the metadata say. Anybody can write
             metadata, so it asks whether this person may read them.
+        story: what a version of them says of its making, from the same metadata; None: what was imported.
     """
 
     name: str
     files: Callable[[User, Mapping[str, str]], Iterator[tuple[Path, str, str]]]
+    story: Callable[[Mapping[str, str]], Message] | None = None
 
 
 ASKED_EACH = 64 << 20

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -83,19 +82,4 @@ def start(*, version: DatasetVersion, wish: Wish, by: User) -> Import:
         NotNow: an import of the dataset is open.
     """
     resplitting.dealt_out(resplitting.items_of(version), wish)
-    try:
-        with transaction.atomic():
-            row = Import.objects.create(
-                dataset=version.dataset,
-                source_version=version,
-                split=wish.as_dict(),
-                agreed=True,
-                annotated=version.annotated,
-                state=Import.State.COMMITTING,
-                report={"images": version.image_count},
-                created_by=by,
-            )
-    except IntegrityError:
-        raise imports.NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
-    imports.nudge(row)
-    return row
+    return imports.start_from(version=version, way="", facts=wish.as_dict(), annotated=version.annotated, by=by)

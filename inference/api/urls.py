@@ -5,6 +5,7 @@ from rest_framework.routers import SimpleRouter
 from inference.api.evaluations import EvaluationViewSet
 from inference.api.models import ModelTaskViewSet, ModelVersionViewSet, ModelViewSet
 from inference.api.services import ServiceViewSet
+from inference.batch.api import PredictionViewSet
 from inference.conversion.api import ConversionViewSet
 from inference.video.api import VideoFileViewSet, VideoViewSet
 
@@ -14,6 +15,7 @@ router.register("model-versions", ModelVersionViewSet, "api-model-version")
 router.register("model-tasks", ModelTaskViewSet, "api-model-task")
 router.register("evaluations", EvaluationViewSet, "api-evaluation")
 router.register("conversions", ConversionViewSet, "api-conversion")
+router.register("predictions", PredictionViewSet, "api-prediction")
 router.register("videos", VideoViewSet, "api-video")
 router.register("video-files", VideoFileViewSet, "api-video-file")
 router.register("services", ServiceViewSet, "api-service")

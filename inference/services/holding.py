@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import StillInUse
+from inference.batch.tables import Prediction
 from inference.conversion.tables import Conversion
 from inference.models import ModelVersion, Service
 from inference.services import starting_weights
@@ -46,6 +47,11 @@ def users_of(version: ModelVersion) -> list[str]:
     users += [
         _("video analysis %(name)s of %(owner)s") % {"name": analysis, "owner": analysis.job.owner}
         for analysis in watching
+    ]
+    answering = Prediction.objects.unfinished().filter(version=version).select_related("job__owner")
+    users += [
+        _("prediction %(name)s of %(owner)s") % {"name": prediction, "owner": prediction.job.owner}
+        for prediction in answering
     ]
     users += [
         _("training %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from datasets.models import DatasetVersion
+from inference.batch.tables import Prediction
 from inference.models import ModelVersion
 from inference.services import trail
 from training.starting_weights import FILE, MODEL, NAMED
@@ -24,7 +25,10 @@ MOST = 120  # nodes
 
 @dataclass(frozen=True)
 class Node:
-    """One thing. `kind`: dataset, training, job, version, evaluation, service, package, file; `url`: "" for none."""
+    """One thing.
+
+    `kind`: dataset, training, job, version, evaluation, prediction, service, package, file; `url`: "" for none.
+    """
 
     key: str
     kind: str
@@ -126,6 +130,9 @@ def _forth(graph: Graph, version: ModelVersion, user: User, column: int) -> None
         url = reverse("inference:service-detail", args=[service.pk])
         node = Node(f"service-{service.pk}", "service", service.name, column + 1, url, state=service.state)
         graph.add(node, after=me, how="served")
+    predictions = version.predictions.visible_to(user).for_list().prefetch_related("made__intake__version__dataset")
+    for prediction in predictions[:MOST]:
+        _add_prediction(graph, prediction, user, me, column + 1)
     seen = 0
     for how, rows in (("fine_tuned", version.children), ("distilled", version.students)):
         visible = list(_seen(user).filter(pk__in=rows.values("pk")))
@@ -137,9 +144,21 @@ def _forth(graph: Graph, version: ModelVersion, user: User, column: int) -> None
         for entry in trail.exports_of(version):
             node = Node(f"package-{entry.pk}", "package", f"{entry.at:%Y-%m-%d}", 1, note=entry.actor)
             graph.add(node, after=me, how="packed")
-        all_of_it = version.evaluations.count() + version.services.count()
+        all_of_it = version.evaluations.count() + version.services.count() + version.predictions.count()
         all_of_it += version.children.count() + version.students.count()
-        graph.hidden = all_of_it - evaluations.count() - services.count() - seen
+        graph.hidden = all_of_it - evaluations.count() - services.count() - predictions.count() - seen
+
+
+def _add_prediction(graph: Graph, prediction: Prediction, user: User, after: str, column: int) -> None:
+    """A prediction, and the dataset versions that were made of its answers."""
+    url = reverse("inference:prediction-detail", args=[prediction.pk])
+    about = {"note": prediction.source_label, "state": prediction.job.state}
+    node = Node(f"prediction-{prediction.pk}", "prediction", prediction.job.name, column, url, **about)
+    graph.add(node, after=after, how="answered")
+    made = [one.intake.version_id for one in prediction.made.all() if one.intake and one.intake.version_id]
+    for version in DatasetVersion.objects.visible_to(user).filter(pk__in=made).select_related("dataset"):
+        page = reverse("datasets:detail", args=[version.dataset_id])
+        graph.add(Node(f"data-{version.pk}", "dataset", str(version), column + 1, page), after=node.key, how="drafted")
 
 
 def as_json(graph: Graph) -> dict[str, Any]:

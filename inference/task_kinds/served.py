@@ -59,6 +59,8 @@ class Answer:
         found: the objects with their boxes on one picture of a run, by which they can be followed in a video. None:
             models of this task find no objects.
         elsewhere: a package has lines in other languages that read such answers, see inference/snippets.
+        draft: what its answers are as an annotation of new pictures: SHAPES where they lie somewhere on a picture,
+            CLASSES where the best one is the class of all of it; "" where they are none.
     """
 
     outputs: tuple[str, ...]
@@ -72,6 +74,7 @@ class Answer:
     layouts: tuple[Layout, ...] = ()
     found: Callable[[ModelSpec, Arrays, int, Placement, DecodeSpec], Detections] | None = None
     elsewhere: bool = False
+    draft: str = ""
 
     def roles(self, named: Collection[str]) -> tuple[str, ...]:
         """Roles of a layout, all among those that a model names; the task's own where there is none."""

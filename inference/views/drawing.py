@@ -17,6 +17,7 @@ KIND_WORDS = {
     "job": _("Job"),
     "version": _("Model version"),
     "evaluation": _("Evaluation"),
+    "prediction": _("Prediction"),
     "service": _("Service"),
     "package": _("Package"),
     "file": _("File"),
@@ -28,6 +29,8 @@ HOW_WORDS = {
     "distilled": _("distilled"),
     "judged": _("judged"),
     "served": _("answers with it"),
+    "answered": _("answered"),
+    "drafted": _("drafted"),
     "packed": _("packed"),
 }
 

@@ -227,7 +227,7 @@ ALSO = {
 #: Fields of COCO's annotations are called like tasks; these read and write such files and know no task.
 COCO_FIELDS = {"segmentation", "keypoints", "instances"}
 COCO_ROOMS = (
-    *("datasets/", "annotation/", "aiplatform/cli/demo/"),
+    *("datasets/", "annotation/", "aiplatform/cli/demo/", "inference/batch/shapes.py"),
     *(f"training/presets/{name}.py" for name in ("masks", "skeletons", "keypoints", "instances")),
 )
 #: Where the tasks are listed: a new one is a line in each, and its texts one entry in the translations.

@@ -16,7 +16,14 @@ ALSO = {"ValidationError", "PermissionDenied", "ParseError", "AuthenticationFail
 ALSO |= {"RefusedModel", "Damaged"}
 #: Programs that run without the platform: they speak English, as logs do.
 ALONE = (
-    *("aiplatform/cli/", "inference/server/", "inference/evaluator/", "inference/watcher/", "training/presets/"),
+    *(
+        "aiplatform/cli/",
+        "inference/server/",
+        "inference/evaluator/",
+        "inference/watcher/",
+        "inference/predictor/",
+        "training/presets/",
+    ),
     "workers/supervisor/",
 )
 

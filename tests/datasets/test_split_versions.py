@@ -193,7 +193,7 @@ def test_version_page_leads_on(as_alice, alice):
 
     page = as_alice.get(f"/datasets/{version.dataset_id}/")
 
-    assert [offer.name for offer in page.context["offers"]] == ["train", "annotate", "evaluate"]
+    assert [offer.name for offer in page.context["offers"]] == ["train", "annotate", "evaluate", "predict"]
     text = page.content.decode()
     assert f'class="btn btn-primary" href="/training/new/?version={version.pk}"' in text
     assert "9 of 9 val images stand in train too." in text

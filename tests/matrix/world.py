@@ -29,7 +29,7 @@ from inference.video import analyses, films, results
 from inference.video.tables import VideoAnalysis
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.factories.profiles import GPU, wrote
-from tests.inference import judged
+from tests.inference import judged, predicted
 from training.commands import services as commands
 from training.environments import services as environments
 from training.experiments.models import View
@@ -185,6 +185,7 @@ def make(tmp_path: Path) -> World:
         (r"^push/|push-targets/", {"pk": models.push(owner, model).target_id, "kind": "put"}),
         (r"edge/|edge-groups/", {"pk": _edge(owner).group_id, "sha256": "a" * 64}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
+        (r"predictions/", {"pk": predicted.begun(owner, model, version).pk, "place": 0, "form": "csv"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
         (r"videos/", {"pk": _video(owner, model).pk, "name": "film.webm", "kind": "csv"}),
         (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown), "key": _key(service, owner)}),

@@ -26,6 +26,7 @@ FACTS = {
     "weights": "alice/cells v1",
     "why": {"code": "card.driver_hangs", "facts": {}}, "word": "until six",
     "note": {"code": "card.driver_hangs", "facts": {}}, "path": "/data/lab",
+    "model": "cells v1",
     "image": "b/1.png", "id": 12, "kind": "GIF", "other": "b/2.png", "file": "b.xml", "label": "ring", "index": 3,
     "most": 10000, "most_mib": 16, "limit": 2000, "split": "train", "names": "k", "one": "B.png",
     "left": "1", "top": "2", "right": "1", "bottom": "4", "width": 40, "height": 30,

@@ -12,7 +12,7 @@ from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
 from inference.task_kinds.layouts import per_class
 from inference.task_kinds.schema import CLASS, SHARE, an_object
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import CLASSES, Answer, Arrays
 
 PROBABILITIES = "probabilities"  # role of an output that has been through the softmax in the model
 
@@ -41,5 +41,12 @@ LAYOUTS = (
 )
 ITEM = an_object(**CLASS, score=SHARE)
 ANSWER = Answer(
-    outputs=("logits",), read=read, item=ITEM, best_only=True, asked=("top_k",), layouts=LAYOUTS, elsewhere=True
+    outputs=("logits",),
+    read=read,
+    item=ITEM,
+    draft=CLASSES,
+    best_only=True,
+    asked=("top_k",),
+    layouts=LAYOUTS,
+    elsewhere=True,
 )

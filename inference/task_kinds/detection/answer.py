@@ -10,7 +10,7 @@ from inference.server.requested import Requested
 from inference.server.spec import DecodeSpec, ModelSpec
 from inference.task_kinds.detection import layouts
 from inference.task_kinds.schema import BOX, CLASS, SHARE, an_object
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 from training.presets.tiling.boxes import Parts
 from training.presets.tiling.masks import Patch
 
@@ -90,6 +90,7 @@ ANSWER = Answer(
     outputs=layouts.OWN,
     read=read,
     item=ITEM,
+    draft=SHAPES,
     asked=("score_threshold", "iou_threshold", "max_detections"),
     slow=True,
     joining=OfTiles,

@@ -18,7 +18,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
 from inference.task_kinds.schema import CLASS, NUMBER, SHARE, TEXT, a_list, an_object
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import CLASSES, Answer, Arrays
 
 VOTES = 10  # of the nearest known images, when a class is named
 
@@ -91,4 +91,6 @@ ITEM = an_object(
     neighbours=a_list(an_object(**CLASS, image=TEXT, similarity=NUMBER)),
     vector=a_list(NUMBER),
 )
-ANSWER = Answer(outputs=("vector", "similarity"), read=read, item=ITEM, best_only=True, asked=("neighbours",))
+ANSWER = Answer(
+    outputs=("vector", "similarity"), read=read, item=ITEM, draft=CLASSES, best_only=True, asked=("neighbours",)
+)

@@ -22,7 +22,7 @@ from inference.task_kinds.detection.answer import detections, limits_of
 from inference.task_kinds.instances.outlines import outlines
 from inference.task_kinds.schema import BOX, CLASS, NUMBER, SHARE, a_list, an_object
 from inference.task_kinds.segmentation import runs
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 from training.presets.tiling.masks import Patch, patch
 
 MASKS = "masks"  # role of what tiles are put together to: a Patch for each place
@@ -163,6 +163,7 @@ ANSWER = Answer(
     outputs=("boxes", "scores", "coefficients", "prototypes"),
     read=read,
     item=ITEM,
+    draft=SHAPES,
     asked=("score_threshold", "iou_threshold", "max_detections"),
     slow=True,
     joining=OfTiles,

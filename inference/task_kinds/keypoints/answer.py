@@ -17,7 +17,7 @@ from inference.server import decode
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
 from inference.task_kinds.schema import CLASS, NUMBER, SHARE, TEXT, a_list, an_object
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 
 
 @dataclass(frozen=True)
@@ -107,4 +107,6 @@ ITEM = an_object(
     keypoints=a_list(an_object(name=TEXT, x=NUMBER, y=NUMBER, score=NUMBER)),
     skeleton=a_list(a_list(TEXT), "Pairs of names that belong together."),
 )
-ANSWER = Answer(outputs=("points", "classes"), read=read, item=ITEM, asked=("score_threshold", "region"), regions=True)
+ANSWER = Answer(
+    outputs=("points", "classes"), read=read, item=ITEM, draft=SHAPES, asked=("score_threshold", "region"), regions=True
+)

@@ -20,7 +20,7 @@ from inference.server.spec import InputSpec, ModelSpec
 from inference.task_kinds.layouts import per_class
 from inference.task_kinds.schema import BOX, CLASS, SHARE, TEXT, WHOLE, a_list, an_object
 from inference.task_kinds.segmentation import runs
-from inference.task_kinds.served import Answer, Arrays
+from inference.task_kinds.served import SHAPES, Answer, Arrays
 from training.presets.tiling.maps import Blend
 
 GROUND = -1  # in a map: no class of the model
@@ -129,5 +129,12 @@ ITEM = an_object(
     mask={**an_object(size=a_list(WHOLE, "Height and width."), counts=TEXT), "description": "COCO's compressed runs."},
 )
 ANSWER = Answer(
-    outputs=("logits",), read=read, item=ITEM, asked=("score_threshold",), slow=True, joining=OfTiles, layouts=LAYOUTS
+    outputs=("logits",),
+    read=read,
+    item=ITEM,
+    draft=SHAPES,
+    asked=("score_threshold",),
+    slow=True,
+    joining=OfTiles,
+    layouts=LAYOUTS,
 )

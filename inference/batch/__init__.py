@@ -1,0 +1,1 @@
+"""Predictions: a version answers many pictures, as a job; their tables, service, pages and API."""

@@ -1,0 +1,195 @@
+"""API of predictions."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from django.db.models import Prefetch
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids, queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.idempotency import once_in_parts
+from datasets.models import DatasetVersion
+from datasets.services.datasets import NAME_MAX
+from inference.api.registry_serializers import VersionField
+from inference.api.serializers import JobFields
+from inference.batch import drafts, exports, predictions, results, sources
+from inference.batch.tables import PredictedData, Prediction
+from inference.orders import PREDICTIONS
+from workers.jobs.api.resource_request import ResourcesIn
+from workers.states import GROUPS, JobState
+
+MOST_LINES = 200  # of one answer of `answers`
+
+
+class PredictedDataOut(OutMixin, serializers.ModelSerializer):
+    """A dataset version made of the answers; `version` is null until its import is done."""
+
+    version: Any = serializers.PrimaryKeyRelatedField(source="intake.version", read_only=True, default=None)
+    by = serializers.CharField(source="by.username", read_only=True, default=None)
+
+    class Meta:
+        model = PredictedData
+        fields = ["id", "dataset", "version", "min_score", "by", "at"]
+
+
+class PredictionOut(OutMixin, JobFields, serializers.ModelSerializer):
+    """A prediction; `summary` is empty until it has ended."""
+
+    name = serializers.CharField(source="job.name", read_only=True)
+    owner = serializers.CharField(source="job.owner.username", read_only=True)
+    model_version: Any = serializers.PrimaryKeyRelatedField(source="version", read_only=True)
+    model = serializers.CharField(source="model_label", read_only=True)
+    version: Any = serializers.PrimaryKeyRelatedField(source="data", read_only=True)
+    source: Any = serializers.CharField(source="source_label", read_only=True)
+    nodes = serializers.IntegerField(source="job.nodes", read_only=True)
+    made = PredictedDataOut(many=True, read_only=True)
+    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
+    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+
+    class Meta:
+        model = Prediction
+        fields = [
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "model", "model_version", "task", "version", "source", "split", "is_listed", "total", "params", "summary",
+            "nodes", "made", "created_at", "ended_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class PredictionIn(ResourcesIn):
+    """A new prediction: a model, a dataset version or a folder on the server, limits of the answers, resources."""
+
+    model_version = VersionField(to_use=True)
+    version = VisibleField(DatasetVersion, to_use=True, required=False, allow_null=True, default=None)
+    server_path = serializers.CharField(
+        max_length=500, required=False, default="", allow_blank=True,
+        help_text="Instead of a version: an absolute path below a folder that the operator allowed.",
+    )  # fmt: skip
+    split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
+    listed = serializers.ListField(
+        child=serializers.CharField(max_length=500), required=False, allow_null=True, default=None,
+        max_length=sources.MOST, help_text="Names of pictures in the version or the folder; left out: all.",
+    )  # fmt: skip
+    list_file = serializers.FileField(
+        required=False, help_text="The same as a .txt file, or as the first column of a .csv file."
+    )
+    score_threshold = serializers.FloatField(
+        required=False, allow_null=True, default=None, help_text="Lowest score of an answer; null: as the model says."
+    )
+    max_detections = serializers.IntegerField(
+        required=False, allow_null=True, default=None, help_text="Most answers for a picture; null: as the model says."
+    )
+    batch = serializers.IntegerField(required=False, default=predictions.BATCH)
+    name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
+
+
+class PredictionVersionIn(StrictMixin, serializers.Serializer):
+    """What becomes of the answers: the next version of the dataset that was answered, or a dataset called `name`."""
+
+    name = serializers.CharField(max_length=NAME_MAX, required=False, default="", allow_blank=True)
+    min_score = serializers.FloatField(required=False, default=0.0, help_text="Answers below it are left out.")
+
+
+class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Predictions. `?state=` filters (a state, or a group such as running or completed), `?search=` finds.
+
+    `answers/?begin=&count=` gives those from a place on; `download/?as=` all of them as csv, coco or jsonl.
+    """
+
+    needs = {
+        "list": Action.EVALUATIONS_VIEW,
+        "retrieve": Action.EVALUATIONS_VIEW,
+        "results": Action.EVALUATIONS_VIEW,
+        "answers": Action.EVALUATIONS_VIEW,
+        "download": Action.EVALUATIONS_VIEW,
+        "make_version": Action.EVALUATIONS_VIEW,  # and what the dataset asks, see drafts.make
+        "create": Action.EVALUATIONS_SUBMIT,
+        "stop": Action.EVALUATIONS_SUBMIT,
+    }
+    asks = {"list": ("state", "search"), "answers": ("begin", "count"), "download": ("as",)}
+    orders = PREDICTIONS
+    serializer_class = PredictionOut
+    queryset = Prediction.objects.none()
+
+    def get_queryset(self) -> Any:
+        given = queries.given(self.request)
+        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        rows = Prediction.objects.visible_to(self.request.user).for_list()
+        rows = rows.prefetch_related(
+            Prefetch("made", PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user))
+        )
+        return rows.in_state(state).named_like(given.get("search", ""))
+
+    @extend_schema(request=PredictionIn, responses={201: PredictionOut})
+    @once_in_parts
+    def create(self, request: ApiRequest) -> Response:
+        """Queue a prediction."""
+        serializer = PredictionIn(data=request.data, context=self.get_serializer_context())
+        given = sent(serializer, predictions.check)
+        if file := given.pop("list_file", None):
+            if given["listed"] is not None:
+                raise Invalid(_("Give the list once: as a file, or as names."), field="listed")
+            given["listed"] = sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+        prediction = predictions.submit(user=request.user, **given)
+        return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=201)
+
+    @extend_schema(request=None, responses=PredictionOut)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: ApiRequest, pk: str) -> Response:
+        """Request a stop; what was answered so far stays."""
+        prediction: Prediction = self.get_object()
+        if not Prediction.objects.editable_by(request.user).filter(pk=prediction.pk).exists():
+            self.permission_denied(request)
+        predictions.stop(prediction=prediction, by=request.user)
+        prediction.job.refresh_from_db()
+        return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=202)
+
+    @extend_schema(responses=dict)
+    @action(detail=True, methods=["get"])
+    def results(self, request: ApiRequest, pk: str) -> Response:
+        """Counts, and the pictures that were left out with the code of the reason; also while it runs."""
+        return Response({"left_out": [], **results.load(self.get_object())})
+
+    @extend_schema(parameters=[OpenApiParameter("begin", int), OpenApiParameter("count", int)], responses=dict)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def answers(self, request: ApiRequest, pk: str) -> Response:
+        """Answers from the place `begin` on, at most `count` (200), and where the next begin; also while it runs."""
+        given = queries.given(request)
+        begin = min(ids.number(given.get("begin", "")) or 0, 10**8)
+        limit = min(max(ids.number(given.get("count", "")) or MOST_LINES, 1), MOST_LINES)
+        rows = list(islice(results.lines(self.get_object(), begin=begin), limit + 1))
+        following = rows[limit]["n"] if len(rows) > limit else None
+        return Response({"answers": rows[:limit], "next": following})
+
+    @extend_schema(
+        parameters=[OpenApiParameter("as", str, enum=list(exports.FORMS))],
+        responses={(200, "application/octet-stream"): bytes},
+    )
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def download(self, request: ApiRequest, pk: str) -> HttpResponseBase:
+        """All answers as a file: `csv` has one row for each, `coco` images and annotations, `jsonl` all there is."""
+        form = queries.one_of(queries.given(request), "as", *exports.FORMS) or "csv"
+        return exports.send(request._request, self.get_object(), form)
+
+    @extend_schema(request=PredictionVersionIn, responses={202: PredictedDataOut})
+    @action(detail=True, methods=["post"], url_path="version")
+    def make_version(self, request: ApiRequest, pk: str) -> Response:
+        """Begin to make a dataset version whose annotations are the answers, as a first draft."""
+        serializer = PredictionVersionIn(data=request.data, context=self.get_serializer_context())
+        prediction = self.get_object()
+        made = drafts.make(prediction, by=request.user, **sent(serializer))
+        return Response(PredictedDataOut(made).data, status=202)

@@ -1,0 +1,147 @@
+"""Forms of predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from datasets.services import server_paths
+from datasets.services.datasets import NAME_MAX
+from inference.batch import predictions, sources
+from inference.models import SPLIT_WORDS, ModelVersion
+from inference.services import evaluations
+from inference.task_kinds import TASKS
+from workers.jobs.forms.resource_request import ResourceForm
+
+SPLITS = [("", _("All images")), *((name, word) for name, word in SPLIT_WORDS.items() if name)]
+
+
+class PredictionForm(ResourceForm):
+    """Model, pictures, limits of the answers, and resources."""
+
+    device_kinds = ("gpu", "cpu")
+
+    model_version = forms.ModelChoiceField(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
+    version = forms.ModelChoiceField(
+        label=_("Dataset"), queryset=DatasetVersion.objects.none(), required=False, empty_label=_("None: a folder")
+    )
+    server_path = forms.CharField(
+        label=_("Or a folder on the server"),
+        required=False,
+        max_length=500,
+        widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off"}),
+        help_text=_("An absolute path; all pictures in it and below are answered, links are not followed."),
+    )
+    split = forms.ChoiceField(label=_("Split"), choices=SPLITS, required=False)
+    listed = forms.FileField(
+        label=_("Only those of a list"),
+        required=False,
+        help_text=_("A .txt file with a name on each line, or a .csv file with names in its first column."),
+    )
+    score_threshold = forms.FloatField(
+        label=_("Lowest score"),
+        required=False,
+        min_value=0,
+        max_value=1,
+        help_text=_("Answers below are left out. Empty: as the model says."),
+    )
+    max_detections = forms.IntegerField(
+        label=_("Most answers for a picture"),
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        help_text=_("Empty: as the model says."),
+    )
+    batch = forms.IntegerField(
+        label=_("Images per batch"), required=False, min_value=1, max_value=256, initial=predictions.BATCH
+    )
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=100,
+        required=False,
+        validators=[TITLE],
+        help_text=_("Empty: made of model and pictures."),
+    )
+    nodes = forms.IntegerField(
+        label=_("Machines"),
+        min_value=1,
+        max_value=64,
+        initial=1,
+        required=False,
+        help_text=_("Several share the pictures."),
+    )
+    gpus_per_node = forms.IntegerField(
+        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+    )
+    cpus = forms.FloatField(
+        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+    )
+
+    ADVANCED = ("listed", "score_threshold", "max_detections", "batch", "name")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        models, versions = self.fields["model_version"], self.fields["version"]
+        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            ModelVersion.objects.usable_by(user).filter(task__in=TASKS).in_use().select_related("model")
+        )
+        versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            DatasetVersion.objects.usable_by(user).select_related("dataset")
+        )
+        if not server_paths.roots():  # the operator allowed none
+            del self.fields["server_path"]
+            versions.required, versions.empty_label = True, _("Choose a dataset")  # type: ignore[attr-defined]  # as above
+
+    def clean_listed(self) -> list[str] | None:
+        file = self.cleaned_data["listed"]
+        if file is None:
+            return None
+        try:
+            return sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+        except DomainError as exc:
+            raise forms.ValidationError(exc.message) from None
+
+    def clean_batch(self) -> int:
+        return self.cleaned_data["batch"] or predictions.BATCH
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `predictions.submit`."""
+        names = ("model_version", "version", "split", "score_threshold", "max_detections", "batch", "name")
+        given = {name: self.cleaned_data[name] for name in names} | {"listed": self.cleaned_data["listed"]}
+        return given | {"server_path": self.cleaned_data.get("server_path", "")} | self.resources()
+
+
+class DraftForm(forms.Form):
+    """What becomes of the answers."""
+
+    name = forms.CharField(
+        label=_("Name of a new dataset"),
+        max_length=NAME_MAX,
+        required=False,
+        help_text=_("Empty: the next version of the dataset that was answered."),
+    )
+    min_score = forms.FloatField(
+        label=_("Lowest score"),
+        min_value=0,
+        max_value=1,
+        initial=0,
+        required=False,
+        help_text=_("0 takes all answers."),
+    )
+
+    def __init__(self, *args: Any, may_extend: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not may_extend:
+            self.fields["name"].required = True
+            self.fields["name"].help_text = ""
+
+    def clean_min_score(self) -> float:
+        return self.cleaned_data["min_score"] or 0.0

@@ -1,0 +1,108 @@
+"""The job kind `prediction`: what the queue calls to prepare, check and end one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform import env
+from aiplatform.lib import wording
+from aiplatform.lib.files import write_json
+from datasets.models import DatasetVersion
+from inference.batch import predictions, sources
+from inference.batch.tables import Prediction
+from inference.kind import DEVICE_KINDS, Vanished, copy_code
+from inference.models import ModelVersion
+from inference.predictor.chunks import FOLDER
+from inference.services import learning
+from workers.jobs.resource_request import cluster_for
+from workers.kinds import Capabilities, Fact, JobKind, Launch
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+
+class PredictionKind(JobKind):
+    """`python -m inference.predictor` with a version, of many pictures."""
+
+    name = predictions.KIND
+    device_kinds = DEVICE_KINDS
+    label = gettext_lazy("Prediction")
+    plural = gettext_lazy("Predictions")
+    hint = gettext_lazy("Answer many pictures at once")
+    icon = "predict"
+    order = 67
+    list_page = "inference:prediction-list"
+    step = False
+    view_action = Action.EVALUATIONS_VIEW
+    submit_action = Action.EVALUATIONS_SUBMIT
+    can = Capabilities(pause=True, suspend=True, finish=True, restore=True)
+    about_restore = gettext_lazy("Goes on after the chunks that are done.")
+    related = ("prediction",)
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        prediction = Prediction.objects.select_related("version__model", "data__dataset", "job__owner").get(job=job)
+        model, data = prediction.version, prediction.data
+        if model is None or (data is None and not prediction.folder):
+            raise Vanished(wording.message("prediction.gone"))
+        copy_code(run, "server", "task_kinds", "evaluator", "predictor")
+        known = learning.of(model, owner=job.owner)
+        params = {**prediction.params, "split": prediction.split, "learned": known and known.for_run()}
+        write_json(run.params, params | {"max_pixels": env.MAX_IMAGE_PIXELS})
+        earlier = [folder for folder in self._earlier(job, attempt) if folder.is_dir()]
+        environ = {"AIP_MODEL_DIR": str(model.path), "AIP_EARLIER": json.dumps([str(folder) for folder in earlier])}
+        readable = [model.path, *earlier, *([known.version.path] if known else [])]
+        if data is not None:
+            about = [{"name": data.dataset.name, "role": "eval", "dir": str(data.path)}]
+            environ |= {"AIP_DATASET_DIR": str(data.path), "AIP_DATASETS": json.dumps(about)}
+            environ |= {"AIP_IMAGES_DIR": str(data.images_path)}
+            readable += data.folders
+        else:
+            root = sources.folder(prediction.folder, by=job.owner)
+            environ |= {"AIP_IMAGES_DIR": str(root)}
+            readable.append(root)
+        if prediction.is_listed:
+            run.inputs.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(prediction.listing, run.inputs / prediction.listing.name)
+            environ |= {"AIP_SAMPLES": str(run.inputs / prediction.listing.name)}
+        argv = [sys.executable, "-m", "inference.predictor"]
+        return Launch(argv=argv, env=environ, read_only=readable, own_network=True)
+
+    def _earlier(self, job: Job, attempt: Attempt) -> list[Path]:
+        """Where earlier attempts put their chunks, the newest first: a killed one left no checkpoint of its last."""
+        return [RunDir.of(job.pk, number).outputs / FOLDER for number in range(attempt.number - 1, 0, -1)]
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        predictions.publish(job, attempt)
+
+    def check_restore(self, job: Job) -> None:
+        prediction = Prediction.objects.get(job=job)
+        model = ModelVersion.objects.usable_by(job.owner).filter(pk=prediction.version_id or 0)
+        data = DatasetVersion.objects.usable_by(job.owner).filter(pk=prediction.data_id or 0)
+        if not model.exists() or not (prediction.folder or data.exists()):
+            raise Vanished(_("The model or the dataset of this prediction is no longer there for you."))
+        if prediction.folder:
+            sources.folder(prediction.folder, by=job.owner)
+        cluster_for(job.owner, job.cluster)
+
+    def url(self, job: Job) -> str:
+        return reverse("inference:prediction-detail", args=[job.prediction.pk])
+
+    def facts(self, job: Job) -> list[Fact]:
+        prediction = Prediction.objects.filter(job=job).first()
+        if prediction is None:
+            return []
+        return [
+            Fact(gettext_lazy("Model"), prediction.model_label),
+            Fact(gettext_lazy("Pictures"), prediction.source_label),
+        ]
+
+    def count(self, user: User) -> int:
+        return Prediction.objects.visible_to(user).count()

@@ -1,0 +1,125 @@
+"""Read what a prediction left: its summary and its answers, also while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib import files
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
+from inference.batch.tables import Prediction
+from inference.predictor.chunks import FOLDER, SIZE, name_of
+from workers.runs import RunDir
+
+MOST_BYTES = 4 << 20  # of a summary
+MOST_LINE = 64 << 20  # of the answer to one picture
+COUNTS = ("total", "done", "broken", "predictions", "batch")
+MOST_COUNT = 2**31 - 1  # that a column holds
+Line = dict[str, Any]
+
+
+def outputs(prediction: Prediction) -> Path:
+    """The outputs of the attempt that runs, where it says something already; else of the one that was published."""
+    job = prediction.job
+    newest = RunDir.of(job.pk, job.attempt_number).outputs
+    if prediction.published_attempt in (0, job.attempt_number) or (newest / "summary.json").is_file():
+        return newest
+    return RunDir.of(job.pk, prediction.published_attempt).outputs
+
+
+def load(prediction: Prediction) -> dict[str, Any]:
+    """The summary as its program wrote it, cut down to what is sound; {} where there is none yet."""
+    return read(outputs(prediction))
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The summary in the outputs of an attempt."""
+    try:
+        with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
+            found = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError, files.OutsideRoot):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        **{name: whole(found.get(name)) for name in COUNTS},
+        "images_per_s": finite(found.get("images_per_s")) or 0.0,
+        "provider": word(found.get("provider"), 60),
+        "classes": [
+            {"name": word(row.get("name"), 200), "count": whole(row.get("count"))}
+            for row in _rows(found.get("classes"))
+        ],
+        "left_out": [
+            {"path": word(row.get("path"), 1000), "code": word(row.get("code"), 30)}
+            for row in _rows(found.get("left_out"))
+        ],
+        "complete": found.get("complete") is True,
+    }
+
+
+def lines(prediction: Prediction, *, begin: int = 0) -> Iterator[Line]:
+    """The answers in the order of the pictures from the place `begin` on; chunks that are not there are left out."""
+    folder, first = outputs(prediction), begin // SIZE
+    most = -(-(prediction.total or whole(read(folder).get("total"))) // SIZE)
+    for number in range(first, most):
+        yield from (line for line in chunk(folder, number) if line["n"] >= begin)
+
+
+def chunk(folder: Path, number: int) -> Iterator[Line]:
+    """The sound answers of a chunk; none where it is not there."""
+    try:
+        descriptor = files.open_beneath(folder, f"{FOLDER}/{name_of(number)}")
+    except (OSError, files.OutsideRoot):
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        file.readline(MOST_LINE)  # its head
+        for place in count(number * SIZE):
+            text = file.readline(MOST_LINE)
+            if not text.endswith(b"\n") or place >= (number + 1) * SIZE:
+                return
+            if line := _line(text, place):
+                yield line
+
+
+def _line(text: bytes, place: int) -> Line | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("path"), str):
+        return None
+    line: Line = {"n": place, "path": found["path"][:1000]}
+    if "error" in found:
+        return line | {"error": word(found["error"], 30)}
+    said, width, height = found.get("predictions"), whole(found.get("width")), whole(found.get("height"))
+    if not isinstance(said, list) or not width or not height:
+        return None
+    return line | {"width": width, "height": height, "predictions": [one for one in said if isinstance(one, dict)]}
+
+
+def word(value: Any, longest: int) -> str:
+    """A short text, where it is one."""
+    return value[:longest] if isinstance(value, str) and is_sound(value) else ""
+
+
+def _rows(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def whole(value: Any) -> int:
+    return int(min(max(finite(value) or 0, 0), MOST_COUNT))
+
+
+def listed(prediction: Prediction, place: int) -> str:
+    """The path at a place of the pictures that were written down; "" where there is none."""
+    try:
+        with prediction.listing.open(encoding="utf-8") as file:
+            text = next(islice(file, place, None), "")
+    except OSError:
+        return ""
+    return str(json.loads(text)) if text else ""

@@ -1,0 +1,168 @@
+"""Which pictures a prediction answers: those of a dataset version, of a folder on the server, or a list of either."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.files import OutsideRoot, walk_beneath, write_whole
+from datasets.formats.file_kinds import IMAGE_SUFFIXES
+from datasets.models import DatasetVersion
+from datasets.services import server_paths
+
+MOST = 200_000  # pictures of a folder or a list
+MOST_LIST_BYTES = 32 << 20
+SHOWN = 3  # names in a refusal
+AT_ONCE = 500  # paths asked of the database at a time
+HEADERS = ("path", "file", "file_name", "filename", "name", "image", "sample")
+
+
+class ListRefused(DomainError):
+    """The list of pictures cannot be used."""
+
+    code: ClassVar[str] = "list_refused"
+    status: ClassVar[int] = 400
+    field: ClassVar[str] = "listed"
+
+
+def folder(path: str, *, by: User) -> Path:
+    """The real folder on the server behind `path`.
+
+    Raises:
+        PathRefused, PathMissing: see `server_paths.require`.
+    """
+    return server_paths.require(path.rstrip("/") + "/" if path.strip("/") else path, by=by)
+
+
+def pictures_of(root: Path, *, by: User) -> list[str]:
+    """Paths of all pictures below a folder, links left out, that this person may have.
+
+    Raises:
+        Invalid: there is none, or there are too many.
+        PathRefused: one is not for everybody on the server.
+    """
+    try:
+        found = [
+            path
+            for path in walk_beneath(root, max_files=10 * MOST, lenient=True)
+            if PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES
+        ]
+    except OutsideRoot as exc:
+        raise Invalid(exc.message, field="server_path") from None
+    if not found:
+        raise Invalid(_("There are no pictures in this folder."), field="server_path")
+    if len(found) > MOST:
+        said = _("The folder holds %(count)s pictures; one prediction answers at most %(most)s. Choose a part of it.")
+        raise Invalid(said % {"count": f"{len(found):,}", "most": f"{MOST:,}"}, field="server_path")
+    server_paths.require_files(root, found, by=by)
+    return found
+
+
+def parsed(data: bytes, filename: str) -> list[str]:
+    """The names in a .txt file, one on each line, or in the first column of a .csv file, each once.
+
+    Raises:
+        ListRefused: it is neither, is empty, or names too many.
+    """
+    if len(data) > MOST_LIST_BYTES:
+        raise ListRefused(_("The list has more than %(most)s MiB.") % {"most": MOST_LIST_BYTES >> 20})
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ListRefused(_("The list is no text in UTF-8.")) from None
+    if filename.lower().endswith(".csv"):
+        try:
+            rows = [row[0].strip() for row in csv.reader(io.StringIO(text)) if row]
+        except csv.Error:
+            raise ListRefused(_("The list cannot be read as CSV.")) from None
+        rows = rows[1:] if rows and rows[0].lower() in HEADERS else rows
+    else:
+        rows = [line.strip() for line in text.splitlines()]
+    return checked([row for row in rows if row])
+
+
+def checked(names: Sequence[str]) -> list[str]:
+    """The names, each once, in their order.
+
+    Raises:
+        ListRefused: there is none, there are too many, or one leads out of the folder.
+    """
+    found = list(dict.fromkeys(name.removeprefix("./") for name in names))
+    if not found:
+        raise ListRefused(_("The list names no pictures."))
+    if len(found) > MOST:
+        facts = {"count": f"{len(found):,}", "most": f"{MOST:,}"}
+        raise ListRefused(_("The list names %(count)s pictures; at most %(most)s are taken.") % facts)
+    odd = [name for name in found if not _stays(name)]
+    if odd:
+        said = _("Names are paths below the folder, without “..”: %(names)s is none.")
+        raise ListRefused(said % {"names": _some(odd)})
+    return found
+
+
+def _stays(name: str) -> bool:
+    path = PurePosixPath(name)
+    return len(name) <= 500 and "\0" not in name and not path.is_absolute() and ".." not in path.parts
+
+
+def listed_in_version(version: DatasetVersion, names: Sequence[str]) -> list[str]:
+    """The names, all of which are pictures of the version.
+
+    Raises:
+        ListRefused: tells some that are none.
+    """
+    there: set[str] = set()
+    for begin in range(0, len(names), AT_ONCE):
+        some = names[begin : begin + AT_ONCE]
+        there.update(version.assets.filter(path__in=some).values_list("path", flat=True))
+    _refuse_missing([name for name in names if name not in there], str(version))
+    return list(names)
+
+
+def listed_in_folder(root: Path, names: Sequence[str], *, by: User) -> list[str]:
+    """The names, all of which are files below the folder that this person may have.
+
+    Raises:
+        ListRefused: tells some that are none, or that a link leads to.
+        PathRefused: one is not for everybody on the server.
+    """
+    base = Path(root)
+    real = {name: _is_own_file(base, name) for name in names}
+    _refuse_missing([name for name, there in real.items() if not there], str(root))
+    server_paths.require_files(base, names, by=by)
+    return list(names)
+
+
+def _is_own_file(root: Path, name: str) -> bool:
+    """Whether it is a file, and nothing on the way there is a link."""
+    path = root / name
+    return path.is_file() and not any((root / part).is_symlink() for part in [name, *_parents(name)])
+
+
+def _parents(name: str) -> Iterator[str]:
+    return (str(parent) for parent in PurePosixPath(name).parents if str(parent) != ".")
+
+
+def _refuse_missing(missing: Sequence[str], where: str) -> None:
+    if missing:
+        said = _("The list names what is not in %(where)s: %(names)s.")
+        raise ListRefused(said % {"where": where, "names": _some(missing)}, count=len(missing))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = ", …" if len(names) > SHOWN else ""
+    return ", ".join(name[:100] for name in names[:SHOWN]) + more
+
+
+def keep(listing: Path, names: Iterable[str]) -> None:
+    """Write the pictures down where every attempt finds the same ones in the same order."""
+    listing.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(listing, "".join(f"{json.dumps(name)}\n" for name in names).encode())
