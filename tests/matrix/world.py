@@ -188,7 +188,7 @@ def make(tmp_path: Path) -> World:
         (r"predictions/", {"pk": predicted.begun(owner, model, version).pk, "place": 0, "form": "csv"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
         (r"videos/", {"pk": _video(owner, model).pk, "name": "film.webm", "kind": "csv"}),
-        (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown), "key": _key(service, owner)}),
+        (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown), "key": _service_key(service, owner)}),
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
         (r"devices/", {"pk": node.devices.get().pk}),
@@ -269,7 +269,7 @@ def _edge(owner: User) -> EdgeDevice:
     return group.devices.first() or fleet.add_device(group=group, name="gate-1", by=owner)[0]
 
 
-def _key(service: Any, owner: User) -> int:
+def _service_key(service: Any, owner: User) -> int:
     """A key that opens the service."""
     return keys.issue(service=service, by=owner, name="partner")[0].pk
 
