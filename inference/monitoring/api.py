@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from inference.models import Service
 from inference.monitoring import found
+from inference.monitoring.drift import VERDICTS
 from inference.traffic.figures import SPANS
 
 
@@ -20,7 +21,7 @@ class DriftOut(serializers.Serializer):
 
     name = serializers.CharField()
     value = serializers.FloatField(allow_null=True, help_text="Population stability index; null with too few pictures.")
-    verdict = serializers.ChoiceField(["steady", "moved", "other", "unknown"])
+    verdict = serializers.ChoiceField(VERDICTS)
     bins = serializers.ListField(child=serializers.CharField(), help_text="Classes; empty: equal parts of 0..1.")
     before = serializers.ListField(child=serializers.FloatField())
     now = serializers.ListField(child=serializers.FloatField())

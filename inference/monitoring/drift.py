@@ -16,6 +16,7 @@ from aiplatform.lib.parsers import is_sound
 from inference.server.statistics import BINS, FEATURES, FIELDS, MOST_CLASSES, Tally, empty
 
 STEADY, OTHER = 0.1, 0.25
+VERDICTS = ("steady", "moved", "other", "unknown")
 ENOUGH = 100  # pictures on either side
 FEW = 0.5  # added to each bin, so that an empty one is no infinity (Jeffreys' prior)
 BROAD = 10  # of bins that neighbours are put together to, so that few pictures are not spread too thin

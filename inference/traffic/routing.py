@@ -42,7 +42,7 @@ class Split:
         if trial is None or tried is None or _away(tried, time.monotonic()):
             return self._least().counted(self._counted(candidate=False))
         if trial.mode == ServiceTrial.Mode.SHADOW:
-            shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret
+            shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret  no secret
             return self._least().counted(self._counted(candidate=False), shadow)
         if self._reaches(trial, scope):
             return tried.counted(self._counted(candidate=True))
@@ -51,7 +51,7 @@ class Split:
     def _least(self) -> Upstream:
         """The server with the fewest requests of this process under way, among equals any."""
         moment = time.monotonic()
-        return min(self.own, key=lambda one: (_away(one, moment), _under_way(one), random.random()))  # noqa: S311
+        return min(self.own, key=lambda one: (_away(one, moment), _under_way(one), random.random()))  # noqa: S311  no secret
 
     def _reaches(self, trial: ServiceTrial, scope: Scope) -> bool:
         if trial.mode == ServiceTrial.Mode.CANARY:

@@ -43,7 +43,7 @@ def call(monkeypatch, user, service):
     monkeypatch.setattr(proxy, "find_user", lambda scope: user)
     monkeypatch.setattr(proxy, "close_old_connections", lambda: None)
     with pytest.raises(Refused) as refused:
-        proxy._find({}, service.slug)
+        proxy._find({"headers": [], "path": f"{service.url}/predict"}, service.slug)
     return refused.value
 
 

@@ -12,8 +12,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 
+from inference.scaling import telling
+from inference.services import serving
+from inference.traffic import routing
+from tests.factories import models as factory
+from tests.inference.running import bring
+from tests.inference.scaled import BUSY
 from tests.running import free_port
+from workers.proxy import endpoints
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,3 +84,33 @@ def run(argv: list[str], cwd: Path, env: dict[str, str]) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+@pytest.fixture
+def scaled(alice, tmp_path):
+    """A service that may have three servers; its first one runs."""
+    version = factory.model_version(alice, tmp_path, name="tiny")
+    made = serving.create(user=alice, name="demo", model_version=version, limits={"max_replicas": 3})
+    bring(made.job, "running")
+    made.refresh_from_db()
+    cache.clear()
+    routing._loads.clear()
+    return made
+
+
+@pytest.fixture
+def places(monkeypatch, scaled):
+    """Where the servers of jobs are, by the job's number; all of them answer."""
+    found: dict[int, tuple[str, int]] = {scaled.job_id: ("127.0.0.1", 1)}
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: found.get(job.pk))
+    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    return found
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What servers tell at the next looks."""
+    state = {"look": BUSY}
+    monkeypatch.setattr(telling, "look", lambda jobs: state["look"])
+    return state

@@ -44,6 +44,7 @@ from workers.models import (
     AlarmSilence,
     Approval,
     ClusterGroup,
+    JoinToken,
     Membership,
     ResourceGroup,
     TimeRequest,
@@ -188,7 +189,7 @@ def make(tmp_path: Path) -> World:
         (r"predictions/", {"pk": predicted.begun(owner, model, version).pk, "place": 0, "form": "csv"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
         (r"videos/", {"pk": _video(owner, model).pk, "name": "film.webm", "kind": "csv"}),
-        (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown), "key": _service_key(service, owner)}),
+        (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown), "key": _opening(service, owner)}),
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
         (r"devices/", {"pk": node.devices.get().pk}),
@@ -269,7 +270,7 @@ def _edge(owner: User) -> EdgeDevice:
     return group.devices.first() or fleet.add_device(group=group, name="gate-1", by=owner)[0]
 
 
-def _service_key(service: Any, owner: User) -> int:
+def _opening(service: Any, owner: User) -> int:
     """A key that opens the service."""
     return keys.issue(service=service, by=owner, name="partner")[0].pk
 
@@ -383,8 +384,6 @@ def _audited(owner: User) -> int:
 
 
 def _join_token(operator: User) -> int:
-    from workers.models import JoinToken
-
     return int(JoinToken.objects.create(digest="0" * 64, prefix="aipn_", made_by=operator, expires_at=now()).pk)
 
 

@@ -1,0 +1,36 @@
+"""A service that may have several servers: where they are, what they tell, and steps of its scaling."""
+
+from __future__ import annotations
+
+from inference.models import Service
+from inference.scaling import rule, scaling
+from inference.services import swapping
+from tests.inference.running import bring
+
+BUSY = rule.Look(queue_s=1.0, busy=1.0, refused=0)
+CALM = rule.Look(queue_s=0.001, busy=0.1, refused=0)
+ENOUGH = rule.Look(0.1, 0.9, 0)
+
+
+def fresh(service: Service) -> Service:
+    """The row as it is now."""
+    found: Service = Service.objects.select_related("job", "owner", "model_version").get(pk=service.pk)
+    return found
+
+
+def look(service: Service) -> Service:
+    """Take the steps that are due."""
+    scaling.look(swapping.refresh(fresh(service)))
+    return fresh(service)
+
+
+def up(row, places, port: int) -> None:
+    """Let a further server run at a port."""
+    bring(row.job, "running")
+    places[row.job_id] = ("127.0.0.1", port)
+
+
+def ending(job) -> bool:
+    """Whether a job is over or was told to end."""
+    job.refresh_from_db()
+    return job.is_final or job.desired == "stop"
