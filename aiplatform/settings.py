@@ -356,7 +356,6 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "ImageSourceEnum": "workers.images.models.Image.Source",
-        "DriftVerdictEnum": "inference.monitoring.drift.VERDICTS",
         "DeviceKindEnum": "workers.models.Device.Kind",
         "JobStateEnum": "workers.states.JobState",
         "NoticeKindEnum": "accounts.services.notify.KINDS.names",

@@ -21,7 +21,7 @@ class DriftOut(serializers.Serializer):
 
     name = serializers.CharField()
     value = serializers.FloatField(allow_null=True, help_text="Population stability index; null with too few pictures.")
-    verdict = serializers.ChoiceField(VERDICTS)
+    change = serializers.ChoiceField(VERDICTS, source="verdict")
     bins = serializers.ListField(child=serializers.CharField(), help_text="Classes; empty: equal parts of 0..1.")
     before = serializers.ListField(child=serializers.FloatField())
     now = serializers.ListField(child=serializers.FloatField())

@@ -366,7 +366,7 @@ def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, a
     told = api.get(f"/api/v1/services/{service.pk}/monitoring/?span=week").json()
 
     assert "Very different" in shown
-    assert (told["images"], told["against"], told["drifts"][0]["verdict"]) == (300, "training", "other")
+    assert (told["images"], told["against"], told["drifts"][0]["change"]) == (300, "training", "other")
     assert told["drifts"][0]["bins"] == ["one", "two"]
     made = api.post(f"/api/v1/model-versions/{service.model_version_id}/baseline/")
     assert (made.status_code, made.json()["act"]) == (202, "baseline")

@@ -206,7 +206,7 @@ def usage(args: argparse.Namespace) -> None:
 def monitoring(args: argparse.Namespace) -> None:
     row = lookup.service(args.client, args.service)
     found = args.client.get(f"services/{row['id']}/monitoring/", span=args.span)
-    columns: list[Column] = [("what", "name"), ("index", "value"), ("verdict", "verdict")]
+    columns: list[Column] = [("what", "name"), ("index", "value"), ("change", "change")]
     show_list(args, found if args.json else found["drifts"], columns)
 
 
