@@ -26,7 +26,7 @@ from tests.inference import pictures, tiny
 from tests.inference.asking import call
 from tests.inference.running import running_at
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a model server of its own")]
 
 
 def tally_of(count, *, brightness=0.5, classes=("one",), score=0.9):
@@ -208,7 +208,6 @@ def test_keeper_keeps_by_rule_and_only_so_many():
     assert always.take() is None
 
 
-@pytest.mark.sockets("a model server of its own")
 def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, alice):
     serving.edit(service=service, description="", visibility="private", limits={"keep_below": 100})
     for shift in range(3):
@@ -228,7 +227,6 @@ def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, ali
     assert all(row.answers for row in kept)
 
 
-@pytest.mark.sockets("a model server of its own")
 def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alice):
     for path in ("statistics", "kept"):
         assert call("GET", f"{service.url}/{path}", user=alice).status == 404
