@@ -48,6 +48,7 @@ COMMON = {
     "clusters/": "whoever belongs to a cluster sees it",
     "devices/": "researchers see what the machines offer",
     "nodes/": "researchers see what the machines offer",
+    "push/new/": "the empty form of a kind of target",
     "resource-groups/": "researchers see which machines are kept for what",
     "training/\\^presets|training/presets": "presets come with the product",
     "set-password/": "whoever holds the one-time link",
