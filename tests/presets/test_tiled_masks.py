@@ -259,7 +259,7 @@ def test_score_of_tiles_of_what_is_really_there_is_nearly_right(outlines, tmp_pa
 @pytest.mark.proof
 async def test_tiled_instances_go_on_after_a_suspend_and_are_judged_and_served_as_they_scored_themselves(tmp_path):
     version = versions.squares(tmp_path / "squares", train=10, val=4, enlarged=3)  # sides of 42 to 75 pixels
-    params = {**SMALL, "head_width": 32, "tile": 128, "tile_overlap": 0.5, "steps": 100, "lr": 0.005, "ema": 0.9}
+    params = {**SMALL, "head_width": 32, "tile": 128, "tile_overlap": 0.5, "steps": 200, "lr": 0.005, "ema": 0.9}
     cut = Job(tmp_path / "cut", version, "instances", {**params, "eval_share": 0, "show_steps": True})
     with cut.start() as process:
         for line in process.stdout:
