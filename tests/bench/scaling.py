@@ -39,7 +39,7 @@ def main() -> None:
         with loaded(0, min_replicas=0, idle_minutes=1) as site:
             wake(site, asked.wakes)
     if asked.callers:
-        with loaded(asked.callers, max_replicas=MOST, queue_ms=5) as site:
+        with loaded(asked.callers, max_replicas=MOST, queue_ms=10) as site:
             grow(site)
 
 
