@@ -185,6 +185,11 @@ class ServiceEditForm(forms.Form):
     keep_below = _limit(
         "keep_below", _("Pictures kept with an answer below this score"), _("Holds from the next start. 0: none.")
     )
+    keep_differing = _limit(
+        "keep_differing",
+        _("Pictures kept where two models agree less"),
+        _("While another model gets copies of the requests. 100: where they differ at all. 0: none. Holds at once."),
+    )
     keep_days = _limit("keep_days", _("Days until kept pictures go"), _("Where no dataset was made of them."))
     min_replicas = _limit(
         "min_replicas",

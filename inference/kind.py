@@ -23,7 +23,7 @@ from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
-from inference.monitoring import baselines
+from inference.monitoring import baselines, collecting
 from inference.services import evaluations, learning, model_jobs, promotion, serving, withdrawing
 from training.presets import cores, tiling
 from workers.jobs.resource_request import cluster_for
@@ -274,6 +274,9 @@ class ServiceKind(JobKind):
             read_only=[version.path],
             ports=1,
         )
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        collecting.keep_last(job, attempt)
 
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()

@@ -202,6 +202,9 @@ class ServiceLimitsIn(StrictMixin, serializers.Serializer):
 
     keep_percent = _limit("keep_percent", "Pictures kept for annotation by chance, in percent.")
     keep_below = _limit("keep_below", "Pictures kept with an answer of a lower score, in percent; 0: none.")
+    keep_differing = _limit(
+        "keep_differing", "Pictures kept of which the answer of a shadow agrees less with the one given, in percent."
+    )
     keep_days = _limit("keep_days", "Until pictures that a rule kept are removed.")
     min_replicas = _limit("min_replicas", "Servers always; 0: none while nobody asks.")
     max_replicas = _limit("max_replicas", "Servers at most.")

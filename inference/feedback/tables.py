@@ -17,6 +17,7 @@ class ServiceSample(models.Model):
         SOMEBODY = "", _("Somebody")
         LOW_SCORE = "low_score", _("Low score")
         CHANCE = "chance", _("By chance")
+        DIFFERING = "differing", _("Models differ")
 
     service = models.ForeignKey("inference.Service", models.CASCADE, related_name="samples")
     sha256 = models.CharField(max_length=64)

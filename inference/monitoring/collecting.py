@@ -1,4 +1,7 @@
-"""Fetch what servers have counted and kept, every 20 seconds; what a killed server had since then is lost."""
+"""Fetch what servers have counted and kept, every 20 seconds, and what they leave when they are stopped.
+
+What a killed server had counted since the last time is lost.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ from django.utils.timezone import now
 from aiplatform.lib.errors import DomainError
 from inference.feedback import samples
 from inference.models import ModelVersion, Service
-from inference.monitoring import drift
+from inference.monitoring import drift, rolling
 from inference.monitoring.tables import ServiceStatistics
 from inference.server import keeping
-from inference.services import each, exchanging, serving
-from workers.models import Job
+from inference.server.statistics import LEFT
+from inference.services import each, exchanging, model_jobs, serving
+from workers.models import Attempt, Job
 from workers.proxy import endpoints
+from workers.runs import RunDir
 
 log = logging.getLogger(__name__)
 KEPT = timedelta(days=90)
@@ -55,9 +60,7 @@ def _fetch(service: Service, job: Job, version: int | None) -> None:
     headers = {serving.KEY_HEADER: serving.key_for(job.pk, job.attempt_number)}
     with exchanging.connected(place) as connection:
         status, body = exchanging.ask(connection, "GET", "/statistics", headers, most=MOST_BYTES)
-        told = json.loads(body) if status == 200 else {}
-        for hour, given in told.items() if isinstance(told, dict) else ():
-            _keep(service, job, version, hour, given)
+        keep_counts(service, job, version, json.loads(body) if status == 200 else {})
         limits = serving.limits_of(service)
         if not limits["keep_percent"] and not limits["keep_below"]:
             return
@@ -68,6 +71,20 @@ def _fetch(service: Service, job: Job, version: int | None) -> None:
             if status != 200:
                 return
             _sample(service, body)
+
+
+def keep_counts(service: Service, job: Job, version: int | None, told: object) -> None:
+    """Write down what a server has counted, by the hour."""
+    for hour, given in told.items() if isinstance(told, dict) else ():
+        _keep(service, job, version, hour, given)
+
+
+def keep_last(job: Job, attempt: Attempt) -> None:
+    """Write down what a server left behind when it was stopped."""
+    service = Service.objects.filter(pk=job.spec.get("service")).first()
+    told = model_jobs.read(RunDir.of(job.pk, attempt.number).outputs, LEFT)
+    if service is not None and told:
+        keep_counts(service, job, job.spec.get("model_version"), told)
 
 
 def _keep(service: Service, job: Job, version: int | None, hour: object, given: object) -> None:
@@ -107,3 +124,4 @@ def sweep() -> None:
         with each.kept_apart(f"service={service.pk} its statistics are not collected"):
             collect(service)
     ServiceStatistics.objects.filter(begins_at__lt=now() - KEPT).delete()
+    rolling.roll_up()

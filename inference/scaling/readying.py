@@ -26,6 +26,11 @@ def start_as_many(service: Service, version: ModelVersion) -> None:
         service.replicas.create(version=version, job=serving.submit(service, version))
 
 
+def has_beside(service: Service, version: ModelVersion) -> bool:
+    """Whether there are servers of a version, running or on their way, beside the one that will be the first."""
+    return bool(service.replicas.filter(leaving_at=None, version=version).exists())
+
+
 def waits(service: Service) -> bool:
     """Whether some of them are still on their way; those that ended or take too long are not waited for.
 

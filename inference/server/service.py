@@ -83,6 +83,8 @@ class Service:
         self.ready = False
         await self.batcher.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self.settings.left_in is not None:
+            self.hours.leave(self.settings.left_in)
 
     @contextmanager
     def on_its_way(self) -> Iterator[Callable[[], None]]:

@@ -28,6 +28,7 @@ class Settings:
     deadline_s: float = 30.0  # from the first byte to the answer
     max_body_bytes: int = 64 << 20
     max_answer_bytes: int = 256 << 20
+    left_in: Path | None = None  # where the last counts are written when the server is stopped
     statistics: bool = True  # what pictures and answers are like is counted
     keep_percent: float = 0.0  # of the pictures, kept for annotation by chance
     keep_below: float = 0.0  # pictures with an answer of a lower score are kept
@@ -60,6 +61,7 @@ def from_env(env: Mapping[str, str] = os.environ) -> Settings:
         deadline_s=_number(env, "AIP_SERVE_DEADLINE_S", 30),
         max_body_bytes=int(_number(env, "AIP_SERVE_MAX_BODY_MIB", 64)) << 20,
         max_answer_bytes=int(_number(env, "AIP_SERVE_MAX_ANSWER_MIB", 256)) << 20,
+        left_in=Path(env["AIP_OUTPUT_DIR"]) if env.get("AIP_OUTPUT_DIR") else None,
         statistics=env.get("AIP_SERVE_STATISTICS", "1") != "0",
         keep_percent=_number(env, "AIP_SERVE_KEEP_PERCENT", 0),
         keep_below=_number(env, "AIP_SERVE_KEEP_BELOW", 0) / 100,

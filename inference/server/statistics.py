@@ -7,9 +7,12 @@ A tally is plain JSON: {"images": n, "classes": {name: n}, "scores": [20], "feat
 from __future__ import annotations
 
 import io
+import json
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,8 @@ from PIL import Image, ImageOps
 
 from inference.server import decode
 
+log = logging.getLogger("inference.server")
+LEFT = "statistics.json"  # in the outputs of a server that was stopped: what GET /statistics told
 BINS = 20
 SIDE = 48  # pixels of the small picture that everything is read from
 FIELDS = 3 * 3 * 3
@@ -135,6 +140,19 @@ class Hours:
             return read(data, max_pixels=max_pixels)
         finally:
             self._credit -= time.perf_counter() - started
+
+    def told(self) -> dict[str, Tally]:
+        """The tallies by the second, as text, at which their hour began."""
+        return {str(hour): tally for hour, tally in self.tallies.items()}
+
+    def leave(self, folder: Path) -> None:
+        """Write down what was counted, so that it is not lost with the process."""
+        if not self.tallies:
+            return
+        try:
+            (folder / LEFT).write_text(json.dumps(self.told()))
+        except OSError as reason:  # a full disk keeps no server from ending
+            log.warning("The last counts are lost: %s", reason)
 
     def add(self, seen: tuple[Mapping[str, float], Sequence[float]], answers: Sequence[Mapping[str, Any]]) -> None:
         """Count a picture in the running hour."""

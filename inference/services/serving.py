@@ -66,6 +66,7 @@ LIMITS: Mapping[str, Limit] = {
     "max_answer_mib": Limit(256, 1, 1024, "AIP_SERVE_MAX_ANSWER_MIB"),
     "keep_percent": Limit(0, 0, 100, "AIP_SERVE_KEEP_PERCENT"),  # of the pictures, for annotation, by chance
     "keep_below": Limit(0, 0, 100, "AIP_SERVE_KEEP_BELOW"),  # pictures with an answer of a lower score, in percent
+    "keep_differing": Limit(0, 0, 100),  # pictures of which the answers of two models agree less, in percent
     "keep_days": Limit(30, 1, 90),  # how long pictures that a rule kept wait
     "min_replicas": Limit(1, 0, 32),  # servers; 0: none while nobody asks
     "max_replicas": Limit(1, 1, 32),

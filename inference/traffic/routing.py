@@ -12,7 +12,7 @@ from hashlib import sha256
 from inference.keys.asking import Caller, asks
 from inference.models import Service
 from inference.services import serving
-from inference.traffic import trials
+from inference.traffic import differing, trials
 from inference.traffic.agreeing import agreement
 from inference.traffic.counting import COUNTER, Slot
 from inference.traffic.tables import ServiceTrial
@@ -73,10 +73,11 @@ class Split:
     def _copy(self, tried: Upstream) -> Copy:
         slot = self._slot(candidate=True)
 
-        def answered(given: bytes, other: bytes) -> None:
+        async def answered(asked: bytes, given: bytes, other: bytes) -> None:
             agreed = agreement(given, other)
             if agreed is not None:
                 COUNTER.compared(slot, agreed)
+                await differing.look(self.service, agreed, asked, given)
 
         return Copy(tried.counted(partial(_count, slot)), answered)
 

@@ -1,7 +1,8 @@
 """Try another version on a part of a service's requests: start, change the part, promote, roll back, halt.
 
 The server of the tried version is a job of its own beside the one that answers. Promotion moves the service's address
-to a server that runs already, and going back stops one: neither starts anything, so neither loses a request.
+to a server that runs already (where there are several, once as many of the tried version run), and going back stops
+one: neither loses a request.
 """
 
 from __future__ import annotations
@@ -142,6 +143,9 @@ def change_part(*, service: Service, percent: int, by: User) -> ServiceTrial:
 def promote(*, service: Service, by: User) -> Service:
     """Let the tried version answer all requests; its server is there already.
 
+    A service with several servers changes its model then: the address leads to the tried one once as many answer with
+    it, see `swapping`.
+
     Raises:
         NoTrial: nothing is tried.
         NotReady: its server does not answer.
@@ -153,9 +157,13 @@ def promote(*, service: Service, by: User) -> Service:
             said = _("%(model)s does not answer yet, so nothing was changed.")
             raise NotReady(said % {"model": trial.model_name})
         held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)
-        forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
         readying.start_as_many(held, trial.version)
-        held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
+        if readying.has_beside(held, trial.version):
+            held.next_job, held.next_version = job, trial.version
+            forgotten = None
+        else:
+            forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+            held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
         held.save()
         closing.close(trial, ServiceTrial.Outcome.PROMOTED)
         serving.end(forgotten, None)

@@ -12,6 +12,7 @@ GROWING = {
     "datasets/tus.py": {"_receiving"},
     "inference/proxy.py": {"_cannot"},  # refusals of the last ten seconds
     "inference/scaling/scaling.py": {"_nudged"},  # services that a look was asked for
+    "inference/traffic/differing.py": {"_kept"},  # when a picture of a service was last kept
     "inference/traffic/routing.py": {"_loads"},  # requests under way by server
     "workers/output/job_stream.py": {"_streams"},
 }

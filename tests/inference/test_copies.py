@@ -27,10 +27,13 @@ class Slow:
 def test_requests_beyond_the_places_are_not_copied_and_places_come_back():
     compared = []
 
+    async def compare(asked, given, other):
+        compared.append((asked, given, other))
+
     async def main():
         server = Slow()
         copier = Copier(server)
-        copy = Copy(Upstream("127.0.0.1", 1), lambda given, other: compared.append((given, other)))
+        copy = Copy(Upstream("127.0.0.1", 1), compare)
         taken = 0
         for _number in range(10):
             if not copier.take():
@@ -51,4 +54,4 @@ def test_requests_beyond_the_places_are_not_copied_and_places_come_back():
 
     asyncio.run(main())
 
-    assert compared == [(b"given", b"other")] * copying.AT_ONCE
+    assert compared == [(b"picture", b"given", b"other")] * copying.AT_ONCE

@@ -1,5 +1,6 @@
 """What services are shown, against what their model learned from; pictures kept by rule."""
 
+import http.client
 import json
 import math
 from datetime import timedelta
@@ -14,9 +15,10 @@ from rest_framework.test import APIClient
 from accounts.models import Notification
 from inference.feedback import samples
 from inference.feedback.tables import ServiceSample
+from inference.kind import ServiceKind
 from inference.measuring import baseline as program
 from inference.models import ModelTask
-from inference.monitoring import baselines, collecting, drift, found, telling
+from inference.monitoring import baselines, collecting, drift, found, rolling, telling
 from inference.monitoring.tables import ModelBaseline, ServiceStatistics
 from inference.server import keeping, statistics
 from inference.services import serving
@@ -24,7 +26,9 @@ from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call
-from tests.inference.running import running_at
+from tests.inference.conftest import start_server
+from tests.inference.running import bring, running_at
+from workers.runs import RunDir
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a model server of its own")]
 
@@ -225,6 +229,56 @@ def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, ali
     assert {(row.why, row.by) for row in kept} == {("low_score", None)}
     assert len(kept) == 3
     assert all(row.answers for row in kept)
+
+
+def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
+    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    bring(made.job, "running")
+    attempt = made.job.attempts.get()
+    outputs = RunDir.of(made.job_id, attempt.number).outputs
+    outputs.mkdir(parents=True)
+    process, port = start_server(tiny.detector(tmp_path / "one"), AIP_OUTPUT_DIR=str(outputs))
+    for shift in range(3):
+        picture = pictures.with_boxes({(16 + 8 * shift, 32, 48 + 8 * shift, 64): "green"})
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("POST", "/predict", picture)
+        assert connection.getresponse().status == 200
+        connection.close()
+
+    process.terminate()
+    process.wait(30)
+    ServiceKind().ended(made.job, attempt)
+
+    (row,) = ServiceStatistics.objects.all()
+    assert (row.service, row.version, row.images) == (made, made.model_version, 3)
+
+
+@pytest.mark.parametrize("left", [b"", b"[]", b"{", b'{"1": {}}', b'{"%d": 3}' % (3600 * (2**30))])
+def test_what_a_server_leaves_is_not_believed(alice, tmp_path, left):
+    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    bring(made.job, "running")
+    outputs = RunDir.of(made.job_id, 1).outputs
+    outputs.mkdir(parents=True)
+    (outputs / statistics.LEFT).write_bytes(left)
+
+    ServiceKind().ended(made.job, made.job.attempts.get())
+
+    assert not ServiceStatistics.objects.exists()
+
+
+def test_hours_that_are_past_are_added_up_to_days(service):
+    for hours_ago in range(6):
+        counted(service, tally_of(10), hours_ago=hours_ago)
+    for hours_ago in range(24 * 5, 24 * 8):
+        counted(service, tally_of(10, brightness=hours_ago / 240), hours_ago=hours_ago)
+    before = found.of(service, "month")
+
+    assert rolling.roll_up() == 72 - ServiceStatistics.objects.filter(slot__startswith="day:").count()
+    assert rolling.roll_up() == 0
+
+    assert ServiceStatistics.objects.count() in (9, 10)  # six hours, and the days that three times 24 hours lie in
+    assert found.of(service, "month").images == before.images == 780
+    assert found.of(service, "day").images == 60
 
 
 def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alice):

@@ -171,7 +171,11 @@ def test_machines_of_one_job_share_the_chunks(alice, model, tmp_path):
         argv, env, run = predicted.program(together, AIP_NODE_RANK=str(rank), AIP_NODES="3")
         env |= {"AIP_CONTROL_FILE": str(run.path / f"control-{rank}")}
         begun.append(subprocess.Popen(argv, cwd=run.code, env=env, stdout=subprocess.PIPE, text=True))
-    said = [process.communicate(timeout=120)[0] for process in begun]
+    try:
+        said = [process.communicate(timeout=240)[0] for process in begun]
+    finally:
+        for process in begun:
+            process.kill()
     PredictionKind().ended(together.job, together.job.attempts.get())
     together.refresh_from_db()
 

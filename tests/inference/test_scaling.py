@@ -14,12 +14,12 @@ from inference.scaling import rule, scaling
 from inference.scaling.tables import ServiceReplica
 from inference.services import serving, swapping
 from inference.tasks import scale, sweep
-from inference.traffic import routing
+from inference.traffic import routing, trials
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call
 from tests.inference.running import bring
-from tests.inference.scaled import CALM, ending, fresh, look, up
+from tests.inference.scaled import CALM, ENOUGH, ending, fresh, look, up
 from tests.running import free_port
 from workers.models import Job
 
@@ -131,6 +131,28 @@ def test_change_of_the_model_waits_for_as_many_servers(scaled, places, told, ali
     assert {one.port for one in routing.servers(fresh(scaled))} == {3, 4}
     old.refresh_from_db()
     assert old.leaving_at is not None
+
+
+def test_promoted_trial_waits_for_as_many_servers(scaled, places, told, alice, tmp_path):
+    look(scaled)
+    up(scaled.replicas.get(), places, 2)
+    told["look"] = ENOUGH
+    look(scaled)
+    newer, first = factory.model_version(alice, tmp_path, name="newer"), scaled.job
+    trial = trials.start(service=fresh(scaled), version=newer, mode="canary", percent=50, by=alice)
+    up(trial, places, 3)
+    sweep()
+
+    trials.promote(service=fresh(scaled), by=alice)
+
+    before = look(scaled)
+    assert (before.job, before.next_job) == (first, trial.job)
+    up(scaled.replicas.get(version=newer), places, 4)
+    look(scaled)
+    after = look(scaled)
+    assert (after.job, after.model_version, after.next_job) == (trial.job, newer, None)
+    assert len(routing.servers(after)) == 2
+    assert not ending(trial.job)
 
 
 def test_given_up_change_ends_the_servers_started_for_it(scaled, places, told, alice, tmp_path):

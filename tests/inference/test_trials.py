@@ -14,7 +14,7 @@ from inference.models import Service
 from inference.services import models as registry
 from inference.services import serving, swapping
 from inference.tasks import sweep
-from inference.traffic import figures, routing, trials
+from inference.traffic import differing, figures, routing, trials
 from inference.traffic.counting import Counter, Slot
 from inference.traffic.tables import ServiceTrial
 from tests.factories import models as factory
@@ -293,6 +293,32 @@ def test_shadow_gets_copies_and_its_answers_are_compared(alice, service, newer, 
     assert figures.of(figures.since(service, "day")).requests == 5  # copies are nobody's requests
 
 
+def differ(service, newer, alice, places, two_ports, monkeypatch, below):
+    places[service.job_id] = ("127.0.0.1", two_ports[0])
+    serving.edit(service=service, description="", visibility="private", limits={"keep_differing": below})
+    tried(service, newer, alice, places, port=two_ports[1], mode="shadow", percent=100)
+    monkeypatch.setattr(routing, "agreement", lambda given, other: 0.5)
+    differing._kept.clear()
+    for body in (b"no picture", PICTURE, PICTURE):
+        call("POST", f"{service.url}/predict", user=alice, body=body)
+    return list(service.samples.all())
+
+
+@pytest.mark.sockets("two model servers")
+def test_picture_that_two_models_see_differently_is_kept(
+    alice, service, newer, places, two_ports, counter, monkeypatch
+):
+    (kept,) = differ(service, newer, alice, places, two_ports, monkeypatch, 60)
+
+    assert (kept.why, kept.by, kept.file.read_bytes()) == ("differing", None, PICTURE)
+    assert kept.answers
+
+
+@pytest.mark.sockets("two model servers")
+def test_picture_that_is_seen_alike_enough_is_not_kept(alice, service, newer, places, two_ports, counter, monkeypatch):
+    assert differ(service, newer, alice, places, two_ports, monkeypatch, 50) == []
+
+
 @pytest.mark.sockets("a model server")
 def test_shadow_that_fails_is_nobodys_trouble(alice, service, newer, places, two_ports, counter):
     places[service.job_id] = ("127.0.0.1", two_ports[0])
@@ -323,19 +349,24 @@ def test_promotion_under_load_loses_no_request(alice, service, newer, places, tw
                 sent = await one_call(app, "POST", f"{service.url}/predict", headers, PICTURE, False)
                 told.append(sent[0]["status"])
 
+        async def more() -> None:
+            answered = len(told)
+            while len(told) < answered + 8 and not any(caller.done() for caller in callers):
+                await asyncio.sleep(0.05)  # pause: requests go on meanwhile
+
         callers = [asyncio.create_task(ask()) for _number in range(3)]
-        await asyncio.sleep(0.5)  # pause: requests go on meanwhile
+        await more()
         await asyncio.to_thread(trials.change_part, service=service, percent=50, by=alice)
-        await asyncio.sleep(0.5)  # pause: requests go on meanwhile
+        await more()
         await asyncio.to_thread(trials.promote, service=service, by=alice)
-        await asyncio.sleep(0.5)  # pause: requests go on meanwhile
+        await more()
         over.set()
         await asyncio.gather(*callers)
         await app.close()
 
-    asyncio.run(asyncio.wait_for(load(), 60))
+    asyncio.run(asyncio.wait_for(load(), 120))
 
-    assert len(told) > 20
+    assert len(told) >= 24
     assert set(told) == {200}
 
 

@@ -129,7 +129,7 @@ class Copier:
         if copy.upstream.on_done is not None:
             copy.upstream.on_done(got.status or 502, got.seconds, got.bytes_in, got.bytes_out)
         if got.whole:
-            copy.compare(bytes(call.answered), bytes(got.answered))
+            await copy.compare(bytes(call.asked), bytes(call.answered), bytes(got.answered))
 
 
 def _replayed(body: bytes) -> Callable[[], Any]:

@@ -103,11 +103,12 @@ class Copy:
     """Another port that gets a copy of a request; its answer is nobody's.
 
     Attributes:
-        compare: called with what the caller got and what the copy got, where both were answered 200.
+        compare: called with the body that was asked with, what the caller got and what the copy got, where both were
+            answered 200; on the event loop, and awaited.
     """
 
     upstream: Upstream
-    compare: Callable[[bytes, bytes], None]
+    compare: Callable[[bytes, bytes, bytes], Awaitable[None]]
 
 
 class Forwarder:

@@ -47,6 +47,7 @@ LIMITS = {
     "queue_ms": "one more server where 1 of 20 requests waits longer",
     "keep_percent": "pictures kept for annotation by chance, in percent",
     "keep_below": "pictures kept with an answer of a lower score, in percent",
+    "keep_differing": "pictures kept of which the answer of a shadow agrees less, in percent; 0: none",
     "keep_days": "until pictures that a rule kept are removed",
     "idle_minutes": "without a request, until it has no server",
     "per_minute": "requests of one caller in any minute; 0: as often as they like",
