@@ -22,7 +22,7 @@ CLOSED = (
     "accounts_peopleimport", "accounts_usersession", "accounts_secondfactor", "accounts_recoverycode",
     "accounts_identity", "axes_accessattempt", "axes_accessfailurelog", "axes_accesslog",
     "axes_accessattemptexpiration", "workers_jointoken", "ports_admission",
-    "ssh_sshpassword", "inference_servicekey",
+    "ssh_sshpassword", "inference_servicekey", "inference_edgedevice",
 )  # fmt: skip
 #: Tables a node may add to but neither read nor change.
 ADD_ONLY = ("accounts_auditentry", "tracking_jobtoken")

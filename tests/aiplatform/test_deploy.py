@@ -107,7 +107,7 @@ def test_deploy_grants_or_closes_every_table_knowingly():
         assert f'REVOKE ALL ON "{table}"' in text, f"{table} is no table any more"
 
 
-@pytest.mark.parametrize("column", ["session_key", "digest", "nonce"])
+@pytest.mark.parametrize("column", ["session_key", "digest", "token_digest", "nonce"])
 def test_h02_deploy_grants_let_no_node_read_what_signs_somebody_in(column):
     """A session's key is the session: a machine that runs strangers' code could become any administrator."""
     holding = [
