@@ -22,6 +22,7 @@ class InferenceConfig(AppConfig):
         from inference.conversion import kind as conversion_kind
         from inference.edge import words as edge_words
         from inference.edge.side_bar import entries as edge_entries
+        from inference.edge.tables import EdgeGroup
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.monitoring import telling as drift
@@ -102,6 +103,7 @@ class InferenceConfig(AppConfig):
             ownership.Owned("models", _("Models"), Model),
             ownership.Owned("services", _("Services"), Service),
             ownership.Owned("videos", _("Videos"), VideoFile, named=False),
+            ownership.Owned("edge_groups", _("Groups of edge devices"), EdgeGroup),
             ownership.Owned("push_targets", _("Push targets"), PushTarget),
         )
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)

@@ -25,6 +25,7 @@ TRIAL = {
     "withdrawn": Wording(_("Its version was deleted, or is no longer shared with the owner of the service.")),
     "service_ended": Wording(_("The service itself ended.")),
     "server_ended": Wording(_("Its server ended. The log of its job says why.")),
+    "fails": Wording(_("%(failed)s of its %(requests)s requests failed.")),
     "fails_more": Wording(
         _(
             "%(failed)s of its %(requests)s requests failed, and %(beside_failed)s of the %(beside_requests)s "

@@ -135,7 +135,8 @@ def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
             )  # fmt: skip
         worst = _difference(target, example.numpy(), expected, names)
         if free:  # one that keeps the number of pictures it was traced with answers another one otherwise, or not
-            worst = max(worst, _difference(target, example[:1].numpy(), [each[:1] for each in expected], names))
+            alone = _difference(target, example[:1].numpy(), [each[:1] for each in expected], names)
+            worst = float(np.maximum(worst, alone))  # keeps what is not a number, as max does not
     except Exception as error:  # whatever the exporter meets in somebody's program
         raise Refused("not_exported", error=_first(error)) from error
     if not worst <= TOLERANCE:
@@ -153,7 +154,7 @@ def _difference(target: Path, given: np.ndarray, expected: list[np.ndarray], nam
             return float("inf")
         if theirs.size:
             scale = max(float(np.abs(theirs).max()), 1e-6)
-            worst = max(worst, float(np.abs(ours.astype(np.float64) - theirs).max()) / scale)
+            worst = float(np.maximum(worst, np.abs(ours.astype(np.float64) - theirs).max() / scale))
     return worst
 
 

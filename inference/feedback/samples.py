@@ -19,15 +19,16 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import titles, zips
+from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid
-from aiplatform.lib.numbers import finite
 from datasets import pictures
-from datasets.models import Dataset
+from datasets.formats.neutral import CLASSES, SHAPES
+from datasets.models import Dataset, Upload
 from datasets.services import datasets, imports, uploads
+from inference.batch import shapes
 from inference.feedback.tables import ServiceSample
 from inference.models import Service
 from inference.services import serving
-from inference.task_kinds import TASKS
 
 MOST_BYTES = 32 << 20  # of one picture
 MOST_SAMPLES = 1000  # of one service that wait for annotation
@@ -75,6 +76,11 @@ def keep(
         seen = pictures.inspect(io.BytesIO(picture))
     except pictures.BadImage as exc:
         raise Invalid(str(exc), field="image") from None
+    if by is None and (known := service.samples.filter(sha256=seen.sha256).first()) is not None:
+        found: ServiceSample = known  # it waits, or was annotated: a rule has nothing to add
+        return found
+    if by is None and not has_room(service):
+        raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     waiting = ServiceSample.objects.filter(service=service, dataset=None)
     if waiting.count() >= MOST_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MOST_BYTES_TOGETHER:
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
@@ -87,11 +93,6 @@ def keep(
         partly.replace(file)
     finally:
         partly.unlink(missing_ok=True)
-    if by is None and (known := service.samples.filter(sha256=seen.sha256).first()) is not None:
-        found: ServiceSample = known  # it waits, or was annotated: a rule has nothing to add
-        return found
-    if by is None and not has_room(service):
-        raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     sample, _made = ServiceSample.objects.update_or_create(
         service=service,
         sha256=seen.sha256,
@@ -150,25 +151,33 @@ def annotate(*, service: Service, name: str, by: User) -> Dataset:
         NoSamples: no picture waits.
         NameTaken, Invalid, TooLarge, DiskFull: as datasets are made.
     """
-    with transaction.atomic():
-        Service.objects.select_for_update().get(pk=service.pk)  # whoever presses second finds nothing left
-        rows = [row for row in waiting(service) if row.file.is_file()]
-        if not rows:
-            raise NoSamples(_("No picture waits for annotation."))
-        entries = list(_entries(service, rows))
-        dataset = datasets.create(owner=by, name=name, intro=_came_back(service))
-        upload = uploads.begin(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
-        try:
-            with upload.file.open("wb") as out:
-                out.writelines(zips.blocks(entries))
-                out.flush()
-                os.fsync(out.fileno())
-            uploads.arrived(upload)
-            ServiceSample.objects.filter(pk__in=[row.pk for row in rows]).update(dataset=dataset)
-            imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
-        except BaseException:
-            shutil.rmtree(upload.folder, ignore_errors=True)  # its row goes with the transaction
-            raise
+    rows = [row for row in waiting(service) if row.file.is_file()]
+    if not rows:
+        raise NoSamples(_("No picture waits for annotation."))
+    datasets.check(owner=by, name=name)
+    entries = list(_entries(service, rows))
+    upload = uploads.begin(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
+    try:
+        with upload.file.open("wb") as out:
+            out.writelines(zips.blocks(entries))
+            out.flush()
+            os.fsync(out.fileno())
+        return _handed_over(service, rows, upload, name, by)
+    except BaseException:
+        uploads.terminate(upload)
+        raise
+
+
+@transaction.atomic
+def _handed_over(service: Service, rows: Sequence[ServiceSample], upload: Upload, name: str, by: User) -> Dataset:
+    """Import an archive of these pictures; once, whoever is first."""
+    Service.objects.select_for_update(of=("self",)).get(pk=service.pk)
+    dataset = datasets.create(owner=by, name=name, intro=_came_back(service))
+    numbers = [row.pk for row in rows]
+    if ServiceSample.objects.filter(pk__in=numbers, dataset=None).update(dataset=dataset) < len(numbers):
+        raise NoSamples(_("These pictures were annotated or removed at this moment. Look again."))
+    uploads.arrived(upload)
+    imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
     return dataset
 
 
@@ -183,22 +192,23 @@ def _came_back(service: Service) -> str:
 
 
 def _entries(service: Service, rows: Sequence[ServiceSample]) -> Iterator[zips.Entry]:
-    """The files of the archive: pictures, and a COCO file where answers are places."""
-    names = {row.pk: f"images/{row.sha256[:16]}.{ENDINGS[row.kind]}" for row in rows}
+    """The files of the archive: pictures, with a COCO file of answers that are places, or in folders of classes."""
+    version = service.model_version
+    classes = version.classes if version is not None else []
+    draft = shapes.draft_of(version.task) if version is not None else ""
+    lines = {row.pk: _line(row, classes) for row in rows}
+    labels = {row.pk: _label(lines[row.pk], classes) for row in rows} if draft == CLASSES else {}
+    if not all(labels.values()) or len(set(labels.values())) < 2:  # no import sees classes in them
+        labels = {}
+    names = {row.pk: f"{labels.get(row.pk, 'images')}/{row.sha256[:16]}.{ENDINGS[row.kind]}" for row in rows}
     for row in rows:
         yield names[row.pk], row.file.parent, row.file.name
-    version = service.model_version
-    if version is None or version.task not in TASKS:
-        return
-    categories = [{"id": one["id"], "name": one["name"]} for one in version.classes]
-    known = {one["name"]: one["id"] for one in categories}
-    drafts = [
-        {"image_id": row.pk, "iscrowd": 0, **draft}
+    drawn = [
+        {"image_id": row.pk, **{name: value for name, value in found.items() if name != "score"}}
         for row in rows
-        for one in row.answers
-        if (draft := _draft(row, one, known))
+        for found in (shapes.shapes(lines[row.pk], classes) if draft == SHAPES else ())
     ]
-    if not drafts:
+    if not drawn:
         return
     images = [
         {"id": row.pk, "file_name": names[row.pk].removeprefix("images/"), "width": row.width, "height": row.height}
@@ -206,26 +216,24 @@ def _entries(service: Service, rows: Sequence[ServiceSample]) -> Iterator[zips.E
     ]
     coco = {
         "images": images,
-        "categories": categories,
-        "annotations": [{"id": number, **draft} for number, draft in enumerate(drafts, 1)],
+        "categories": classes,
+        "annotations": [{"id": number, **found} for number, found in enumerate(drawn, 1)],
     }
     yield "annotations.json", json.dumps(coco, ensure_ascii=False).encode()
 
 
-def _draft(row: ServiceSample, one: Mapping[str, Any], known: Mapping[str, int]) -> dict[str, Any] | None:
-    """A COCO box of an answer; None of an answer that is no box, or of a class that the model does not have."""
-    box, category = one.get("box"), known.get(str(one.get("name")))
-    if category is None or not isinstance(box, list) or len(box) != 4:
-        return None
-    numbers = [finite(value) for value in box]
-    if any(number is None for number in numbers):
-        return None
-    x1, y1, x2, y2 = (number or 0.0 for number in numbers)
-    left, top = max(0.0, x1), max(0.0, y1)
-    wide, high = min(x2, row.width) - left, min(y2, row.height) - top
-    if wide < 1 or high < 1:
-        return None
-    return {"category_id": category, "bbox": [left, top, wide, high], "area": wide * high}
+def _line(row: ServiceSample, classes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The answers to a picture by the classes that the model has now, by their names."""
+    known = {one["name"]: one["id"] for one in classes}
+    said = [{**one, "class_id": known[name]} for one in row.answers if (name := str(one.get("name"))) in known]
+    return {"width": row.width, "height": row.height, "predictions": said}
+
+
+def _label(line: dict[str, Any], classes: Sequence[Mapping[str, Any]]) -> str:
+    """The class of a whole picture as the name of a folder; "" where nothing is known of it."""
+    found = shapes.label_of(line, classes)
+    name = next((str(one["name"]) for one in classes if one["id"] == found), "")
+    return safe_name(name.replace("/", "_")) if name else ""
 
 
 def sweep() -> None:

@@ -1,4 +1,4 @@
-"""`python -m inference.measuring.baseline`: what the images that a version learned from are like, and its answers.
+"""`python -m inference.measuring.baseline`: what images of the data of a version are like, and its answers to them.
 
 Shown to the model as a service shows what its callers send. Leaves outputs/baseline.json, a tally of
 inference/server/statistics.py.
@@ -22,16 +22,22 @@ from inference.server.settings import Settings
 from inference.task_kinds import TASKS
 
 MOST = 500  # images, spread evenly over the manifest
+ENOUGH = 100  # held back images
 LONGEST_S = 600.0
 
 
 def chosen(dataset: Path) -> list[str]:
-    """Paths of images below images/: those of the training split, or all where there is none."""
+    """Paths of images below images/ that stand for the data of a version.
+
+    Those held back from its training, where there are enough: a network is surer of what it has learned by heart.
+    """
     with (dataset / "manifest.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
-    learned = [row for row in rows if row.get("split") == "train"] or rows
-    step = max(1.0, len(learned) / MOST)
-    return [learned[int(place * step)]["path"] for place in range(min(MOST, len(learned)))]
+    held_back = [row for row in rows if row.get("split") in ("val", "test")]
+    learned = [row for row in rows if row.get("split") == "train"]
+    usable = held_back if len(held_back) >= ENOUGH else learned or rows
+    step = max(1.0, len(usable) / MOST)
+    return [usable[int(place * step)]["path"] for place in range(min(MOST, len(usable)))]
 
 
 async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:

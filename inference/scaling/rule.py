@@ -63,12 +63,12 @@ def between(pairs: Iterable[tuple[Counts, Counts]]) -> Look | None:
 
 
 def _percentile(waits: Sequence[int], share: float) -> float | None:
-    """Upper bound in seconds of the bucket in which this share of the requests is reached."""
-    whole, seen = sum(waits), 0
-    for bound, count in zip((*SECONDS, 2 * SECONDS[-1]), waits, strict=True):
-        seen += count
-        if whole and seen >= share * whole:
-            return bound
+    """Time in seconds that this share of the requests waited at most, as if waits lay evenly within a bucket."""
+    reached, below, low = share * sum(waits), 0, 0.0
+    for high, count in zip((*SECONDS, 2 * SECONDS[-1]), waits, strict=True):
+        if count and below + count >= reached:
+            return low + (high - low) * (reached - below) / count
+        below, low = below + count, high
     return None
 
 

@@ -172,11 +172,20 @@ def sweep() -> None:
 
 def end_orphans() -> None:
     """End servers that no service knows any more: somebody was killed between forgetting and ending one."""
-    known = Service.objects.values_list("job", "next_job", "old_job")
-    there = {number for three in known for number in three if number is not None}
-    there |= set(ServiceReplica.objects.values_list("job", flat=True))
-    there |= set(ServiceTrial.objects.filter(outcome="").values_list("job", flat=True))
     old = Job.objects.filter(kind=serving.KIND, created_at__lt=now() - FOUND_AFTER).exclude(state__in=FINAL)
-    for job in old.exclude(pk__in=[number for number in there if number is not None]):
-        log.warning("job=%s is the server of no service, and is ended", job.pk)
-        serving.end(job, None)
+    for job in old.exclude(pk__in=_known()):
+        if job.pk not in _known():
+            log.warning("job=%s is the server of no service, and is ended", job.pk)
+            serving.end(job, None)
+
+
+def _known() -> set[int]:
+    """Jobs that are servers of a service.
+
+    Trials and further servers become first ones, never the other way: read in this order none is missed that moves
+    meanwhile.
+    """
+    found = set(ServiceTrial.objects.filter(outcome="").values_list("job", flat=True))
+    found |= set(ServiceReplica.objects.values_list("job", flat=True))
+    found |= {number for three in Service.objects.values_list("job", "next_job", "old_job") for number in three}
+    return found - {None}

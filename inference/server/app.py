@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import logging
@@ -25,6 +26,7 @@ log = logging.getLogger("inference.server")
 Endpoint = Callable[[Request], Awaitable[Response]]
 KEY_HEADER = "x-aip-service-key"
 VERSION = "1"
+AT_ONCE = 256 * 1024  # bytes of a body that are read between two other requests
 
 
 class Server:
@@ -162,7 +164,7 @@ class Server:
     async def infer(self, request: Request) -> Response:
         with self.service.on_its_way() as arrived:
             body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
-            sent = oip.parse(body, request.headers.get(oip.HEADER))
+            sent = await _parsed(body, request.headers.get(oip.HEADER))
             payload, json_length = await self.service.infer(sent, self._call(request), arrived)
         if json_length is None:
             return Response(payload, media_type="application/json")
@@ -177,6 +179,13 @@ class Server:
                 raise BadRequest("X-Deadline-Ms must be a whole number of milliseconds.")
             allowed_s = min(allowed_s, int(deadline_ms) / 1000)
         return Call(time.monotonic() + allowed_s, request.is_disconnected)
+
+
+async def _parsed(body: bytes, json_length: str | None) -> oip.InferRequest:
+    """Read a request; a large one beside the event loop, which answers others meanwhile."""
+    if len(body) <= AT_ONCE:
+        return oip.parse(body, json_length)
+    return await asyncio.get_running_loop().run_in_executor(None, oip.parse, body, json_length)
 
 
 def _json(value: object) -> Response:

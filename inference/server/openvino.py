@@ -5,6 +5,8 @@ Source: https://docs.openvino.ai/2026/api/ie_python_api/api.html
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -19,10 +21,22 @@ End = tuple[str, str, tuple[int, ...]]
 
 
 class NotInstalled(Exception):
-    """The wheel is not there; says how to get it."""
+    """OpenVINO cannot run here; says what to do."""
 
-    def __init__(self) -> None:
-        super().__init__(f"OpenVINO is not installed on this machine. There: {INSTALL}")
+    def __init__(self, why: str = f"OpenVINO is not installed on this machine. There: {INSTALL}") -> None:
+        super().__init__(why)
+
+
+def require() -> None:
+    """Say so where it would not be OpenVINO that answers.
+
+    Raises:
+        NotInstalled: the wheel is not there, or a card was granted, on which ONNX Runtime answers instead.
+    """
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "") not in ("", "-1"):
+        raise NotInstalled("OpenVINO runs on processors here. Convert without a card.")
+    if importlib.util.find_spec("openvino") is None:
+        raise NotInstalled
 
 
 class Session:

@@ -45,6 +45,7 @@ def from_env(env: Mapping[str, str] = os.environ) -> Settings:
     if not env.get("AIP_MODEL_DIR"):
         raise ValueError("AIP_MODEL_DIR must name the directory that holds the model.")
     threads = _number(env, "OMP_NUM_THREADS", 1)
+    most_of_request = int(_number(env, "AIP_SERVE_REQUEST_BATCH", 64))
     return Settings(
         model_dir=Path(env["AIP_MODEL_DIR"]),
         model_name=env.get("AIP_MODEL_NAME") or "model",
@@ -56,8 +57,8 @@ def from_env(env: Mapping[str, str] = os.environ) -> Settings:
         threads=max(1, int(threads)),
         max_batch=max(1, int(_number(env, "AIP_SERVE_MAX_BATCH", 8))),
         max_delay_s=_number(env, "AIP_SERVE_MAX_DELAY_MS", 2) / 1000,
-        queue_limit=int(_number(env, "AIP_SERVE_QUEUE", 128)),
-        request_batch_limit=int(_number(env, "AIP_SERVE_REQUEST_BATCH", 64)),
+        queue_limit=max(int(_number(env, "AIP_SERVE_QUEUE", 128)), most_of_request),
+        request_batch_limit=most_of_request,
         deadline_s=_number(env, "AIP_SERVE_DEADLINE_S", 30),
         max_body_bytes=int(_number(env, "AIP_SERVE_MAX_BODY_MIB", 64)) << 20,
         max_answer_bytes=int(_number(env, "AIP_SERVE_MAX_ANSWER_MIB", 256)) << 20,

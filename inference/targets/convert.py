@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import json
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -131,13 +131,13 @@ class Conversion:
         print(f"Making {known.TARGETS[name].label}.", flush=True)
         folder = part.outputs
         try:
-            if known.TARGETS[name].runtime and not importlib.util.find_spec("openvino"):
-                raise NotBuilt(str(openvino.NotInstalled()))
+            if known.TARGETS[name].runtime:
+                openvino.require()
             build(name, self.bench, folder / "model.onnx")
             row = self._checked(name, part)
             if row["state"] == known.REFUSED and known.TARGETS[name].calibrated:
                 row = self._once_more(name, part, row)
-        except NotBuilt as exc:
+        except (NotBuilt, openvino.NotInstalled) as exc:
             return {"target": name, "state": known.FAILED, "error": str(exc)}
         return row | ({"looks": self.bench.count} if known.TARGETS[name].calibrated else {})
 
@@ -185,8 +185,9 @@ class Conversion:
         listed = [{"node": node, "moved": round(moved, 5)} for node, moved in worst[:SHOWN]]
         if not without:
             return first
-        before = self.work / "first.onnx"
-        (part.outputs / "model.onnx").replace(before)
+        before = self.work / "first"
+        shutil.rmtree(before, ignore_errors=True)
+        shutil.copytree(part.outputs, before)
         try:
             self.bench.quantized(part.outputs / "model.onnx", without=without)
             second = self._checked(name, part) | {"without": without[: 5 * SHOWN], "sensitive": listed}
@@ -196,7 +197,8 @@ class Conversion:
             raise
         except Exception as exc:  # noqa: BLE001  the tools raise what they meet: the first one stays
             print(f"Without them it cannot be made: {exc}", flush=True)
-        before.replace(part.outputs / "model.onnx")
+        shutil.rmtree(part.outputs)
+        shutil.copytree(before, part.outputs)  # what it answered goes with it
         return first | {"sensitive": listed}
 
     def _row(self, name: str, found: Judged, model: Path) -> dict[str, Any]:

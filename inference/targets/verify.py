@@ -92,7 +92,7 @@ def differences(
             whole = np.asarray(values, np.float64)
             away = np.abs(whole - np.asarray(given[name], np.float64))
             low, high = ends.get(name, (np.inf, -np.inf))
-            largest[name] = max(largest.get(name, 0.0), float(away.max()))
+            largest[name] = float(np.maximum(largest.get(name, 0.0), away.max()))  # keeps what is not a number
             sums.setdefault(name, []).append(float(away.mean()))
             ends[name] = (min(low, float(whole.min())), max(high, float(whole.max())))
     return {

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 FLUSH_S = 2.0
 PERIOD = timedelta(hours=1)
 KEPT = timedelta(days=90)
+OVERLOADED = (408, 429)  # of a server: it was too slow for what it was asked
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,9 @@ class Counter:
         with self._lock:
             tally = self._tally(slot)
             tally.requests += 1
-            tally.failed += status >= 500
-            tally.refused += 400 <= status < 500
+            overloaded = status in OVERLOADED
+            tally.failed += status >= 500 or overloaded
+            tally.refused += 400 <= status < 500 and not overloaded
             tally.bytes_in += bytes_in
             tally.bytes_out += bytes_out
             if status < 400:  # a refusal at once would make a model look fast

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.timezone import now
+from django.utils.timezone import localtime, make_aware
 
 from inference.models import Service
 from inference.traffic import histogram, proportions
-from inference.traffic.counting import PERIOD
 from inference.traffic.tables import ServiceTrial, ServiceUsage
 
 #: How far back usage can be shown: name → time, and the length of a bar of its chart.
@@ -105,29 +105,38 @@ class Bar:
         return f"{self.height:.1f}"
 
 
+def _begins(span: str) -> list[datetime]:
+    """When each bar begins, oldest first: full hours, quarters of a day or days of the reader's time zone."""
+    whole, length = SPANS[span]
+    hours = int(length.total_seconds() // 3600)
+    moment = localtime()
+    last = moment.replace(hour=moment.hour - moment.hour % hours, minute=0, second=0, microsecond=0)
+    back = range(int(whole / length) - 1, -1, -1)
+    if hours < 24:
+        return [last.astimezone(UTC) - number * length for number in back]
+    days = [last.date() - number * length for number in back]  # days of 23 or 25 hours too
+    return [make_aware(datetime.combine(day, time.min)) for day in days]
+
+
 def since(service: Service, span: str) -> QuerySet[ServiceUsage]:
     """The counts of a service within a span of `SPANS`, copies left out."""
-    rows = ServiceUsage.objects.filter(service=service, begins_at__gte=now() - SPANS[span][0] - PERIOD)
+    rows = ServiceUsage.objects.filter(service=service, begins_at__gte=_begins(span)[0])
     return rows.exclude(candidate=True, trial__mode=ServiceTrial.Mode.SHADOW)
 
 
 def bars(rows: Iterable[ServiceUsage], span: str) -> list[Bar]:
     """Requests over time, oldest first, gaps as bars of height 0."""
-    whole, length = SPANS[span]
-    step = length.total_seconds()
-    last = int(now().timestamp() // step)
-    count = int(whole / length)
-    sums: dict[int, list[int]] = {number: [0, 0] for number in range(last - count + 1, last + 1)}
+    begins = _begins(span)
+    sums = [[0, 0] for _begin in begins]
     for row in rows:
-        place = int(row.begins_at.timestamp() // step)
-        if place in sums:
+        place = bisect_right(begins, row.begins_at) - 1
+        if place >= 0:
             sums[place][0] += row.requests
             sums[place][1] += row.failed
-    highest = max((requests for requests, _failed in sums.values()), default=0) or 1
-    zone = now().tzinfo
+    highest = max(requests for requests, _failed in sums) or 1
     return [
-        Bar(datetime.fromtimestamp(place * step, zone), requests, failed, round(100 * requests / highest, 1))
-        for place, (requests, failed) in sums.items()
+        Bar(begin, requests, failed, round(100 * requests / highest, 1))
+        for begin, (requests, failed) in zip(begins, sums, strict=True)
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 GROWTH = 1.2
 LEAST_S = 0.0005
-LAST = 70  # above 170 s
+LAST = 70  # from 146 s on
 
 
 def bucket(seconds: float) -> int:

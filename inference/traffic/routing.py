@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ class Split:
         if trial is None or tried is None or _away(tried, time.monotonic()):
             return self._least().counted(self._counted(candidate=False))
         if trial.mode == ServiceTrial.Mode.SHADOW:
-            shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret  no secret
+            shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret
             return self._least().counted(self._counted(candidate=False), shadow)
         if self._reaches(trial, scope):
             return tried.counted(self._counted(candidate=True))
@@ -74,7 +75,7 @@ class Split:
         slot = self._slot(candidate=True)
 
         async def answered(asked: bytes, given: bytes, other: bytes) -> None:
-            agreed = agreement(given, other)
+            agreed = await asyncio.to_thread(agreement, given, other)
             if agreed is not None:
                 COUNTER.compared(slot, agreed)
                 await differing.look(self.service, agreed, asked, given)

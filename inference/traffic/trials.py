@@ -26,6 +26,8 @@ from workers.states import JobState
 
 #: Requests that a version must have answered before its failures are held against those of the other one.
 ENOUGH = 200
+#: Share of its requests above which a version is halted by itself, once that is sure at 95 %.
+MOST_FAILED = 0.5
 
 
 class TrialOpen(DomainError):
@@ -149,14 +151,15 @@ def promote(*, service: Service, by: User) -> Service:
     Raises:
         NoTrial: nothing is tried.
         NotReady: its server does not answer.
+        DomainError: the further servers cannot be had, see `submission.submit`.
     """
     with transaction.atomic():
+        held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)  # first, as whoever stops it does
         trial = _held(service)
         job = trial.job
         if job is None or trial.version is None or not may_be_used(trial) or not trial.answers:
             said = _("%(model)s does not answer yet, so nothing was changed.")
             raise NotReady(said % {"model": trial.model_name})
-        held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)
         readying.start_as_many(held, trial.version)
         if readying.has_beside(held, trial.version):
             held.next_job, held.next_version = job, trial.version
@@ -209,7 +212,9 @@ def advance(trial: ServiceTrial) -> None:
             trial.ready_attempt = job.attempt_number
     elif trial.answers:
         tried, beside = figures.of_trial(trial)
-        if tried.requests >= ENOUGH and proportions.is_more(
+        if tried.failed_low > MOST_FAILED:
+            _halt(trial, "fails", failed=tried.failed, requests=tried.requests)
+        elif tried.requests >= ENOUGH and proportions.is_more(
             tried.failed, tried.requests, beside.failed, beside.requests
         ):
             _halt(

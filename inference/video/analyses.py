@@ -156,7 +156,7 @@ def check_decoder() -> None:
     Raises:
         NoDecoder: tells an operator what to do.
     """
-    if missing.decoder():
+    if missing.is_missing():
         said = _("Videos are read by PyAV, which is not installed here. An operator installs it with: %(how)s")
         raise NoDecoder(said % {"how": missing.HOW})
 

@@ -24,8 +24,10 @@ WAY_WORDS = {"in": gettext_lazy("in"), "out": gettext_lazy("out"), "": ""}
 def of(analysis: VideoAnalysis) -> dict[str, Any]:
     """Figures and events of an analysis, as far as it has come."""
     found = results.load(analysis)
-    rows = analysis.events.all()
+    rows, intervals = analysis.events.all(), _intervals(found)
     total = rows.count()
+    if analysis.is_stream:  # goes on for days: what is new is looked for
+        rows, intervals = rows.reverse(), intervals[::-1]
     events = [_event(event) for event in rows[:MOST_EVENTS]]
     length = max(found.get("duration_s") or 0.0, found.get("at", 0.0), 0.001)
     drawn = {name: analysis.params.get(name, []) for name in ("lines", "zones")}
@@ -35,7 +37,7 @@ def of(analysis: VideoAnalysis) -> dict[str, Any]:
         "events_total": total,
         "marks": _marks(analysis, total, length),
         "length": length,
-        "intervals": _intervals(found)[:MOST_INTERVALS],
+        "intervals": intervals[:MOST_INTERVALS],
         "intervals_total": len(found.get("intervals", [])),
         "drawn": drawn,
         "silent_since": times.moment(found["silent_since"]) if found.get("silent_since") else None,

@@ -58,7 +58,7 @@ def video_new(request: SignedInRequest) -> HttpResponse:
         "advanced": [form[name] for name in form.ADVANCED],
         "list_url": reverse("inference:video-list"),
         "fit_url": reverse("inference:video-fit"),
-        "no_decoder": missing.HOW if missing.decoder() else "",
+        "no_decoder": missing.HOW if missing.is_missing() else "",
     }
     return render(request, "inference/video_new.html", context, status=422 if form.errors else 200)
 

@@ -97,8 +97,9 @@ def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     known = {"description": service.description, "visibility": service.visibility, **serving.limits_of(service)}
     form = ServiceEditForm(request.POST or None, initial=known)
     if form.is_valid():
-        serving.edit(service=service, **form.change())
-        return redirect("inference:service-detail", pk)
+        with refusals_shown_on(form):
+            serving.edit(service=service, **form.change())
+            return redirect("inference:service-detail", pk)
     context = {"form": form, "service": service}
     return render(request, "inference/service_edit.html", context, status=422 if form.errors else 200)
 

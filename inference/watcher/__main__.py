@@ -14,7 +14,7 @@ SUSPENDED = 75
 def main() -> int:
     """Return the exit code: 0 watched (also after "finish"), 75 suspended, 1 refused (the message is printed)."""
     keep_freed()
-    if missing.decoder():
+    if missing.is_missing():
         print(missing.SAID, flush=True)
         return 1
     # what needs PyAV comes after the look for it

@@ -8,6 +8,6 @@ HOW = "pip install av==18.1.0"
 SAID = f"Videos are read by PyAV, which is not installed on this machine. Its operator installs it with: {HOW}"
 
 
-def decoder() -> bool:
+def is_missing() -> bool:
     """Whether videos cannot be read here."""
     return importlib.util.find_spec("av") is None

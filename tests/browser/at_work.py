@@ -199,7 +199,9 @@ class AtWork(Walk):
         def there() -> bool:
             wanted = self.api(f"edge-groups/{group}/")["wanted_sha256"]
             rows = self.api(f"edge-groups/{group}/devices/")
-            return len(rows) == 3 and all(row["package"] == wanted and row["outcome"] == "runs" for row in rows)
+            return len(rows) == 3 and all(
+                row["package"] == wanted and row["outcome"] in ("same", "updated") for row in rows
+            )
 
         until(there, 4 * SOON, "the model on all devices")
 

@@ -81,6 +81,44 @@ def test_odd_boxes_are_no_draft(service, alice, name_of_class, box):
     assert not imported(dataset).annotated
 
 
+def test_outlines_are_drafts_as_well(service, alice, name_of_class):
+    ring = [20.0, 10.0, 40.0, 10.0, 40.0, 40.0]
+    said = [answer(name_of_class, [20, 10, 40, 40]) | {"polygon": [ring]}]
+    samples.keep(service=service, picture=picture(20), answers=said, by=alice)
+
+    version = imported(samples.annotate(service=service, name="back", by=alice))
+
+    (drawn,) = json.loads((version.path / "annotations.json").read_text())["annotations"]
+    assert drawn["segmentation"] == [ring]
+
+
+def test_classes_of_whole_pictures_are_drafts_as_well(alice, tmp_path):
+    version = factory.model_version(alice, tmp_path, name="sorter", task="classification")
+    first, second = (one["name"] for one in version.classes[:2])
+    service = serving.create(user=alice, name="sorter", model_version=version)
+    for number, name in enumerate((first, second, first)):
+        said = [{"name": name, "score": 0.6}, {"name": second, "score": 0.1}]
+        samples.keep(service=service, picture=picture(number), answers=said, by=alice)
+
+    made = imported(samples.annotate(service=service, name="back", by=alice))
+
+    assert (made.image_count, made.annotated) == (3, True)
+    assert {one["name"] for one in made.classes} == {first, second}
+
+
+def test_two_who_annotate_at_once_make_one_dataset(service, alice, monkeypatch):
+    samples.keep(service=service, picture=picture(1), by=alice)
+    rows = samples.waiting(service)
+    samples.annotate(service=service, name="back", by=alice)
+    monkeypatch.setattr(samples, "waiting", lambda service: rows)
+
+    with pytest.raises(samples.NoSamples):
+        samples.annotate(service=service, name="again", by=alice)
+
+    assert not Dataset.objects.filter(name="again").exists()
+    assert Upload.objects.count() == 1
+
+
 def test_full_disk_leaves_all_pictures_waiting(service, alice, monkeypatch):
     samples.keep(service=service, picture=picture(1), by=alice)
 

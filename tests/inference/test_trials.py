@@ -152,7 +152,7 @@ def test_trial_whose_server_ends_is_halted(alice, service, newer, places, end):
 
 @pytest.mark.parametrize(
     ("requests", "failed", "beside_failed", "outcome"),
-    [(200, 20, 4, "halted"), (199, 20, 4, ""), (200, 2, 4, ""), (400, 30, 60, "")],
+    [(200, 20, 4, "halted"), (199, 20, 4, ""), (200, 2, 4, ""), (400, 30, 60, ""), (6, 6, 0, "halted"), (2, 2, 0, "")],
 )
 def test_trial_is_halted_once_it_is_sure_to_fail_more(
     alice, service, newer, places, requests, failed, beside_failed, outcome
@@ -171,7 +171,8 @@ def test_trial_is_halted_once_it_is_sure_to_fail_more(
     assert trial.outcome == outcome
     assert state(trial.job) == ("ending" if outcome else "up")
     if outcome:
-        assert str(trial.message) == "20 of its 200 requests failed, and 4 of the 800 of the other one."
+        said = "20 of its 200 requests failed, and 4 of the 800 of the other one."
+        assert str(trial.message) == (said if requests == 200 else "6 of its 6 requests failed.")
 
 
 def test_wrong_trials_are_refused_and_start_nothing(alice, bob, service, version, newer, tmp_path, places):

@@ -1,0 +1,56 @@
+"""What counts of failures tell, however often one looks."""
+
+import random
+
+import pytest
+
+from inference.traffic.agreeing import agreement
+from inference.traffic.counting import Counter, Slot
+from inference.traffic.proportions import is_more
+
+
+@pytest.mark.parametrize("share", [0.002, 0.01, 0.1])
+def test_equal_versions_are_seldom_called_different_however_often_one_looks(share):
+    draws = random.Random(7)
+    halted = 0
+    for _trial in range(400):
+        ours = theirs = 0
+        for count in range(50, 4001, 50):
+            ours += sum(draws.random() < share for _request in range(50))
+            theirs += sum(draws.random() < share for _request in range(50))
+            if count >= 200 and is_more(ours, count, theirs, count):
+                halted += 1
+                break
+
+    assert halted <= 8  # of 400: at most 1 % are expected
+
+
+def test_worse_version_is_found_soon():
+    assert is_more(20, 200, 2, 200)
+    assert is_more(40, 1000, 10, 1000)
+    assert not is_more(0, 200, 20, 200)
+    assert not is_more(3, 3, 0, 0)
+
+
+def test_what_a_server_was_too_slow_for_counts_as_failed():
+    counter, slot = Counter(), Slot(1, 1)
+    for status in (200, 404, 408, 429, 500):
+        counter.answered(slot, status, 0.01)
+
+    (tally,) = counter._tallies.values()
+    assert (tally.requests, tally.failed, tally.refused) == (5, 3, 1)
+
+
+def answer(boxes, name="a"):
+    rows = ",".join(f'{{"name": "{name}", "box": {list(box)}}}' for box in boxes)
+    return f'{{"predictions": [{rows}]}}'.encode()
+
+
+def test_answers_are_compared_box_by_box():
+    one = [(0, 0, 10, 10), (20, 20, 30, 30)]
+    assert agreement(answer(one), answer(one)) == 1.0
+    assert agreement(answer(one), answer(one[:1])) == pytest.approx(2 / 3)
+    assert agreement(answer(one), answer(one, "b")) == 0.0
+    assert agreement(answer([(0, 0, 10, 10)]), answer([(0, 0, 10, 6), (0, 0, 10, 9)])) == pytest.approx(2 / 3)
+    assert agreement(answer([(0, 0, 0, 0)]), answer([(0, 0, 0, 0)])) == 0.0
+    assert agreement(b'{"predictions": [{"name": "a", "box": [0, 0, "x", 1]}]}', answer(one)) is not None
