@@ -273,10 +273,11 @@ def test_hours_that_are_past_are_added_up_to_days(service):
         counted(service, tally_of(10, brightness=hours_ago / 240), hours_ago=hours_ago)
     before = found.of(service, "month")
 
-    assert rolling.roll_up() == 72 - ServiceStatistics.objects.filter(slot__startswith="day:").count()
-    assert rolling.roll_up() == 0
+    fewer = rolling.roll_up()
 
-    assert ServiceStatistics.objects.count() in (9, 10)  # six hours, and the days that three times 24 hours lie in
+    assert ServiceStatistics.objects.count() == 78 - fewer
+    assert fewer >= 68  # 72 hours lie in three days, or in four of which one may have an hour alone
+    assert rolling.roll_up() == 0
     assert found.of(service, "month").images == before.images == 780
     assert found.of(service, "day").images == 60
 

@@ -36,7 +36,7 @@ def test_looks_are_differences_and_leave_out_servers_that_began_anew():
     after = rule.Counts(110.0, [10] + [0] * (buckets - 2) + [5], 55.0, 3)
     anew = rule.Counts(110.0, [1] + [0] * (buckets - 1), 0.1, 0)
 
-    assert rule.between([(before, after)]) == rule.Look(20.0, 0.5, 2)
+    assert rule.between([(before, after)]) == rule.Look(19.5, 0.5, 2)
     assert rule.between([(before, anew)]) is None
     assert rule.between([(before, after), (before, anew)]) == rule.between([(before, after)])
 
