@@ -210,7 +210,8 @@ class AtWork(Walk):
         file, places = self.folder / "cells.mp4", self.folder / "places.json"
         known = film(self.data, file)
         places.write_text(json.dumps(LINE))
-        row = self.aip("video", "start", "cells:1", file, "--places", places, "--wait")
+        self.aip("video", "start", "cells:1", file, "--places", places, "--wait")
+        row = self.api("videos/")["results"][0]
         summary = self.api(f"videos/{row['id']}/results/")
         line = next(iter(summary["lines"]), {})
         print(f"    known {dict(known)}; counted {json.dumps(line)[:600]}")
