@@ -225,6 +225,12 @@ MIN_RUN_S = _read("AIP_MIN_RUN_S", 600.0, float, "Seconds a job runs at least be
 CUDA_MPS_PIPE = _read(
     "AIP_CUDA_MPS_PIPE", "", str, "Pipe folder of the CUDA MPS daemon that you run; jobs on shared cards go through it."
 )
+MPS_DIR = _read(
+    "AIP_MPS_DIR",
+    "",
+    str,
+    "Folder of the MPS daemons that agents run, at most 60 letters; empty: below /run, or the run folder.",
+)
 IDLE_WARN_HOURS = _read(
     "AIP_IDLE_WARN_HOURS", 4.0, float, "A job whose cards do nothing for so many hours is warned; 0: never."
 )
