@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import call_command
@@ -23,11 +24,13 @@ from workers.execution import launching, tickets
 from workers.execution.agent import cards
 from workers.execution.agent.mps import MpsWatch
 from workers.execution.mps import daemon as daemons
+from workers.execution.mps import gain
 from workers.execution.mps.daemon import Daemon
 from workers.kinds import Launch
 from workers.machines import eviction_policy, mps_policy
 from workers.machines.telemetry import nvml
-from workers.machines.telemetry.probe import Sharing
+from workers.machines.telemetry.probe import Card, Sharing
+from workers.management.commands import measure_mps
 from workers.models import Allocation, Node, NodeEvent
 from workers.supervisor import records, sandbox
 
@@ -307,6 +310,39 @@ def test_mps_watch_tells_of_obstacles_only_where_it_is_allowed(node, control, mo
 
     assert [why["code"] for why in allowed["obstacles"]] == ["mps.exclusive"]
     assert watch.facts == {}
+
+
+COUNTS = """
+import pathlib, sys, time
+print("ready", flush=True)
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+import os
+print("steps", 300 if "CUDA_MPS_PIPE_DIRECTORY" in os.environ else 100, flush=True)
+"""
+
+
+def test_mps_gain_is_the_ratio_of_both_rounds_in_the_sandbox(control, node, settings, monkeypatch, capsys):
+    settings.NODE = node.name
+    card = Card(0, "node1-0", "Test card", 16_384)
+    monkeypatch.setattr(measure_mps, "find_probe", lambda: SimpleNamespace(cards=lambda: [card]))
+    monkeypatch.setattr(gain.measure, "__kwdefaults__", {**gain.measure.__kwdefaults__, "program": COUNTS})
+    control.clients((1, "node1-0"), (2, "node1-0"))
+
+    call_command("measure_mps", "--clients", "2", "--seconds", "1")
+
+    assert "ratio 3.00 with 2 programs on card 0" in capsys.readouterr().out
+    node.refresh_from_db()
+    assert (node.mps_gain["alone"], node.mps_gain["together"]) == (200.0, 600.0)
+    assert {"told": "quit"} in control.calls()
+    assert not Daemon(gain.OWNER).has_folders()
+
+
+def test_mps_gain_is_not_claimed_where_no_program_became_a_client(control, tmp_path):
+    tmp_path.chmod(0o755)
+
+    with pytest.raises(gain.Failed, match="0 of 2 programs became clients"):
+        gain.measure(Card(0, "node1-0", "Card", 16_384), clients=2, seconds=1, folder=tmp_path, program=COUNTS)
 
 
 def test_mps_policy_is_the_same_on_page_api_and_command(control, share, node, olga, alice):

@@ -118,8 +118,8 @@ class Daemon:
         return records.is_alive(records.read(self.home / "record.json"))
 
     def was_started(self) -> bool:
-        """Whether it ran when this was last looked at."""
-        return (self.home / "record.json").exists()
+        """Whether it ran since the machine was started, when this was last looked at."""
+        return (records.read(self.home / "record.json") or {}).get("boot_id") == records.boot_id()
 
     def has_folders(self) -> bool:
         """Whether something of it is there: it runs, ran, or was about to."""

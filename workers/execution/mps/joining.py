@@ -113,7 +113,7 @@ def usable(cards: Iterable[Device], tier: int) -> list[str]:
 
 
 def clients_on(daemon: Daemon, part: Allocation) -> int:
-    """How many clients a daemon has on a card beside this one: programs that run, or jobs let in where there are more."""
+    """How many clients a daemon has on a card beside this one: programs that run, or jobs let in, the larger number."""
     let_in = Allocation.objects.filter(
         device=part.device_id, mps=True, released_at=None, attempt__job__owner=daemon.owner
     ).exclude(pk=part.pk)
