@@ -261,7 +261,7 @@ def test_mps_watch_finds_a_daemon_again_and_ends_it_with_its_last_client(control
     assert {"told": "quit"} in control.calls()
     assert records.start_ticks(pid) is None
     assert not Daemon(alice.pk).has_folders()
-    assert not Daemon(alice.pk).shm.exists()
+    assert not Daemon(alice.pk).shm.parent.exists()
     assert after_restart.facts["daemons"] == []
 
 

@@ -85,7 +85,7 @@ class Daemon:
     @property
     def shm(self) -> Path:
         """What daemon and sandboxed jobs both have as /dev/shm: CUDA passes memory from one to the other there."""
-        return _shm_top() / str(self.owner)
+        return SHM / f"{socket_paths.short_name('mps')}-{self.owner}" / "shm"
 
     @property
     def uid(self) -> int:
@@ -183,7 +183,7 @@ class Daemon:
                         os.kill(pid, number)
                 time.sleep(0.05)
         (self.home / "record.json").unlink(missing_ok=True)
-        for folder in (self.pipe, self.log, self.shm):
+        for folder in (self.pipe, self.log, self.shm.parent):
             shutil.rmtree(folder, ignore_errors=True)
 
     def forget(self) -> None:
@@ -222,7 +222,7 @@ class Daemon:
         if longest > exec_socket.LONGEST:
             raise OSError(f"{self.pipe} is longer than sockets may be. Set AIP_MPS_DIR to a shorter folder")
         if shared_memory:
-            exec_socket.own_folder(str(_shm_top()))
+            exec_socket.own_folder(str(self.shm.parent))
         for folder in (self.pipe, self.log, *([self.shm] if shared_memory else [])):
             if folder.is_dir() and os.lstat(folder).st_uid != uid:
                 shutil.rmtree(folder)
@@ -275,10 +275,6 @@ class Daemon:
     def _why(self, said: str) -> str:
         lines = (said + "\n" + _end_of(self.log / "control.log")).strip().splitlines()
         return lines[-1][:300] if lines else "it says nothing"
-
-
-def _shm_top() -> Path:
-    return SHM / f"{socket_paths.short_name('mps')}"
 
 
 def _number_in(path: Path) -> int | None:
