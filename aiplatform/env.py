@@ -222,9 +222,8 @@ FAKE_NPUS = _read("AIP_FAKE_NPUS", 0, int, "Pretend to have this many NPUs, to t
 FAKE_GPUS = _read("AIP_FAKE_GPUS", 0, int, "Pretend to have this many GPUs, to try and test; marked as simulated.")
 CPU_OVERCOMMIT = _read("AIP_CPU_OVERCOMMIT", 2.0, float, "How many CPU slots are offered per physical core.")
 MIN_RUN_S = _read("AIP_MIN_RUN_S", 600.0, float, "Seconds a job runs at least before it may be asked to make room.")
-CUDA_MPS_PIPE = _read(
-    "AIP_CUDA_MPS_PIPE", "", str, "Pipe folder of the CUDA MPS daemon that you run; jobs on shared cards go through it."
-)
+CUDA_MPS_PIPE = _read("AIP_CUDA_MPS_PIPE", "", str, "Pipe folder of an MPS daemon that you run, for shares of cards.")
+MPS_DIR = _read("AIP_MPS_DIR", "", str, "Short folder of MPS daemons that nodes run; empty: /run, or the run folder.")
 IDLE_WARN_HOURS = _read(
     "AIP_IDLE_WARN_HOURS", 4.0, float, "A job whose cards do nothing for so many hours is warned; 0: never."
 )

@@ -96,8 +96,8 @@ class DeviceInline(LookOnlyInline):
 
 @admin.register(Node)
 class NodeAdmin(LookOnly):
-    list_display = ("name", "state", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier")
-    list_filter = ("state",)
+    list_display = ("name", "state", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier", "mps")
+    list_filter = ("state", "mps")
     inlines = (DeviceInline,)
 
 
@@ -110,7 +110,7 @@ class DeviceAdmin(LookOnly):
 
 @admin.register(Allocation)
 class AllocationAdmin(LookOnly):
-    list_display = ("id", "attempt", "node", "device", "rank", "share", "port", "released_at")
+    list_display = ("id", "attempt", "node", "device", "rank", "share", "mps", "port", "released_at")
     list_filter = (("released_at", admin.EmptyFieldListFilter),)
     list_select_related = ("attempt__job", "node", "device__node")
     show_full_result_count = False

@@ -11,6 +11,8 @@ VERBS = {
     "node_drained": _("drained the machine"),
     "node_evicts": _("allowed evictions on the machine"),
     "node_evicts_not": _("forbade evictions on the machine"),
+    "node_mps": _("let shares of cards use MPS on the machine"),
+    "node_mps_not": _("let shares of cards use MPS no more on the machine"),
     "node_undrained": _("gave work again to the machine"),
     "node_removed": _("removed the machine"),
     "resource_group_made": _("kept machines for some kinds of jobs:"),

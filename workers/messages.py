@@ -193,6 +193,9 @@ ENDS = {
     "machine_restarted": Wording(_("The machine was restarted.")),
     "machine_silent": Wording(_("Machine %(node)s stopped answering.")),
     "card_failed": Wording(_("Card %(card)s of %(node)s failed. %(why)s"), why=nested("why")),
+    "mps_lost": Wording(
+        _("The MPS daemon through which it uses its card ended. Its programs may fail; restore it then.")
+    ),
     "share_reached": Wording(
         _("Holds %(held)s of card %(card)s; its share is %(allowed)s."),
         held=memory("held_mib"),
@@ -223,6 +226,11 @@ NODE = {
     ),
     "evictions_allowed": Wording(_("Work may be evicted here.")),
     "evictions_forbidden": Wording(_("No work is evicted here any more.")),
+    "mps_allowed": Wording(_("Jobs on shares of its cards use them at the same time, by MPS, from now on.")),
+    "mps_forbidden": Wording(_("No further job uses MPS here.")),
+    "mps_ended": Wording(
+        _("An MPS daemon ended by itself and was started again. Jobs that used it: %(jobs)s."), jobs=listed("jobs")
+    ),
     "eviction_proven": Wording(
         _("Proven: %(mib)s MiB left the card in %(out)s s and came back in %(back)s s; %(steps)s losses are equal."),
         mib=Show("mib", round),
@@ -231,6 +239,25 @@ NODE = {
     ),
     "eviction_not_proven": Wording(_("The proof failed: %(why)s")),
 }
+
+#: Why a job on a share of a card takes turns with the others on it.
+MPS = {
+    "no_program": Wording(
+        _("nvidia-cuda-mps-control is not installed here. It comes with NVIDIA's driver, among its utilities.")
+    ),
+    "no_folder": Wording(_("There is no folder for its MPS daemon: %(error)s.")),
+    "not_started": Wording(_("Its MPS daemon did not start: %(error)s")),
+    "other_user": Wording(_("Its owner's MPS daemon serves jobs of another user yet. It ends with the last of those.")),
+    "container": Wording(_("Its jobs run in containers, which share no memory with an MPS daemon.")),
+    "simulated": Wording(_("Card %(card)s is simulated.")),
+    "slice": Wording(_("Card %(card)s is a MIG slice, which has its own part of the card already.")),
+    "silent": Wording(_("The driver does not tell whether card %(card)s can be shared by MPS.")),
+    "old_card": Wording(_("Card %(card)s has compute capability %(has)s; MPS needs 3.5.")),
+    "exclusive": Wording(
+        _("Card %(card)s serves one process at a time, so one person alone. Set it back by nvidia-smi -c DEFAULT.")
+    ),
+    "full": Wording(_("Card %(card)s has %(most)s clients of this MPS daemon already, as many as it takes.")),
+}  # fmt: skip
 
 CARD = {
     "off_bus": Wording(_("It does not answer any more: it fell off the bus.")),
@@ -303,6 +330,7 @@ def register() -> None:
     wording.register("job", LIFE | ROOM | ENDS)
     wording.register("node", NODE)
     wording.register("card", CARD)
+    wording.register("mps", MPS)
     wording.register("news", NEWS)
     wording.register("alarm", ALARMS)
     wording.register("alarm.rule", {key: rule.wording for key, rule in rules.RULES.items()})

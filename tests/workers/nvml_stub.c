@@ -34,6 +34,15 @@ ret nvmlDeviceGetPowerUsage(void *h, unsigned int *mw) { if (*(int *)h == 1) ret
 ret nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned int *n, process *p) {
   unsigned int room = *n; *n = 1; if (room < 1) return 7;
   p[0].pid = 4242; p[0].used = 512ULL << 20; p[0].gi = p[0].ci = 0xffffffff; return 0; }
+ret nvmlDeviceGetMPSComputeRunningProcesses_v3(void *h, unsigned int *n, process *p) {
+  unsigned int room = *n, there = *(int *)h == 0 && getenv("NVML_STUB_MPS"); *n = there;
+  if (room < there) return 7;
+  if (there) { p[0].pid = 4343; p[0].used = 256ULL << 20; p[0].gi = p[0].ci = 0xffffffff; }
+  return 0; }
+ret nvmlDeviceGetCudaComputeCapability(void *h, int *major, int *minor) { *major = 7; *minor = 5; return 0; }
+ret nvmlDeviceGetComputeMode(void *h, unsigned int *mode) {
+  if (getenv("NVML_STUB_HANG")) sleep(3600);
+  *mode = *(int *)h == 1 ? 3 : 0; return 0; }
 ret nvmlDeviceGetTotalEccErrors(void *h, int kind, int counter, unsigned long long *n) {
   if (*(int *)h) return 3; *n = getenv("NVML_STUB_ECC") ? 3 : 0; return 0; }
 ret nvmlDeviceGetNvLinkState(void *h, unsigned int link, unsigned int *on) { if (link > 0) return 2; *on = 1; return 0; }

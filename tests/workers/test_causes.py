@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
+from aiplatform.lib.wording import message
 from tests.factories import curves, work
+from workers.jobs import transitions
 from workers.output import causes
 
 CERTAIN = {
@@ -21,6 +23,8 @@ CERTAIN = {
     "label_range": "RuntimeError: CUDA error: device-side assert triggered",
     "card_unsupported": "RuntimeError: CUDA error: no kernel image is available for execution on the device",
     "card_lost": "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+    "mps_failed": "RuntimeError: CUDA error: MPS client failed to connect to the MPS control daemon or the MPS server",
+    "mps_full": "cudaErrorMpsMaxClientsReached: the hardware resources required to create MPS client are exhausted",
     "machines_apart": "[rank1]: [E ProcessGroupNCCL.cpp:475] Watchdog caught collective operation timeout: WorkNCCL",
     "thread_left": "terminate called without an active exception",
     "port_taken": "OSError: [Errno 98] Address already in use",
@@ -42,7 +46,8 @@ def test_cause_is_read_from_the_line_of_one_of_several_processes(code):
 
 
 def test_cause_has_a_pattern_and_words_each():
-    assert set(CERTAIN) == {code for code in causes.WORDS if not code.startswith("cards_")}
+    of_facts = {"mps_shared"}  # a fault that counts for jobs that shared their card alone
+    assert set(CERTAIN) == {code for code in causes.WORDS if not code.startswith("cards_")} - of_facts
 
 
 NEAR = {
@@ -58,6 +63,8 @@ NEAR = {
     "label_range": "a device-side assert would mean a wrong label",
     "card_unsupported": "a kernel image is available",
     "card_lost": "no uncorrectable ECC error was seen",
+    "mps_failed": "MPS client failed to learn anything",
+    "mps_full": "the hardware resources required to create MPS client are there",
     "machines_apart": "no collective operation timeout yet",
     "thread_left": "terminate called without an active exception in a test, as it should be",
     "port_taken": "[W socket.cpp:464] [c10d] The server socket has failed to bind to [::]:29500 "
@@ -221,3 +228,31 @@ def test_retry_after_a_lack_of_memory_is_told_its_cause_and_not_that_it_is_slow(
     assert "It held more memory than it may." in page
     assert "Likely cause" in page
     assert "It could be faster" not in page
+
+
+@pytest.fixture
+def shared(db, alice, cluster):
+    """A failed job that had a quarter of a card, by MPS."""
+    job = work.job(alice, cluster, state="failed", reason="user_code")
+    work.hold(job, work.node(gpus=1).devices.get(kind="gpu"), share=2)
+    job.attempts.get().allocations.update(mps=True)
+    work.run_dir(job).log.write_text("epoch 1\nRuntimeError: CUDA error: an illegal memory access was encountered\n")
+    return job
+
+
+def test_cause_of_a_fault_on_a_card_shared_by_mps_may_be_another_job(shared):
+    by_mps = causes.of(shared)
+    shared.attempts.get().allocations.update(mps=False)
+
+    assert [cause.message.code for cause in by_mps] == ["cause.mps_shared"]
+    assert by_mps[0].line.endswith("an illegal memory access was encountered")
+    assert causes.of(shared) == []
+
+
+def test_cause_of_a_job_whose_mps_daemon_ended_is_that(shared):
+    work.run_dir(shared).log.write_text("killed\n")
+    before = causes.of(shared)
+    transitions.note(shared, "mps_lost", message("job.mps_lost"))
+
+    assert before == []
+    assert [cause.message.code for cause in causes.of(shared)] == ["cause.mps_failed"]

@@ -78,6 +78,35 @@ def test_read_cards_reports_a_sick_card_and_reads_the_other(stub, how, faults):
     assert readings[0]["ecc_errors"] == (3 if how == "ECC" else 0)
 
 
+def test_read_cards_counts_clients_of_mps_which_have_a_list_of_their_own(stub):
+    _, readings, *_ = read_cards(stub, NVML_STUB_MPS="1")
+
+    assert [reading["processes"] for reading in readings] == [{"4242": 512, "4343": 256}, {"4242": 512}]
+
+
+SHARING = """
+import sys
+from workers.machines.telemetry import nvml
+print(*[nvml.sharing(uuid, 1.0) for uuid in ("GPU-stub-0", "GPU-stub-1")], sep="\\n")
+"""
+
+
+def test_sharing_says_what_mps_needs_to_know_of_a_card(stub, tmp_path):
+    def said(folder, **env):
+        environ = {**os.environ, "LD_LIBRARY_PATH": str(folder), **env}
+        command = [sys.executable, "-c", SHARING]
+        return subprocess.run(
+            command, cwd=ROOT, env=environ, capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+
+    assert said(stub).splitlines() == [
+        "Sharing(capability=(7, 5), mode='default')",
+        "Sharing(capability=(7, 5), mode='exclusive')",
+    ]
+    assert said(stub, NVML_STUB_HANG="1").split() == ["None", "None"]
+    assert said(tmp_path).split() == ["None", "None"]
+
+
 def test_read_cards_lists_slices_of_a_card_as_devices(stub):
     cards, readings, *_ = read_cards(stub, NVML_STUB_MIG="1")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from aiplatform import env
 from workers.supervisor import exec_socket, handover
 
 PEERS_SOCKET = "socket"
@@ -42,6 +43,18 @@ def egress_folder() -> Path:
     exec_socket.own_folder(str(made), 0o755)
     made.chmod(0o755)
     return made
+
+
+def mps() -> Path:
+    """Return the folder of this machine's MPS daemons, which have a folder for each person there.
+
+    Where the platform is root it lies below /run: daemons run under the users of jobs, who may not enter its folders.
+    """
+    if env.MPS_DIR:
+        return Path(env.MPS_DIR)
+    if os.geteuid() == 0:
+        return Path("/run") / short_name("mps")
+    return _short("mps", len("/pipe/nvidia-cuda-mps-control.pid"))
 
 
 def peers() -> Path:
@@ -78,8 +91,13 @@ def _short(name: str, room: int = 0) -> Path:
 
 
 def _in_tmp(name: str) -> Path:
+    return Path(tempfile.gettempdir()) / short_name(name)
+
+
+def short_name(name: str) -> str:
+    """Return a name for a folder of this platform's among those of others."""
     digest = hashlib.sha256(os.fsencode(Path(settings.RUN_DIR) / name)).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"aip-{name}-{os.geteuid()}-{digest}"
+    return f"aip-{name}-{os.geteuid()}-{digest}"
 
 
 def of(job_id: int, attempt: int, rank: int = 0) -> Path:

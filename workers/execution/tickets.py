@@ -17,6 +17,7 @@ from aiplatform.lib import secret_names
 from workers import kinds, run_time, scratch
 from workers.clusters import bounds
 from workers.execution import gang_environment, job_users, opening_lines, resuming, root_users, sandbox_access
+from workers.execution.mps import joining
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
@@ -95,6 +96,10 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     job_users.refuse_unreadable(filter(Path.exists, map(Path, [*_behind(run.inputs), *launch.read_only])), uid)
     devices = device_files(cards) + (gang_environment.rdma_files() if job.nodes > 1 else [])
     limits = job_users.who(uid, level, map(Path, [*readable, *writable]), devices, own=launch.read_write)
+    client = None if mps else joining.join(attempt, held, uid=limits["uid"], tier=level, bwrap=bwrap)
+    if client:
+        environ |= share_environment(held, client.pipe, limited=client.limited)
+        writable.append(client.pipe)
     if job.root_inside:
         limits["root"] = root_users.of_job(job, uid, *tier())
     if level >= sandbox.OWN_UID:
@@ -126,6 +131,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         **limits,
         **sandbox_access.fields(attempt, rank, level, launch),
         devices=devices,
+        shm=str(client.shm) if client and client.shm else "",
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
         finish_grace_s=launch.finish_grace_s,
@@ -208,21 +214,26 @@ def array_environment(job: Job) -> dict[str, str]:
     }
 
 
-def share_environment(held: list[Allocation], mps: Path | None) -> dict[str, str]:
+def share_environment(held: list[Allocation], mps: Path | None, *, limited: bool = True) -> dict[str, str]:
     """What a job on a share of a card is told; nothing for whole cards.
 
     `AIP_GPU_MEMORY_FRACTION` is for `torch.cuda.set_per_process_memory_fraction`, which presets and the SDK call.
-    Where the operator runs MPS, its own limits come on top: those hold for any program.
+    Where MPS runs, its own limits come on top: those hold for any program.
+
+    Args:
+        mps: the daemon's pipe folder.
+        limited: whether the card knows limits of single clients.
     """
-    part = next((a for a in held if a.device.kind == Device.Kind.GPU and a.share < a.device.capacity), None)
+    part = joining.shared_card(held)
     if part is None:
         return {}
     fraction = part.share / part.device.capacity
     memory_mib = int(part.device.memory_mib * fraction)
     told = {"AIP_GPU_MEMORY_FRACTION": f"{fraction:.4f}", "AIP_GPU_MEMORY_MIB": str(memory_mib)}
     if mps:
+        told["CUDA_MPS_PIPE_DIRECTORY"] = str(mps)
+    if mps and limited:
         told |= {
-            "CUDA_MPS_PIPE_DIRECTORY": str(mps),
             "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={memory_mib}M",
             "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{100 * fraction:g}",
         }

@@ -59,6 +59,8 @@ def obstacle(node: Node) -> str:
     code = can.get("code", "unknown") if can else "unknown"
     if code:
         return str(CANNOT.get(code, CANNOT["no_driver"])) % {"detail": can.get("detail", "")}
+    if node.mps:
+        return str(CANNOT["mps"])
     if not proof:
         return _("Not proven on its driver %(driver)s yet.") % {"driver": can["driver"]}
     if not proof.get("ok"):

@@ -214,6 +214,8 @@ class Allocation(models.Model):
     rank = models.PositiveSmallIntegerField(default=0)  # which node of the gang
     share = models.PositiveSmallIntegerField(default=8)
     port = models.PositiveIntegerField(null=True, blank=True)  # first leased port on the node, if any
+    mps = models.BooleanField(default=False)  # its programs use the card through a CUDA MPS daemon of the machine
+    mps_refusal = MessageField()  # why they do not, where the operator allows it
     released_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

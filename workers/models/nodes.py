@@ -45,6 +45,10 @@ class Node(models.Model):
     evicts = models.BooleanField(default=False)  # set by an operator, see machines/eviction_policy.py
     evict_can = models.JSONField(default=dict)  # what its agent found out: {"driver", "tier", "library", "why"}
     evict_proof = models.JSONField(default=dict)  # of a real card: {"driver", "tier", "ok", "message", "at", "seconds"}
+    mps = models.BooleanField(
+        default=False
+    )  # set by an operator: shares of its cards by CUDA MPS, see machines/mps_policy.py
+    mps_gain = models.JSONField(default=dict)  # as measured: {"clients", "alone", "together", "card", "driver", "at"}
     facts = models.JSONField(default=dict)  # last telemetry sample, versions, disks
     joined_at = models.DateTimeField(default=now)
 

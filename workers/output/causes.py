@@ -17,7 +17,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Message, Wording, message, number
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
-from workers.models import Job
+from workers.models import Allocation, Job
 from workers.output import logs, waiting_cards
 from workers.states import JobState, Reason
 
@@ -52,6 +52,16 @@ WORDS = {
         _("Its PyTorch was not built for this card. Choose an image with a newer engine, or another kind of card.")
     ),
     "card_lost": Wording(_("A card failed. Restore the job elsewhere, and tell an operator.")),
+    "mps_failed": Wording(
+        _("The MPS daemon through which it shared its card failed. Restore the job; it is no fault of its program.")
+    ),
+    "mps_full": Wording(
+        _("Its card has as many MPS clients as it takes. Start fewer processes, or ask for a whole card.")
+    ),
+    "mps_shared": Wording(
+        _("It shared its card by MPS, where a fault of one program ends all of them: the fault may be another job's of"
+          " the same person. Restore it, on a whole card where it fails again.")
+    ),
     "machines_apart": Wording(
         _("Its machines waited for one another in vain. Look at the log of each for the first error.")
     ),
@@ -105,9 +115,21 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("label_range", r"CUDA error: device-side assert triggered"),
         ("card_unsupported", r"CUDA error: no kernel image is available"),
         ("card_lost", r"CUDA error: (?:unspecified launch failure|uncorrectable ECC error)|GPU has fallen off the bus"),
+        (
+            "mps_full",
+            r"cudaErrorMpsMax\w+|CUDA_ERROR_MPS_MAX_\w+|CUDA error: .*resources required to create MPS client",
+        ),
+        ("mps_failed", r"cudaErrorMps\w+|CUDA_ERROR_MPS_\w+|CUDA error: .*\bMPS (?:client|server|control)\b"),
         ("machines_apart", r"Watchdog caught collective operation timeout"),
         ("port_taken", _RANK + r"OSError: \[[Ee]rrno \d+\] .*\b[Aa]ddress already in use\b"),
     )
+)
+
+
+#: what ends a program's use of its card for good, and under MPS that of all others on it
+_FATAL = re.compile(
+    r"CUDA error: (?:an illegal (?:memory access|instruction)|unspecified launch failure|misaligned address|"
+    r"device-side assert triggered|uncorrectable ECC error)"
 )
 
 
@@ -153,10 +175,23 @@ def of(job: Job) -> list[Cause]:
     ended = job.state == JobState.FAILED or job.reason in (Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME)
     if not ended or not job.attempt_number:
         return []
-    causes = in_texts(logs.piece(job, tail=SEEN_BYTES, rank=rank).text for rank in job.ranks)
+    texts = [logs.piece(job, tail=SEEN_BYTES, rank=rank).text for rank in job.ranks]
+    causes = [*_by_mps(job, texts), *in_texts(texts)][:MOST_SHOWN]
     if not causes and job.reason == Reason.OUT_OF_MEMORY:
         causes = [Cause(message("cause.memory"))]
     return causes
+
+
+def _by_mps(job: Job, texts: Iterable[str]) -> list[Cause]:
+    """What only concerns a job that shared its card by MPS: a fault that may be another's, a daemon that ended."""
+    by_mps = Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, mps=True)
+    if not by_mps.exists():
+        return []
+    faults = [line for text in texts for line in text.splitlines() if _FATAL.search(line)]
+    if faults:
+        return [Cause(message("cause.mps_shared"), faults[-1].strip()[:400])]
+    ended = job.events.filter(attempt=job.attempt_number, event="mps_lost")
+    return [Cause(message("cause.mps_failed"))] if ended.exists() else []
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:

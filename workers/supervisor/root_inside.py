@@ -112,7 +112,7 @@ def _granted(ticket: Ticket) -> list[str]:
     """
     own = [ticket.overlay.get("upper", ""), *(each["upper"] for each in system(ticket))]
     folders = [os.path.dirname(path) for path in own]
-    return list(dict.fromkeys(filter(None, [*ticket.read_only, *ticket.read_write, ticket.tmp, *folders])))
+    return list(dict.fromkeys(filter(None, [*ticket.read_only, *ticket.read_write, ticket.tmp, ticket.shm, *folders])))
 
 
 def _bring(ticket: Ticket, users: int) -> None:

@@ -153,7 +153,13 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None, before: "Sequ
     argv += root_inside.flags() if ticket.root else []
     if is_root:  # bubblewrap as root keeps what a program could gain: setpriv empties that
         argv += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
-    argv += [*_proc(), "--dev", "/dev", *_folder_for_all("/dev/shm", ticket.memory_bytes)]
+    argv += [*_proc(), "--dev", "/dev"]
+    shm = ticket.shm if os.path.isdir(ticket.shm) else ""
+    argv += (
+        ["--bind", root_inside.place(ticket, shm), "/dev/shm"]
+        if shm
+        else _folder_for_all("/dev/shm", ticket.memory_bytes)
+    )
     for device in ticket.devices:
         argv += ["--dev-bind-try", device, device]
     replaced = _own_system(ticket)

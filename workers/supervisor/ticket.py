@@ -43,6 +43,7 @@ class Ticket:
         rlimits: soft limits by the name after RLIMIT_.
         exec_socket: where the job's exec server is to be reached from outside its sandbox; "": it has none.
         own_network: whether the job has a network of its own, with nothing but a loopback, from tier 2 on.
+        shm: folder that stands for /dev/shm from tier 2 on, where the job shares it with an MPS daemon; "": its own.
         egress_socket: what the job's connections to other machines are handed to, where its network is its own.
     """
 
@@ -85,6 +86,7 @@ class Ticket:
         exec_socket: str = "",
         own_network: bool = False,
         egress_socket: str = "",
+        shm: str = "",
     ) -> None:
         self.job, self.attempt, self.rank = job, attempt, rank
         self.argv, self.env, self.cwd = argv, env, cwd
@@ -102,6 +104,7 @@ class Ticket:
         self.suspend_grace_s, self.finish_grace_s = suspend_grace_s, finish_grace_s
         self.rlimits, self.secrets, self.opening = rlimits or {}, secrets or [], opening or []
         self.exec_socket, self.own_network, self.egress_socket = exec_socket, own_network, egress_socket
+        self.shm = shm
 
     @classmethod
     def from_json(cls, value: "dict[str, Any]") -> "Ticket":

@@ -20,7 +20,7 @@ from workers import clock, kinds, scratch
 from workers.clock import now
 from workers.exec import socket_paths
 from workers.execution import launching, publishing
-from workers.execution.agent import cards, containers, device_errors, ranks, registration, remote_ranks, sharing
+from workers.execution.agent import cards, containers, device_errors, mps, ranks, registration, remote_ranks, sharing
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.heartbeat import Heartbeat
 from workers.execution.agent.npu_logs import NpuLogs
@@ -61,6 +61,7 @@ class Agent:
         self.pulse = Heartbeat(self.name, clock)
         self.cards = cards.Memory()
         self.npu_logs = NpuLogs()
+        self.mps = mps.MpsWatch()
         self._begun = 0  # launches of this look
         self._ingested_last = 0  # attempt
         self._beaten = self._ingested = self._swept = self._tidied = float("-inf")
@@ -113,6 +114,7 @@ class Agent:
             self._swept = moment
             remote_ranks.end_stale(self.name)
             self._aside("device errors", partial(device_errors.collect, self.name, self.npu_logs))
+            self._aside("mps", partial(self.mps.look, self.name))
             if moment - self._tidied >= TIDY_S:
                 self._tidied = moment
                 self._aside("exec sockets", socket_paths.sweep)
@@ -164,6 +166,7 @@ class Agent:
             raise lifecycle.Removed(_("%(name)s was removed from the cluster.") % {"name": node.name})
         moment = now()
         facts = {**node.facts, **sample.node, "clock_off_s": round(clock.offset_s(), 1), "at": moment.isoformat()}
+        facts["mps"] = self.mps.facts
         facts[unkillable.FACT] = unkillable.living(facts)
         Node.objects.filter(pk=node.pk).update(heartbeat_at=moment, facts=facts)
         cards.watch(node, sample.readings, self.cards)

@@ -21,7 +21,7 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination
 from aiplatform.lib.errors import Invalid
-from workers.machines import eviction_policy, lifecycle
+from workers.machines import eviction_policy, lifecycle, mps_policy
 from workers.machines.api.serializers import JoinIn, JoinTokenIn, JoinTokenOut, NodeEventOut, NodeOut, ProbeIn
 from workers.models import JoinToken, Node
 
@@ -38,6 +38,8 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "remove": Action.CLUSTER_MANAGE,
         "evict": Action.CLUSTER_MANAGE,
         "keep": Action.CLUSTER_MANAGE,
+        "mps_on": Action.CLUSTER_MANAGE,
+        "mps_off": Action.CLUSTER_MANAGE,
     }
     asks = {"list": ("state", "name")}
     serializer_class = NodeOut
@@ -86,6 +88,16 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def keep(self, request: Request, pk: str) -> Response:
         """Move no further work off its cards."""
         return self._wish(eviction_policy.forbid)
+
+    @action(detail=True, methods=["post"], url_path="mps-on")
+    def mps_on(self, request: Request, pk: str) -> Response:
+        """Let jobs on shares of its cards compute at the same time, by CUDA MPS; `mps_not` says why it would not."""
+        return self._wish(mps_policy.allow)
+
+    @action(detail=True, methods=["post"], url_path="mps-off")
+    def mps_off(self, request: Request, pk: str) -> Response:
+        """Let no further job use MPS; those that do keep it until they end."""
+        return self._wish(mps_policy.forbid)
 
     def _wish(self, act: Callable[..., Node]) -> Response:
         act(self.get_object(), by=self.request.user)

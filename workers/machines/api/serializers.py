@@ -10,7 +10,7 @@ from rest_framework import serializers
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
 from workers import pins
-from workers.machines import card_catalogue, eviction_policy, scratch_disk
+from workers.machines import card_catalogue, eviction_policy, mps_policy, scratch_disk
 from workers.models import Device, JoinToken, Node, NodeEvent
 
 
@@ -92,13 +92,24 @@ class NodeOut(OutMixin, serializers.ModelSerializer[Node]):
         help_text="Where jobs keep decoded images and temporary files, and what disk that is."
     )
 
+    mps_not = serializers.SerializerMethodField(
+        help_text="Why jobs on shares of its cards would not use MPS, as its agent saw it; empty: nothing is known."
+    )
+    mps_gain = serializers.SerializerMethodField(help_text="What MPS gained when that was measured; empty: never.")
+
     class Meta:
         model = Node
         fields = (
             "id", "name", "state", "drain", "address", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier",
             "joined_at", "evicts", "evicts_not", "keeps", "devices", "advice",
-            "scratch",
+            "scratch", "mps", "mps_not", "mps_gain",
         )  # fmt: skip
+
+    def get_mps_not(self, node: Node) -> list[str]:
+        return [str(why) for why in mps_policy.obstacles(node)]
+
+    def get_mps_gain(self, node: Node) -> str:
+        return mps_policy.gained(node)
 
     def get_advice(self, node: Node) -> str:
         return card_catalogue.advice_of(node)

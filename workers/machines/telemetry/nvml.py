@@ -15,7 +15,7 @@ from typing import Any
 import pynvml
 
 from workers.machines.telemetry.links import groups
-from workers.machines.telemetry.probe import Card, Fault, NoCards, Probe, Reading
+from workers.machines.telemetry.probe import Card, Fault, NoCards, Probe, Reading, Sharing
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +168,7 @@ def _read(card: Card) -> Reading:
     heat = told(lambda h: float(pynvml.nvmlDeviceGetTemperature(h, pynvml.NVML_TEMPERATURE_GPU)), whole)
     power = told(lambda h: pynvml.nvmlDeviceGetPowerUsage(h) / 1000, whole)
     on_card = told(pynvml.nvmlDeviceGetComputeRunningProcesses) or []
+    on_card += told(pynvml.nvmlDeviceGetMPSComputeRunningProcesses) or []  # clients of MPS are in this list alone
     errors = told(
         lambda h: int(
             pynvml.nvmlDeviceGetTotalEccErrors(h, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
@@ -192,6 +193,28 @@ def _linked(handle: Any) -> list[str]:
             end = _told(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)
             found += [_text(end.busId)] if end is not None else []
     return found
+
+
+def sharing(uuid: str, timeout_s: float = TIMEOUT_S) -> Sharing | None:
+    """What decides whether a card may be shared by MPS; None where the driver does not tell, or not in time."""
+    try:
+        found = Question(partial(_sharing, uuid)).answer(time.monotonic() + timeout_s)
+    except (pynvml.NVMLError, Silent, OSError) as exc:
+        log.warning("card=%s does not tell how it may be shared: %s", uuid, exc)
+        return None
+    return found if isinstance(found, Sharing) else None
+
+
+def _sharing(uuid: str) -> Sharing:
+    pynvml.nvmlInit()  # the process that launches has no probe
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid.encode())
+        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+        mode = pynvml.nvmlDeviceGetComputeMode(handle)
+    finally:
+        pynvml.nvmlShutdown()
+    names = {pynvml.NVML_COMPUTEMODE_DEFAULT: "default", pynvml.NVML_COMPUTEMODE_PROHIBITED: "prohibited"}
+    return Sharing((int(major), int(minor)), names.get(mode, "exclusive"))
 
 
 def find_probe() -> Probe:

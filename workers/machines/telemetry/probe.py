@@ -50,6 +50,17 @@ class Reading:
     kind: str = "gpu"
 
 
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What decides whether programs may share a card by CUDA MPS.
+
+    `capability` is CUDA's compute capability (8, 0); `mode` is its compute mode: default, exclusive or prohibited.
+    """
+
+    capability: tuple[int, int]
+    mode: str
+
+
 class Probe(Protocol):
     """Where cards come from. Both calls return within 2 s whatever the driver does."""
 

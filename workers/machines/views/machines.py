@@ -10,7 +10,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
 from workers.clusters import clusters, cpu_slots
-from workers.machines import machine_page, nodes
+from workers.machines import machine_page, mps_policy, nodes
 from workers.models import Device, VirtualCluster
 from workers.monitoring import day_chart
 
@@ -48,6 +48,7 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "view": view,
         "kept": machine_page.kept(view.node.name),
+        "mps": mps_policy.view(view.node, request.user),
         "services": machine_page.services(view, request.user),
         "events": view.node.events.select_related("device", "by")[:30],
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),

@@ -13,12 +13,14 @@ from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import name_typed, needs, refusals_said
-from workers.machines import eviction_policy, lifecycle
+from workers.machines import eviction_policy, lifecycle, mps_policy
 from workers.models import JoinToken, Node
 
 VERBS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove} | {
     "evict": eviction_policy.allow,
     "keep": eviction_policy.forbid,
+    "mps-on": mps_policy.allow,
+    "mps-off": mps_policy.forbid,
 }
 
 
@@ -55,7 +57,7 @@ def revoke(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
 def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
-    """Drain, undrain or remove a machine, or allow or forbid evictions on it."""
+    """Drain, undrain or remove a machine, or allow or forbid evictions or MPS on it."""
     node = get_object_or_404(Node.objects.visible_to(request.user), pk=pk)
     if verb not in VERBS:
         return redirect("workers:node", pk)

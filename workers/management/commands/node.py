@@ -9,17 +9,22 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
-from workers.machines import eviction_policy, lifecycle
+from workers.machines import eviction_policy, lifecycle, mps_policy
 from workers.models import Node
 
 ACTS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove} | {
     "evict": eviction_policy.allow,
     "keep": eviction_policy.forbid,
+    "mps-on": mps_policy.allow,
+    "mps-off": mps_policy.forbid,
 }
 
 
 class Command(BaseCommand):
-    help = "token: make a one-time token · list · drain NAME · undrain NAME · remove NAME · evict NAME · keep NAME"
+    help = (
+        "token: make a one-time token · list · drain NAME · undrain NAME · remove NAME · evict NAME · keep NAME · "
+        "mps-on NAME · mps-off NAME"
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("verb", choices=["token", "list", *ACTS])

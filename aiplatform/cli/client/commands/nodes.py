@@ -22,6 +22,11 @@ def _cards(row: Any) -> str:
     return f"{free} of {len(cards)} free" if cards else "none"
 
 
+def _mps(row: Any) -> str:
+    said = " ".join([*(row.get("mps_not") or []), row.get("mps_gain") or ""]).strip()
+    return f"{'allowed' if row.get('mps') else 'off'}{'. ' if said else ''}{said}"
+
+
 COLUMNS: list[Column] = [
     ("id", "id"),
     ("name", "name"),
@@ -37,6 +42,7 @@ FIELDS: list[Column] = [
     ("Keeps packages of", lambda row: _counted(row.get("keeps") or {})),
     ("Images and temporary files", "scratch"),
     ("Advice", "advice"),
+    ("MPS", _mps),
 ]
 EVENTS: list[Column] = [
     ("when", lambda row: output.ago(row.get("at"))),
@@ -81,6 +87,10 @@ def add(nouns: Nouns, parent: Parent) -> None:
     nodes.verb("undrain", request, "Let it take work again.").add_argument("node", help="name or id")
     nodes.verb("evict", request, "Let unwilling work be moved off its cards.").add_argument("node", help="name or id")
     nodes.verb("keep", request, "Move no further work off its cards.").add_argument("node", help="name or id")
+    verb = nodes.verb("mps-on", request, "Let jobs on shares of its cards compute at the same time, by CUDA MPS.")
+    verb.add_argument("node", help="name or id")
+    verb = nodes.verb("mps-off", request, "Let no further job use MPS there.")
+    verb.add_argument("node", help="name or id")
     verb = nodes.verb("remove", remove, "Take it out of the cluster; refused while work runs there.")
     verb.add_argument("node", help="name or id")
     verb.add_argument("-y", "--yes", action="store_true", help="do not ask")

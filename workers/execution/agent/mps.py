@@ -1,0 +1,94 @@
+"""MPS watch: starts daemons that died again, ends those without clients, and tells the machine's page of them."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import Any
+
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message
+from workers.execution import job_users, tickets
+from workers.execution.mps import daemon as daemons
+from workers.execution.mps import gain, joining
+from workers.execution.mps.daemon import Daemon, Unavailable
+from workers.jobs import transitions
+from workers.machines import lifecycle
+from workers.models import Allocation, Device, Node
+from workers.supervisor import sandbox
+
+log = logging.getLogger(__name__)
+
+
+class MpsWatch:
+    """One per agent. `facts` is what the machine's row says: {} while nobody allows MPS and no daemon is left."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, Any] = {}
+
+    def look(self, name: str) -> None:
+        """Bring daemons in line with the jobs of this node that are their clients."""
+        node = Node.objects.filter(name=name).first()
+        if node is None:
+            return
+        clients: dict[int, list[Allocation]] = defaultdict(list)
+        live = Allocation.objects.filter(node=node, mps=True, released_at=None).select_related("attempt__job", "device")
+        for row in live:
+            clients[row.attempt.job.owner_id].append(row)
+        here = [owner for owner in daemons.owners() if owner != gain.OWNER and Daemon(owner).has_folders()]
+        seen = [_keep(node, Daemon(owner)) for owner in sorted({*here, *clients})]
+        running = [about for about in seen if about]
+        if not node.mps and not running:
+            self.facts = {}
+            return
+        self.facts = {"obstacles": [why.as_json() for why in obstacles(node)], "daemons": running}
+
+
+def obstacles(node: Node) -> list[Message]:
+    """Why jobs on shares of this machine's cards would not use MPS now; empty where all would."""
+    if not daemons.program():
+        return [wording.message("mps.no_program")]
+    found, tier = [], tickets.tier()[0]
+    for card in node.devices.filter(kind=Device.Kind.GPU).exclude(health=Device.Health.GONE):
+        try:
+            joining.judged(card, tier)
+        except Unavailable as why:
+            found.append(wording.of_error(why))
+    return found
+
+
+def _keep(node: Node, daemon: Daemon) -> dict[str, Any] | None:
+    """End, restart or leave one daemon; what is to be told of it, None where it is gone."""
+    try:
+        with daemon.locked():
+            # read again under the lock: somebody may have joined just now
+            rows = Allocation.objects.filter(
+                node=node, mps=True, released_at=None, attempt__job__owner=daemon.owner
+            ).select_related("attempt__job")
+            clients = list(rows)
+            if not clients:
+                daemon.end()
+                return None
+            if not daemon.is_alive():
+                _restart(node, daemon, clients)
+    except Unavailable as why:
+        log.warning("node=%s owner=%s MPS daemon not started again: %s", node.name, daemon.owner, why)
+        return {"owner": daemon.owner, "programs": None, "why": wording.of_error(why).as_json()}
+    programs = daemon.programs()
+    return {"owner": daemon.owner, "programs": None if programs is None else len(programs)}
+
+
+def _restart(node: Node, daemon: Daemon, clients: list[Allocation]) -> None:
+    """Start a daemon that ended by itself again, and say so once: programs that used it may fail, new ones need it."""
+    uid = daemon.uid if daemon.has_folders() else job_users.uid_of(daemon.owner)
+    if daemon.was_started():
+        log.warning("node=%s owner=%s MPS daemon ended by itself, clients=%s", node.name, daemon.owner, len(clients))
+        daemon.forget()
+        lifecycle.record(
+            node, "mps_ended", wording.message("node.mps_ended", jobs=[str(r.attempt.job_id) for r in clients])
+        )
+        for row in clients:
+            transitions.note(row.attempt.job, "mps_lost", wording.message("job.mps_lost"))
+    tier, bwrap = tickets.tier()
+    cards = joining.usable(node.devices.all(), tier)
+    daemon.ensure(uid, cards, bwrap if tier >= sandbox.BUBBLEWRAP else "")

@@ -1,0 +1,44 @@
+"""`manage.py measure_mps`: what is gained on a free card of this machine where programs share it by MPS."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from workers.clock import now
+from workers.execution.agent import eviction_probe
+from workers.execution.mps import gain
+from workers.machines import mps_policy
+from workers.machines.telemetry.nvml import find_probe
+from workers.models import Device, Node
+
+
+class Command(BaseCommand):
+    help = "Let programs compute on a free card of this machine, taking turns and by MPS; print and keep the ratio."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--card", type=int, default=None, help="index of the card (default: the first free one)")
+        parser.add_argument("--clients", type=int, default=4, help="how many programs share it, 2 to 8 (default 4)")
+        parser.add_argument("--seconds", type=float, default=10.0, help="how long each round computes (default 10)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        node = Node.objects.filter(name=settings.NODE).first()
+        if node is None:
+            raise CommandError("This machine has not joined yet: start its agent first.")
+        rows = node.devices.filter(kind=Device.Kind.GPU, used=0, health=Device.Health.OK, parent=None)
+        free = set(rows.values_list("index", flat=True))
+        wanted = [card for card in find_probe().cards() if card.index in free and options["card"] in (None, card.index)]
+        if not wanted:
+            raise CommandError("No such card is free here. Drain the machine, or wait until a card is.")
+        asked = {"clients": options["clients"], "seconds": options["seconds"], "folder": settings.DATA_ROOT}
+        try:
+            seen = gain.measure(wanted[0], **asked)
+        except gain.Failed as failed:
+            raise CommandError(f"Nothing measured: {failed}") from failed
+        about = {"card": wanted[0].index, "driver": eviction_probe.driver_version(), "at": now().isoformat()}
+        mps_policy.keep_gain(node, {**asdict(seen), **about})
+        self.stdout.write(f"taking turns {seen.alone:.0f} steps/s, by MPS {seen.together:.0f} steps/s")
+        self.stdout.write(f"ratio {seen.ratio:.2f} with {seen.clients} programs on card {wanted[0].index}")
