@@ -47,6 +47,7 @@ class EdgeReportIn(serializers.Serializer):
     number = serializers.IntegerField(required=False, default=0, min_value=0)
     counters = serializers.DictField(required=False, default=dict)
     hardware = serializers.DictField(required=False, default=dict)
+    speed = serializers.DictField(required=False, default=dict)
 
 
 class DeviceView(APIView):

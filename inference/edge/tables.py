@@ -95,3 +95,27 @@ class EdgeReport(models.Model):
 
     def __str__(self) -> str:
         return self.outcome
+
+
+class DeviceSpeed(models.Model):
+    """How fast a version answers on a device, as the device says: for people to look at, nothing is decided by it."""
+
+    device = models.ForeignKey(EdgeDevice, models.CASCADE, related_name="speeds")
+    version = models.ForeignKey("inference.ModelVersion", models.CASCADE, related_name="device_speeds")
+    hardware = models.CharField(max_length=100)  # the card that ran it, else the processor
+    machine = models.CharField(max_length=100)  # x86_64, aarch64 …
+    threads = models.PositiveSmallIntegerField()
+    provider = models.CharField(max_length=100)
+    runtime = models.CharField(max_length=100)
+    p50_ms = models.FloatField()  # of one picture
+    p95_ms = models.FloatField()
+    runs = models.PositiveSmallIntegerField()
+    memory_mib = models.FloatField(null=True)  # that the model took; None: not known
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["device", "version"], name="device_speed_once_per_version")]
+
+    def __str__(self) -> str:
+        return f"{self.hardware}: {self.p50_ms:g} ms"

@@ -38,7 +38,9 @@ VERBS = {
 }
 #: Facts of a device and its counters, as its agent names them.
 FACTS = {
-    "machine": _("Processor"),
+    "processor": _("Processor"),
+    "machine": _("Architecture of the processor"),
+    "card": _("Graphics card"),
     "cores": _("Cores"),
     "memory_mib": _("Memory in MiB"),
     "system": _("System"),

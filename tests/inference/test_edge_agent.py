@@ -119,6 +119,10 @@ def test_agent_is_enrolled_fetches_swaps_reports_and_answers_as_the_model_does(a
     assert answer["task"] == "detection"
     assert row(group).counters["requests"] == 1
     assert row(group).hardware["cores"] >= 1
+    timed = row(group).speeds.get()
+    assert timed.version == version
+    assert 0 < timed.p50_ms <= timed.p95_ms
+    assert (timed.provider, timed.threads) == ("CPUExecutionProvider", os.cpu_count())
     assert [report.outcome for report in row(group).reports.all()][-1] == "updated"
     assert device.is_whole()
 
@@ -323,6 +327,17 @@ def test_second_agent_on_one_folder_is_refused(group, device):
 
     assert second.returncode == 1
     assert "Another agent" in second.stderr
+
+
+def test_agent_that_dies_while_it_times_a_model_gives_up_and_keeps_the_model(alice, group, version, device):
+    wanted = released(group, version, alice)
+
+    for _try in range(3):
+        assert device.round(AIP_EDGE_DIE="timing").startswith("died -9")
+    assert device.round(AIP_EDGE_DIE="timing") == "same"
+
+    assert device.installed == wanted
+    assert not row(group).speeds.exists()
 
 
 def row(group):

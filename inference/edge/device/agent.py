@@ -29,7 +29,7 @@ CHUNK = 256 << 10
 MOST_BYTES, MOST_UNPACKED, MOST_FILES = 4 << 30, 8 << 30, 2000
 SKEW_S = 24 * 3600  # clocks of small devices drift
 TRIES = 3  # of a package on trial, counted before each: one that kills the agent is not tried for ever
-READ_S, TEST_S = 20, 120
+READ_S, TEST_S, TIME_S = 20, 120, 60
 NEEDS = ("onnxruntime", "numpy", "PIL")
 
 
@@ -53,7 +53,8 @@ class Agent:
             folder.mkdir(parents=True, exist_ok=True)
         self.device = load(root / "device.json", {})
         self.trust = load(root / "trust.json", {"version": 0, "keys": {}})
-        start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None}
+        start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None,
+                       "speed": {}}  # fmt: skip
         self.memory = load(root / "memory.json", start)
         self.front = front
         for junk in self.store.glob("*.tmp"):
@@ -189,6 +190,25 @@ class Agent:
             return "its answer is no JSON with predictions"
         return ""
 
+    def time_once(self) -> None:
+        """Measure how fast the package in use answers, once for each package; tried thrice where that ends the agent.
+
+        What comes of it is for people to look at: no package is refused for it.
+        """
+        known = self.memory["speed"] if self.memory["speed"].get("package") == self.installed else {}
+        if not self.installed or known.get("tried", 0) >= TRIES or known.get("done"):
+            return
+        speed: Json = {"package": self.installed, "tried": known.get("tried", 0) + 1}
+        self.remember(speed=speed)
+        at("timing")
+        command = [sys.executable, str(Path(sys.argv[0]).resolve()), "_time", str(self.current.resolve())]
+        try:
+            ran = subprocess.run(command, timeout=TIME_S, capture_output=True, check=False)
+            figures = json.loads(ran.stdout)
+            self.remember(speed={**figures, **speed, "done": True})
+        except (OSError, subprocess.TimeoutExpired, ValueError, TypeError):
+            self.remember(speed=speed | {"done": True})
+
     # 5. Use it, 6. or go back
     def switch(self, place: Path) -> None:
         self.remember(trial=place.name, tries=0)
@@ -265,6 +285,8 @@ class Agent:
             outcome = "later", f"{type(why).__name__}: {why}"[:300]
         if self.front and not self.front.running and self.installed:
             self.front.start(self.current)
+        if outcome[0] in ("same", "updated"):
+            self.time_once()
         self.report(*outcome)
         return outcome
 
@@ -273,7 +295,7 @@ class Agent:
         body = {
             "outcome": outcome, "detail": detail[:300], "package": self.installed, "number": self.memory["release"][1],
             "free_bytes": shutil.disk_usage(self.root).free, "counters": self.front.counters() if self.front else {},
-            "hardware": hardware(), "agent": VERSION,
+            "hardware": hardware(), "speed": self.memory["speed"], "agent": VERSION,
         }  # fmt: skip
         with contextlib.suppress(OSError, HTTPException):
             self.ask("report", body=body).close()

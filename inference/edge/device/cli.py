@@ -12,7 +12,7 @@ import urllib.error
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import VERSION, model_server
+from . import VERSION, model_server, timing
 from .about import hardware
 from .agent import Agent
 from .durable import write
@@ -78,10 +78,13 @@ def main(argv: Sequence[str]) -> int:
     verb.add_argument("--port", type=int, default=8321, help="local port that answers pictures (8321)")
     verb.add_argument("--every", type=float, default=60, help="seconds between looks at the server (60)")
     verb.add_argument("--once", action="store_true", help="one look, then end")
-    verbs.add_parser("_model").add_argument("package", type=Path)
+    for own in ("_model", "_time"):  # of the agent's own processes
+        verbs.add_parser(own).add_argument("package", type=Path)
     asked = parser.parse_args(argv)
     if asked.verb == "enrol":
         return enrol(asked.root, asked.server, asked.code)
     if asked.verb == "_model":
         return model_server.serve(asked.package)
+    if asked.verb == "_time":
+        return timing.measure(asked.package)
     return run(asked.root, asked.port, asked.every, asked.once)
