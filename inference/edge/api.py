@@ -19,8 +19,12 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.titles import TITLE
 from inference.api.registry_serializers import VersionField
-from inference.edge import fleet
+from inference.edge import fleet, sampling
 from inference.edge.tables import EdgeDevice, EdgeGroup
+from inference.feedback import samples
+from inference.feedback.api import ServiceAnnotateIn, ServiceAnnotateOut, ServiceSampleOut
+
+RULE = ("percent", "below", "days")
 
 
 class EdgeGroupOut(OutMixin, serializers.ModelSerializer):
@@ -36,7 +40,7 @@ class EdgeGroupOut(OutMixin, serializers.ModelSerializer):
         model = EdgeGroup
         fields = [
             "id", "name", "owner", "wanted", "wanted_sha256", "before", "number", "share", "soak_minutes", "halted",
-            "days_offline", "devices", "released_at", "created_at",
+            "days_offline", "keep_percent", "keep_below", "keep_days", "devices", "released_at", "created_at",
         ]  # fmt: skip
 
 
@@ -58,6 +62,20 @@ class EdgeReleaseIn(StrictMixin, serializers.Serializer):
     )  # fmt: skip
 
 
+class EdgeSamplingIn(StrictMixin, serializers.Serializer):
+    """Which pictures devices keep for annotation; what is left out stays."""
+
+    keep_percent = serializers.IntegerField(
+        required=False, min_value=0, max_value=100, help_text="Of all that they answer, by chance; 0: none."
+    )
+    keep_below = serializers.IntegerField(
+        required=False, min_value=0, max_value=100, help_text="With an answer of a lower score, in percent; 0: none."
+    )
+    keep_days = serializers.IntegerField(
+        required=False, min_value=1, max_value=sampling.MOST_DAYS, help_text="That they wait for annotation."
+    )
+
+
 class EdgeDeviceIn(StrictMixin, serializers.Serializer):
     """A new device."""
 
@@ -73,7 +91,7 @@ class EdgeDeviceOut(OutMixin, serializers.ModelSerializer):
         model = EdgeDevice
         fields = [
             "id", "group", "name", "enrolled", "seen_at", "package", "number", "outcome", "detail", "counters",
-            "hardware", "created_at",
+            "hardware", "samples", "created_at",
         ]  # fmt: skip
 
 
@@ -89,6 +107,9 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
         "release": Action.SERVICES_MANAGE,
         "rollback": Action.SERVICES_MANAGE,
         "enrolment": Action.SERVICES_MANAGE,
+        "sampling": Action.SERVICES_MANAGE,
+        "samples": Action.SERVICES_MANAGE,
+        "annotate": Action.SERVICES_MANAGE,
     }
     asks = {"list": ("search",)}
     serializer_class = EdgeGroupOut
@@ -140,6 +161,32 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
         made, code = fleet.add_device(group=group, by=request.user, **form.validated_data)
         body = {**EdgeDeviceOut(made).data, "code": code}
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(request=EdgeSamplingIn, responses=EdgeGroupOut)
+    @action(detail=True, methods=["post"])
+    def sampling(self, request: ApiRequest, pk: str) -> Response:
+        """Say which pictures its devices keep for annotation."""
+        group = self._own()
+        form = EdgeSamplingIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        asked = {name: form.validated_data.get(f"keep_{name}", getattr(group, f"keep_{name}")) for name in RULE}
+        return Response(EdgeGroupOut(sampling.set_rule(group=group, by=request.user, **asked)).data)
+
+    @extend_schema(request=None, responses=ServiceSampleOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def samples(self, request: ApiRequest, pk: str) -> Response:
+        """Pictures that wait for annotation; for who may change the group."""
+        return Response(ServiceSampleOut(samples.waiting(self._own()), many=True).data)
+
+    @extend_schema(request=ServiceAnnotateIn, responses={202: ServiceAnnotateOut})
+    @action(detail=True, methods=["post"])
+    def annotate(self, request: ApiRequest, pk: str) -> Response:
+        """Make a dataset of the pictures, the answers on them as a first draft."""
+        group = self._own()
+        form = ServiceAnnotateIn(data=request.data, context=self.get_serializer_context())
+        form.is_valid(raise_exception=True)
+        made = samples.annotate(holder=group, name=form.validated_data["name"], by=request.user)
+        return Response({"dataset": made.pk}, status=202)
 
     @extend_schema(responses=EdgeDeviceOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)

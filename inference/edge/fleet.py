@@ -25,9 +25,9 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.titles import TITLE
-from inference.edge import keys, speeds
+from inference.edge import keys, sampling, speeds
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
-from inference.edge.words import FAILURES, OUTCOMES
+from inference.edge.words import FAILURES, OUTCOMES, SAMPLES
 from inference.models import ModelVersion
 from inference.services import packaging
 
@@ -262,6 +262,8 @@ def word(device: EdgeDevice) -> dict[str, Any]:
         "signed_at": moment,
         "expires": moment + group.days_offline * 86_400,
     }
+    if (rule := sampling.rule_of(group)) is not None:
+        document["samples"] = rule
     return keys.signed(document, device=device.uid)
 
 
@@ -305,6 +307,7 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
         "number": int(min(max(finite(given.get("number")) or 0, 0), 2**31 - 1)),
         "counters": _plain(given.get("counters", {})),
         "hardware": _plain(given.get("hardware", {})),
+        "samples": given.get("samples") if given.get("samples") in SAMPLES else "",
     }
     wanted = wanted_by(device)
     if outcome in FAILURES and wanted is not None:

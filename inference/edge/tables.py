@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.timezone import now
@@ -38,6 +40,9 @@ class EdgeGroup(models.Model):
     soak_minutes = models.PositiveIntegerField(default=0)  # after which it goes on by itself; 0: a person says so
     stage_at = models.DateTimeField(null=True)  # when its share was last changed
     released_at = models.DateTimeField(null=True)
+    keep_percent = models.PositiveSmallIntegerField(default=0)  # of the pictures that devices answer, by chance
+    keep_below = models.PositiveSmallIntegerField(default=0)  # pictures with an answer of a lower score, in percent
+    keep_days = models.PositiveSmallIntegerField(default=30)  # how long they wait for annotation
     created_at = models.DateTimeField(default=now)
 
     objects = EdgeGroupQuerySet.as_manager()
@@ -48,6 +53,21 @@ class EdgeGroup(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its devices keep pictures for annotation."""
+        return bool(self.keep_percent or self.keep_below)
+
+    @property
+    def model_name(self) -> str:
+        """What its devices answer with; "" before the first release."""
+        return self.wanted.model_label if self.wanted else ""
+
+    @property
+    def model_version(self) -> Any:
+        """The version that its devices answer with; None before the first release, or where the version is gone."""
+        return self.wanted.version if self.wanted else None
 
 
 class EdgeDevice(models.Model):
@@ -69,6 +89,7 @@ class EdgeDevice(models.Model):
     failed = models.CharField(max_length=64, blank=True)  # sha256 of the package that it last failed with
     counters = models.JSONField(default=dict)
     hardware = models.JSONField(default=dict)
+    samples = models.CharField(max_length=10, blank=True)  # a code of words.SAMPLES: whether it keeps pictures
     created_at = models.DateTimeField(default=now)
 
     objects = EdgeDeviceQuerySet.as_manager()

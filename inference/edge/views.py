@@ -14,7 +14,7 @@ from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_show
 from inference.edge import download, fleet
 from inference.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.edge.words import FACTS, OUTCOMES, WELL, WRONG
+from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WELL, WRONG
 from inference.orders import EDGE_GROUPS
 
 
@@ -75,6 +75,7 @@ def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
         "devices": devices,
         "counts": _counts(group),
         "may_control": own and request.user.can(Action.SERVICES_MANAGE),
+        "samples_waiting": group.samples.filter(dataset=None).count() if own else 0,
         "site": request.build_absolute_uri("/").rstrip("/"),
         "agent": download.NAME,
     }
@@ -162,6 +163,7 @@ def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "words": OUTCOMES.get(device.outcome, OUTCOMES[""])[1],
         "runs": labels.get(device.package, device.package[:12]),
         "wanted": fleet.wanted_by(device),
+        "samples_words": SAMPLES.get(device.samples, ""),
         "reports": reports,
         "facts": [(FACTS.get(name, name), value) for name, value in (device.hardware | device.counters).items()],
         "may_control": EdgeDevice.objects.editable_by(request.user).filter(pk=pk).exists()

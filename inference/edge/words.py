@@ -24,6 +24,12 @@ OUTCOMES = {
     "rolled_back": (WRONG, _("The model did not answer; it went back to the one before")),
     "bad_package": (WRONG, _("Failed with this package before, keeps the one before")),
 }
+#: Whether a device keeps pictures for annotation, as it says.
+SAMPLES = {
+    "off": _("Keeps no pictures"),
+    "on": _("Keeps pictures for annotation"),
+    "forbidden": _("Its operator lets no picture leave it"),
+}
 #: What people did, and the platform, for the audit trail.
 VERBS = {
     "edge_group_made": _("made the device group"),
@@ -34,6 +40,7 @@ VERBS = {
     "edge_released": _("released a model to"),
     "edge_rolled_back": _("rolled back the model of"),
     "edge_release_went_on": _("carried on the release to"),
+    "edge_samples_set": _("set which pictures are kept by"),
     "edge_release_halted": _("halted the release to"),
 }
 #: Facts of a device and its counters, as its agent names them.

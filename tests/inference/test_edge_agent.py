@@ -20,6 +20,7 @@ from inference.edge import download, fleet, keys
 from inference.edge.device.about import picture
 from inference.edge.device.trust import canonical
 from tests.factories import models as factory
+from tests.inference.edge_device import Device, ask, released, row, wait_for
 from tests.running import free_port
 
 pytestmark = [
@@ -40,43 +41,6 @@ STEPS = (
 )
 
 
-class Device:
-    """A device with the agent on it."""
-
-    def __init__(self, folder: Path, server: str) -> None:
-        self.folder, self.server, self.root = folder, server, folder / "root"
-        folder.mkdir(parents=True)
-        self.file = folder / download.NAME
-        self.file.write_bytes(download.agent())
-        self.port = free_port()
-
-    def command(self, *words: str) -> list[str]:
-        return [sys.executable, str(self.file), "--root", str(self.root), *words]
-
-    def enrol(self, code: str) -> subprocess.CompletedProcess[str]:
-        return self.ran("enrol", "--server", self.server, "--code", code)
-
-    def ran(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        own = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **env}
-        return subprocess.run(self.command(*words), env=own, capture_output=True, text=True, timeout=120, check=False)
-
-    def round(self, **env: str) -> str:
-        """One look at the server; gives its outcome, or the signal that ended it."""
-        done = self.ran("run", "--once", "--port", "0", **env)
-        return done.stdout.split()[2] if done.returncode == 0 else f"died {done.returncode}: {done.stderr[-500:]}"
-
-    @property
-    def installed(self) -> str:
-        link = self.root / "current"
-        return link.resolve().name if link.is_symlink() else ""
-
-    def is_whole(self) -> bool:
-        """Whether what is installed is a package all of whose sums are right."""
-        place = (self.root / "current").resolve()
-        done = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=place, capture_output=True, check=False)
-        return done.returncode == 0
-
-
 @pytest.fixture
 def group(alice):
     return fleet.create(user=alice, name="Gates")
@@ -94,11 +58,6 @@ def device(alice, group, tmp_path, live_server):
     done = made.enrol(code)
     assert done.returncode == 0, done.stderr
     return made
-
-
-def released(group, version, by, share=100):
-    group.refresh_from_db()
-    return fleet.release(group=group, version=version, share=share, by=by).wanted.sha256
 
 
 def test_agent_is_enrolled_fetches_swaps_reports_and_answers_as_the_model_does(alice, group, version, device):
@@ -338,30 +297,6 @@ def test_agent_that_dies_while_it_times_a_model_gives_up_and_keeps_the_model(ali
 
     assert device.installed == wanted
     assert not row(group).speeds.exists()
-
-
-def row(group):
-    return group.devices.get(name="gate-1")
-
-
-def wait_for(what, seconds: float = 60):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if found := what():
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not come")
-
-
-def ask(port: int) -> dict:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("POST", "/predict", picture())
-        answer = connection.getresponse()
-        assert answer.status == 200
-        return json.loads(answer.read())
-    finally:
-        connection.close()
 
 
 def spoil(sha: str, group, *changes: object) -> None:

@@ -277,7 +277,7 @@ def _opening(service: Any, owner: User) -> int:
 
 def _sample(service: Any, owner: User, picture: Path) -> int:
     """A picture that somebody found answered wrongly."""
-    return samples.keep(service=service, picture=picture.read_bytes(), by=owner).pk
+    return samples.keep(holder=service, picture=picture.read_bytes(), by=owner).pk
 
 
 def _alias(version: Any, owner: User) -> str:

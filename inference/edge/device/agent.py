@@ -19,7 +19,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from . import VERSION
+from . import VERSION, samples
 from .about import hardware, picture
 from .durable import Json, at, drop, load, point, sync_folder, write
 from .front import Front
@@ -30,6 +30,7 @@ MOST_BYTES, MOST_UNPACKED, MOST_FILES = 4 << 30, 8 << 30, 2000
 SKEW_S = 24 * 3600  # clocks of small devices drift
 TRIES = 3  # of a package on trial, counted before each: one that kills the agent is not tried for ever
 READ_S, TEST_S, TIME_S = 20, 120, 60
+SENT_AT_ONCE, NEVER_TAKEN = 20, (400, 413, 415, 422)  # samples in a round; answers that will not change
 NEEDS = ("onnxruntime", "numpy", "PIL")
 
 
@@ -54,9 +55,12 @@ class Agent:
         self.device = load(root / "device.json", {})
         self.trust = load(root / "trust.json", {"version": 0, "keys": {}})
         start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None,
-                       "speed": {}}  # fmt: skip
+                       "speed": {}, "samples": None}  # fmt: skip
         self.memory = load(root / "memory.json", start)
         self.front = front
+        self.samples = front.samples if front else None
+        if self.samples:
+            self.samples.follow(self.memory["samples"])
         for junk in self.store.glob("*.tmp"):
             shutil.rmtree(junk, ignore_errors=True)
 
@@ -64,13 +68,15 @@ class Agent:
         self.memory.update(values)
         write(self.root / "memory.json", canonical(self.memory))
 
-    def ask(self, path: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> Any:
+    def ask(
+        self, path: str, *, body: Mapping[str, Any] | bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
         """Open an address of the server below /api/v1/edge/."""
         own = {"User-Agent": f"aip-edge/{VERSION}", **(headers or {})}
         if token := self.device.get("token"):
             own["Authorization"] = f"Edge {token}"
-        data = None if body is None else canonical(body)
-        if data is not None:
+        data = canonical(body) if isinstance(body, Mapping) else body
+        if isinstance(body, Mapping):
             own["Content-Type"] = "application/json"
         url = f"{self.device['server'].rstrip('/')}/api/v1/edge/{path}"
         return OPENER.open(urllib.request.Request(url, data, own), timeout=READ_S)
@@ -233,6 +239,10 @@ class Agent:
         if self.memory["trial"]:  # died before it was in use
             self.remember(trial="")
         release = self.word()
+        if release.get("samples") != self.memory["samples"]:
+            self.remember(samples=release.get("samples"))
+            if self.samples:
+                self.samples.follow(self.memory["samples"])
         package = release["package"]
         if package is None:
             return "nothing_wanted", ""
@@ -287,8 +297,32 @@ class Agent:
             self.front.start(self.current)
         if outcome[0] in ("same", "updated"):
             self.time_once()
+        if outcome[0] not in ("offline", "revoked"):
+            self.send_samples()
         self.report(*outcome)
         return outcome
+
+    def send_samples(self) -> None:
+        """Send what was kept, the oldest first; a picture goes from the disk once the server has it, or never takes it.
+
+        A server that has it already says the same, so it matters not at which moment this ends.
+        """
+        if self.samples is None or self.samples.state != samples.ON:
+            return
+        for path in self.samples.there()[:SENT_AT_ONCE]:
+            try:
+                body, kind = samples.form(*samples.read(path))
+                at("sending")
+                self.ask("samples", body=body, headers={"Content-Type": kind}).close()
+                at("sent")
+            except urllib.error.HTTPError as exc:
+                if exc.code not in NEVER_TAKEN:
+                    return  # no room now, or not from us
+            except (OSError, HTTPException):
+                return
+            except (ValueError, LookupError, TypeError):
+                pass  # a damaged file
+            path.unlink(missing_ok=True)
 
     def report(self, outcome: str, detail: str) -> None:
         """Tell the server; best effort: only the newest state is told, so nothing is queued."""
@@ -296,6 +330,7 @@ class Agent:
             "outcome": outcome, "detail": detail[:300], "package": self.installed, "number": self.memory["release"][1],
             "free_bytes": shutil.disk_usage(self.root).free, "counters": self.front.counters() if self.front else {},
             "hardware": hardware(), "speed": self.memory["speed"], "agent": VERSION,
+            "samples": self.samples.state if self.samples else samples.OFF,
         }  # fmt: skip
         with contextlib.suppress(OSError, HTTPException):
             self.ask("report", body=body).close()

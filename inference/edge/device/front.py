@@ -14,6 +14,8 @@ from typing import Any
 
 from .about import picture
 from .durable import Json
+from .model_server import JPEG
+from .samples import Samples
 from .trust import canonical
 
 MOST_PICTURE = 64 << 20
@@ -28,6 +30,8 @@ class Front:
         self.behind, self.lock = 0, threading.Lock()
         self.requests = self.errors = 0
         self.took: list[float] = []
+        self.package = ""  # sha256 of what answers
+        self.samples: Samples | None = None
         front = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -85,13 +89,21 @@ class Front:
             child.kill()
             child.wait()
             return said.decode(errors="replace")[:300] or "no answer"
-        before, self.child, self.behind = self.child, child, port
+        before, self.child, self.behind, self.package = self.child, child, port, current.resolve().name
         if before is not None:
             threading.Thread(target=_end, args=(before,), daemon=True).start()
         return ""
 
+    def jpeg(self, picture: bytes) -> bytes | None:
+        """A picture as the model's process makes a JPEG of it; None where it cannot."""
+        try:
+            status, made = _posted(self.behind, JPEG, picture)
+        except (OSError, HTTPException):
+            return None
+        return made if status == 200 else None
+
     def forward(self, path: str, body: bytes) -> tuple[int, bytes]:
-        began, port = time.perf_counter(), self.behind
+        began, port, package = time.perf_counter(), self.behind, self.package
         try:
             status, said = _posted(port, path, body) if port else (503, b'{"error":"no model is installed yet"}')
             if status == 503 and port and port != self.behind:  # it left while it was asked: ask its successor
@@ -105,6 +117,8 @@ class Front:
             self.requests += 1
             self.errors += status >= 500
             self.took = [*self.took[-999:], time.perf_counter() - began]
+        if self.samples is not None and status == 200:
+            self.samples.look(body, said, package)
         return status, said
 
     def counters(self) -> Json:
