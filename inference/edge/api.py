@@ -19,7 +19,7 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.titles import TITLE
 from inference.api.registry_serializers import VersionField
-from inference.edge import fleet, sampling
+from inference.edge import fleet, logs, sampling
 from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.feedback import samples
 from inference.feedback.api import ServiceAnnotateIn, ServiceAnnotateOut, ServiceSampleOut
@@ -93,6 +93,20 @@ class EdgeDeviceOut(OutMixin, serializers.ModelSerializer):
             "id", "group", "name", "enrolled", "seen_at", "package", "number", "outcome", "detail", "counters",
             "hardware", "samples", "created_at",
         ]  # fmt: skip
+
+
+class EdgeLineOut(serializers.Serializer):
+    """A line of a device, with the time by its own clock."""
+
+    at = serializers.DateTimeField(allow_null=True)
+    text = serializers.CharField()
+
+
+class EdgeLogOut(serializers.Serializer):
+    """The last lines of a device, the newest last."""
+
+    lines = EdgeLineOut(many=True)
+    left_out = serializers.IntegerField(help_text="Lines of today beyond what a device may send in a day.")
 
 
 class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
@@ -202,6 +216,7 @@ class EdgeDeviceViewSet(RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
         "retrieve": Action.SERVICES_VIEW,
         "destroy": Action.SERVICES_MANAGE,
         "revoke": Action.SERVICES_MANAGE,
+        "log": Action.SERVICES_VIEW,
     }
     serializer_class = EdgeDeviceOut
     queryset = EdgeDevice.objects.none()
@@ -220,3 +235,10 @@ class EdgeDeviceViewSet(RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
         fleet.revoke(device=device, by=request.user)
         device.refresh_from_db()
         return Response(EdgeDeviceOut(device).data)
+
+    @extend_schema(responses=EdgeLogOut)
+    @action(detail=True, methods=["get"])
+    def log(self, request: ApiRequest, pk: str) -> Response:
+        """Its last lines."""
+        lines, left_out = logs.of(self.get_object())
+        return Response(EdgeLogOut({"lines": lines, "left_out": left_out}).data)

@@ -24,7 +24,7 @@ from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.downloads import attachment, send_file
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.parsers import CarefulMultiPartParser
-from inference.edge import download, fleet, sampling
+from inference.edge import download, fleet, logs, sampling
 from inference.edge.tables import EdgeDevice
 from inference.server import keeping
 
@@ -51,6 +51,9 @@ class EdgeReportIn(serializers.Serializer):
     hardware = serializers.DictField(required=False, default=dict)
     speed = serializers.DictField(required=False, default=dict)
     samples = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
+    log = serializers.ListField(
+        required=False, default=list, max_length=logs.MOST_LINES, help_text="New lines: [ms since 1970, text]."
+    )
 
 
 class EdgeSampleIn(serializers.Serializer):

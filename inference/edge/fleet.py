@@ -25,7 +25,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.titles import TITLE
-from inference.edge import keys, sampling, speeds
+from inference.edge import keys, logs, sampling, speeds
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
 from inference.edge.words import FAILURES, OUTCOMES, SAMPLES
 from inference.models import ModelVersion
@@ -323,6 +323,7 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
             )
             old = device.reports.values_list("pk", flat=True)[KEPT_REPORTS:]
             EdgeReport.objects.filter(pk__in=list(old)).delete()
+    logs.keep(device, given.get("log"))
     speeds.keep(device, given.get("speed"), hardware=fields["hardware"])
     if fields.get("failed"):
         _halt_where_many_fail(device.group_id)

@@ -77,7 +77,9 @@ def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package:
     if why not in (keeping.LOW, keeping.CHANCE):
         raise Invalid(_("Pictures are kept by chance or for a low score."), field="why")
     if len(picture) > MOST_BYTES or not picture.startswith(b"\xff\xd8\xff"):
-        raise Invalid(_("Devices send JPEG pictures of at most %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="image")
+        raise Invalid(
+            _("Devices send JPEG pictures of at most %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="image"
+        )
     packages = (one for one in (group.wanted, group.before) if one is not None)
     label = next((one.model_label for one in packages if one.sha256 == package), "")
     return samples.keep(

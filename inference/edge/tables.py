@@ -140,3 +140,17 @@ class DeviceSpeed(models.Model):
 
     def __str__(self) -> str:
         return f"{self.hardware}: {self.p50_ms:g} ms"
+
+
+class EdgeLog(models.Model):
+    """The last lines that a device sent."""
+
+    device = models.OneToOneField(EdgeDevice, models.CASCADE, related_name="log")
+    lines = models.JSONField(default=list)  # [ms since 1970 by its clock, text], the newest last
+    upto = models.BigIntegerField(default=0)  # number of the newest line that came
+    day = models.DateField(null=True)
+    bytes_today = models.PositiveIntegerField(default=0)
+    left_out = models.PositiveIntegerField(default=0)  # lines of that day beyond a day's share
+
+    def __str__(self) -> str:
+        return f"{self.device}: {len(self.lines)}"

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.edge import download, fleet
+from inference.edge import download, fleet, logs
 from inference.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WELL, WRONG
@@ -157,8 +157,11 @@ def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
          "package": labels.get(row.package, row.package[:12])}
         for row in device.reports.all()[:50]
     ]  # fmt: skip
+    lines, left_out = logs.of(device)
     context = {
         "device": device,
+        "lines": lines,
+        "left_out": left_out,
         "group": group,
         "words": OUTCOMES.get(device.outcome, OUTCOMES[""])[1],
         "runs": labels.get(device.package, device.package[:12]),

@@ -27,7 +27,20 @@ class ServiceSampleOut(OutMixin, serializers.ModelSerializer):
 
     class Meta:
         model = ServiceSample
-        fields = ["id", "sha256", "width", "height", "size_bytes", "model_name", "answers", "note", "why", "device", "by", "at"]
+        fields = [
+            "id",
+            "sha256",
+            "width",
+            "height",
+            "size_bytes",
+            "model_name",
+            "answers",
+            "note",
+            "why",
+            "device",
+            "by",
+            "at",
+        ]
 
 
 class ServiceFeedbackIn(StrictMixin, serializers.Serializer):

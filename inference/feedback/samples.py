@@ -165,9 +165,13 @@ def remove(*, holder: Holder, sample: int) -> bool:
     row = holder.samples.filter(pk=sample).first()
     if row is None:
         return False
+    _forget(row)
+    return True
+
+
+def _forget(row: ServiceSample) -> None:
     row.delete()
     row.file.unlink(missing_ok=True)
-    return True
 
 
 def annotate(*, holder: Holder, name: str, by: User) -> Dataset:
@@ -262,8 +266,8 @@ def sweep() -> None:
     for holder in (*services, *groups):
         for row in holder.samples.exclude(why="").filter(at__lt=now() - timedelta(days=_days(holder)))[:500]:
             remove(holder=holder, sample=row.pk)
-    for row in ServiceSample.objects.filter(at__lt=now() - KEPT).select_related("service", "group")[:500]:
-        remove(holder=row.service or row.group, sample=row.pk)
+    for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
+        _forget(row)
     root = Path(settings.DATA_ROOT)
     for folder, model in ((root / "services", Service), (root / "edge" / "samples", EdgeGroup)):
         if folder.is_dir():

@@ -8,16 +8,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from inference.edge import download, fleet, keys
-from inference.edge.device.about import picture
+from inference.edge import fleet, keys
 from inference.edge.device.trust import canonical
 from tests.factories import models as factory
 from tests.inference.edge_device import Device, ask, released, row, wait_for

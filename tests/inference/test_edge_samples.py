@@ -169,9 +169,10 @@ def test_pages_show_why_and_until_when_and_belong_to_the_owner(group, token, ali
     assert "Low score" in shown
     assert "gate-1" in shown
     assert "Kept until" in shown
-    assert "Devices of this group keep pictures" in client.get(
-        reverse("inference:edge-group", args=[group.pk])
-    ).content.decode()
+    assert (
+        "Devices of this group keep pictures"
+        in client.get(reverse("inference:edge-group", args=[group.pk])).content.decode()
+    )
     assert b"".join(client.get(picture).streaming_content) == jpeg(1)
     assert client.post(rule, {"keep_percent": 200, "keep_below": 0, "keep_days": 1}).status_code == 422
     assert client.post(rule, {"keep_percent": 20, "keep_below": 0, "keep_days": 1}).status_code == 302

@@ -21,6 +21,7 @@ from typing import Any
 
 from . import VERSION, samples
 from .about import hardware, picture
+from .diary import Diary
 from .durable import Json, at, drop, load, point, sync_folder, write
 from .front import Front
 from .trust import HAS_KEYS, Refused, canonical, check_keys, check_seal
@@ -55,9 +56,13 @@ class Agent:
         self.device = load(root / "device.json", {})
         self.trust = load(root / "trust.json", {"version": 0, "keys": {}})
         start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None,
-                       "speed": {}, "samples": None}  # fmt: skip
+                       "speed": {}, "samples": None, "told": 0}  # fmt: skip
         self.memory = load(root / "memory.json", start)
+        self.diary, self.last_outcome = Diary(root / "diary"), ("", "")
+        self.said = samples.OFF
         self.front = front
+        if front:
+            front.say = self.diary.say
         self.samples = front.samples if front else None
         if self.samples:
             self.samples.follow(self.memory["samples"])
@@ -299,6 +304,12 @@ class Agent:
             self.time_once()
         if outcome[0] not in ("offline", "revoked"):
             self.send_samples()
+        if outcome != self.last_outcome:
+            self.diary.say(" ".join(outcome))
+            self.last_outcome = outcome
+        if self.samples and self.samples.state != self.said:
+            self.said = self.samples.state
+            self.diary.say(samples.SAYS[self.said])
         self.report(*outcome)
         return outcome
 
@@ -325,12 +336,17 @@ class Agent:
             path.unlink(missing_ok=True)
 
     def report(self, outcome: str, detail: str) -> None:
-        """Tell the server; best effort: only the newest state is told, so nothing is queued."""
+        """Tell the server; best effort: only the newest state is told, and lines that it has not heard yet."""
+        lines = self.diary.after(self.memory["told"])
         body = {
             "outcome": outcome, "detail": detail[:300], "package": self.installed, "number": self.memory["release"][1],
             "free_bytes": shutil.disk_usage(self.root).free, "counters": self.front.counters() if self.front else {},
             "hardware": hardware(), "speed": self.memory["speed"], "agent": VERSION,
-            "samples": self.samples.state if self.samples else samples.OFF,
+            "samples": self.samples.state if self.samples else samples.OFF, "log": lines,
         }  # fmt: skip
         with contextlib.suppress(OSError, HTTPException):
             self.ask("report", body=body).close()
+            at("reported")
+            if lines:
+                self.diary.sent(lines)
+                self.remember(told=lines[-1][0])

@@ -17,14 +17,9 @@ from .about import hardware
 from .agent import Agent
 from .durable import write
 from .front import Front
-from .samples import FORBIDDEN, OFF, ON, Samples
+from .samples import OFF, SAYS, Samples
 from .trust import canonical
 
-SAMPLES = {
-    OFF: "The platform keeps no pictures of this device.",
-    ON: "The platform keeps some of the pictures that this device answers. --no-samples forbids it.",
-    FORBIDDEN: "No picture leaves this device: --no-samples.",
-}
 ROOT = Path.home() / ".aip-edge"
 
 
@@ -65,13 +60,14 @@ def run(root: Path, port: int, every: float, once: bool, keeps: bool = True) -> 
     agent = Agent(root, front)
     if agent.installed and not agent.memory["trial"]:
         front.start(agent.current)
+    agent.diary.say(f"agent {VERSION} begins")
     said = OFF
     while True:
         outcome, detail = agent.round()
         sys.stdout.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome} {detail}\n")
         if front.samples.state != said:
             said = front.samples.state
-            sys.stdout.write(f"{SAMPLES[said]}\n")
+            sys.stdout.write(f"{SAYS[said]}\n")
         sys.stdout.flush()
         if once:
             return 0

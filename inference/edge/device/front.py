@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,6 +33,7 @@ class Front:
         self.took: list[float] = []
         self.package = ""  # sha256 of what answers
         self.samples: Samples | None = None
+        self.say: Callable[[str], None] = lambda _line: None  # where lines of the model go
         front = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -72,9 +74,10 @@ class Front:
         """Start the package that `current` names, and let it take over once it answers; gives what went wrong."""
         child = subprocess.Popen(
             [sys.executable, str(Path(sys.argv[0]).resolve()), "_model", str(current.resolve())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         assert child.stdout is not None
+        threading.Thread(target=self._hear, args=(child,), daemon=True).start()
         timer = threading.Timer(START_S, child.kill)
         timer.start()
         try:
@@ -93,6 +96,15 @@ class Front:
         if before is not None:
             threading.Thread(target=_end, args=(before,), daemon=True).start()
         return ""
+
+    def _hear(self, child: subprocess.Popen[bytes]) -> None:
+        """Hand on what a model's process complains of, until it ends."""
+        assert child.stderr is not None
+        with contextlib.suppress(OSError, ValueError):
+            while line := child.stderr.readline(2000):
+                said = line.decode(errors="replace")
+                sys.stderr.write(said)
+                self.say(f"model: {said}")
 
     def jpeg(self, picture: bytes) -> bytes | None:
         """A picture as the model's process makes a JPEG of it; None where it cannot."""

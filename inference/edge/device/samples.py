@@ -26,6 +26,11 @@ MOST_PICTURE = 2 << 20
 FREE_BYTES = 256 << 20  # that stay free for everything else
 LOW, CHANCE = "low_score", "chance"
 OFF, ON, FORBIDDEN = "off", "on", "forbidden"
+SAYS = {
+    OFF: "The platform keeps no pictures of this device.",
+    ON: "The platform keeps some of the pictures that this device answers. --no-samples forbids it.",
+    FORBIDDEN: "No picture leaves this device: --no-samples.",
+}
 
 
 class Samples:

@@ -18,6 +18,7 @@ def measure(package: Path) -> int:
     """Print median and 95th percentile of a picture in ms, the runs, MiB that it took, and what ran it, as JSON."""
     sys.path.insert(0, str(package))
     import onnxruntime  # noqa: PLC0415  of the device
+
     from inference.server.alone import Model  # noqa: PLC0415  of the package
 
     threads, before = os.cpu_count() or 1, _resident_mib()
