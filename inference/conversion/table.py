@@ -67,10 +67,9 @@ def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
             row["ms"][name] = min(said.p50_ms, row["ms"].get(name, said.p50_ms))
     if not rows:
         return None
-    shown = [
-        row | {"nodes": sorted(row["nodes"]), "ms": [row["ms"].get(name) for name in kept]} for row in rows.values()
-    ]
-    return {"variants": [label(name) for name in kept], "rows": shown[: speeds.MOST_KINDS]}
+    for row in rows.values():
+        row["nodes"], row["ms"] = sorted(row["nodes"]), [row["ms"].get(name) for name in kept]
+    return {"variants": [label(name) for name in kept], "rows": list(rows.values())[: speeds.MOST_KINDS]}
 
 
 def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | None, metric: str) -> dict[str, Any]:

@@ -106,16 +106,15 @@ def _of_nodes(versions: Iterable[int]) -> list[tuple[int, dict[str, Any]]]:
     tasks = ModelTask.objects.filter(version__in=versions, act=ModelTask.Act.MEASURE).exclude(figures={})
     newest: dict[tuple[Any, ...], tuple[int, dict[str, Any]]] = {}
     for version, figures in tasks.order_by("-pk").values_list("version_id", "figures")[:MOST_READ]:
-        said = {
-            "hardware": str(figures.get("card") or figures.get("processor") or ""),
-            "machine": str(figures.get("machine", "")),
-            "threads": int(figures.get("threads", 0)),
-            "provider": str(figures.get("provider", "")),
-            "p50_ms": float(figures["p50_ms"]),
-            "p95_ms": float(figures.get("p95_ms", figures["p50_ms"])),
-            "memory_mib": figures.get("memory_mib"),
-            "node": str(figures.get("node", "")),
+        said: dict[str, Any] = {
+            "hardware": _word(figures.get("card")) or _word(figures.get("processor")),
+            **{name: _word(figures.get(name)) for name in ("machine", "provider", "node")},
+            **{name: finite(figures.get(name)) for name in ("p50_ms", "p95_ms", "memory_mib")},
+            "threads": int(finite(figures.get("threads")) or 0),
         }
+        if said["p50_ms"] is None:
+            continue
+        said["p95_ms"] = said["p50_ms"] if said["p95_ms"] is None else said["p95_ms"]
         key = (version, *(said[name] for name in ("node", "hardware", "machine", "threads", "provider")))
         newest.setdefault(key, (version, said))
     return list(newest.values())

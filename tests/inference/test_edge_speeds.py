@@ -95,9 +95,15 @@ def test_measurements_on_nodes_stand_in_the_same_table_the_newest_of_each(group,
         job = factory.training_job(alice, kind="model_task")
         ModelTask.objects.create(job=job, act="measure", version=version, figures=figures)
 
-    (row,) = speeds.of(version)
+    odd = {"p50_ms": 5.0, "p95_ms": "soon", "memory_mib": "much", "threads": "some", "node": "node-2"}
+    ModelTask.objects.create(job=factory.training_job(alice), act="measure", version=version, figures=odd)
 
-    assert (row.devices, row.nodes, row.p50_ms, row.memory_mib) == (1, ("node-1",), 13.5, 60.0)
+    rows = {row.nodes: row for row in speeds.of(version)}
+
+    row = rows["node-1",]
+    assert (row.devices, row.p50_ms, row.memory_mib) == (1, 13.5, 60.0)
+    row = rows["node-2",]
+    assert (row.hardware, row.threads, row.p95_ms, row.memory_mib) == ("", 0, 5.0, None)
 
 
 def test_api_gives_the_table_to_whoever_sees_the_version(group, alice, bob, version, api):
