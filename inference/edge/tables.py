@@ -86,6 +86,7 @@ class EdgeDevice(models.Model):
     number = models.PositiveIntegerField(default=0)  # of the newest release that it took in
     outcome = models.CharField(max_length=20, blank=True)  # of its last round, a code of edge/words.py
     detail = models.CharField(max_length=300, blank=True)  # foreign words: what a tool of the device said
+    runs_well_since = models.DateTimeField(null=True)  # with this package, without a failure
     failed = models.CharField(max_length=64, blank=True)  # sha256 of the package that it last failed with
     counters = models.JSONField(default=dict)
     hardware = models.JSONField(default=dict)

@@ -17,6 +17,8 @@ from inference.edge.tables import EdgeDevice, EdgeGroup
 from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WELL, WRONG
 from inference.orders import EDGE_GROUPS
 
+MOST_SHOWN = 500  # devices on the page of a group; the API has all
+
 
 @needs(Action.SERVICES_VIEW)
 def group_list(request: SignedInRequest) -> HttpResponse:
@@ -63,12 +65,12 @@ def _next(group: EdgeGroup) -> dict[str, Any]:
 
 def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
     labels = {package.sha256: package.model_label for package in (group.wanted, group.before) if package}
-    devices = list(group.devices.all())
+    devices, reached = list(group.devices.all()[:MOST_SHOWN]), fleet.reached_in(group)
     for device in devices:
         device.group = group
         device.look, device.words = OUTCOMES.get(device.outcome, OUTCOMES[""])
         device.runs = labels.get(device.package, device.package[:12])
-        device.reached = group.wanted is not None and fleet.reached(device)
+        device.reached = device.pk in reached
     own = EdgeGroup.objects.editable_by(request.user).filter(pk=group.pk).exists()
     return {
         "group": group,
@@ -82,12 +84,12 @@ def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
 
 
 def _counts(group: EdgeGroup) -> dict[str, int]:
-    devices = group.devices.all()
     wanted = group.wanted.sha256 if group.wanted else None
-    looks = [OUTCOMES.get(device.outcome, OUTCOMES[""])[0] for device in devices]
+    rows = list(group.devices.order_by().values_list("outcome", "package"))
+    looks = [OUTCOMES.get(outcome, OUTCOMES[""])[0] for outcome, _package in rows]
     return {
-        "devices": len(devices),
-        "updated": sum(device.package == wanted for device in devices) if wanted else 0,
+        "devices": len(rows),
+        "updated": sum(package == wanted for _outcome, package in rows) if wanted else 0,
         "well": looks.count(WELL),
         "wrong": looks.count(WRONG),
     }

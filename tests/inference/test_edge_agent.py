@@ -29,6 +29,7 @@ STEPS = (
     "unpacked",
     "synced",
     "stored",
+    "testing",
     "tested",
     "trial",
     "previous",
@@ -185,6 +186,40 @@ def test_model_that_passes_its_test_and_does_not_serve_is_rolled_back(alice, gro
     assert device.is_whole()
 
 
+@pytest.mark.parametrize("step", ["bad", "back"])
+def test_agent_killed_while_it_goes_back_is_back_at_the_next_start(alice, group, version, device, tmp_path, step):
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    broken = released(group, factory.model_version(alice, tmp_path, name="broken", task="tagging"), alice)
+    run = b"print('{\"predictions\": []}')\n"
+    spoil(broken, group, "run.py", run, "inference/server/requested.py", b"raise RuntimeError('cannot serve')\n")
+    assert device.round(AIP_EDGE_DIE=step).startswith("died -9")
+
+    said = [device.round() for _round in range(2)]
+
+    assert said[-1] in ("same", "bad_package")
+    assert device.installed == before
+    assert row(group).package == before
+
+
+def test_package_whose_test_ends_the_agent_is_given_up(alice, group, version, device):
+    released(group, version, alice)
+    for _start in range(3):
+        assert device.round(AIP_EDGE_DIE="testing").startswith("died -9")
+
+    assert device.round() == "failed_self_test"
+    assert row(group).detail == "its self-test ended the agent"
+
+
+def test_model_that_starts_no_more_is_told(alice, group, version, device):
+    released(group, version, alice)
+    assert device.round() == "updated"
+    (device.root / "current" / "inference" / "server" / "requested.py").write_text("raise RuntimeError('broken disk')")
+
+    assert device.round() == "not_running"
+    assert row(group).outcome == "not_running"
+
+
 @pytest.mark.parametrize(
     ("lie", "outcome"),
     [
@@ -339,6 +374,6 @@ def test_token_never_follows_the_server_to_another_address(alice, group, version
         outcome = device.round()
         server.shutdown()
 
-    assert outcome == "offline"
+    assert outcome == "server_refused"
     assert seen[0] == "/api/v1/edge/word"
     assert row(group).outcome == ""

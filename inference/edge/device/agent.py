@@ -56,7 +56,7 @@ class Agent:
         self.device = load(root / "device.json", {})
         self.trust = load(root / "trust.json", {"version": 0, "keys": {}})
         start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None,
-                       "speed": {}, "samples": None, "told": 0}  # fmt: skip
+                       "speed": {}, "samples": None, "told": 0, "tests": {}}  # fmt: skip
         self.memory = load(root / "memory.json", start)
         self.diary, self.last_outcome = Diary(root / "diary"), ("", "")
         self.said = samples.OFF
@@ -201,6 +201,18 @@ class Agent:
             return "its answer is no JSON with predictions"
         return ""
 
+    def tested(self, place: Path) -> str:
+        """The self-test, a few times at most where it ends the agent or the device; gives what went wrong."""
+        known = self.memory["tests"] if self.memory["tests"].get("package") == place.name else {}
+        count = known.get("count", 0) + 1
+        if count > TRIES:
+            return "its self-test ended the agent"
+        self.remember(tests={"package": place.name, "count": count})
+        at("testing")
+        wrong = self.self_test(place)
+        self.remember(tests={})
+        return wrong
+
     def time_once(self) -> None:
         """Measure how fast the package in use answers, once for each package; tried thrice where that ends the agent.
 
@@ -231,14 +243,21 @@ class Agent:
         at("switched")
 
     def go_back(self, sha: str) -> None:
-        self.remember(bad=sorted({*self.memory["bad"], sha}), trial="")
+        """Use the package before a bad one; a kill in between is made good by the next round."""
+        self.remember(bad=sorted({*self.memory["bad"], sha}))
+        at("bad")
         if self.installed == sha and self.previous.is_symlink() and self.previous.resolve().is_dir():
             point(self.current, self.previous.resolve())
         elif self.installed == sha:
             self.current.unlink()
+        at("back")
+        self.remember(trial="")
 
     def step(self) -> tuple[str, str]:
         """One round: a code for the server, and a detail."""
+        if self.installed in self.memory["bad"]:  # died while it went back
+            self.go_back(self.installed)
+            return "rolled_back", "it ended while it went back"
         if self.memory["trial"] and self.memory["trial"] == self.installed:  # died while it was tried
             return self.finish_trial()
         if self.memory["trial"]:  # died before it was in use
@@ -261,7 +280,7 @@ class Agent:
         place = self.store / sha
         if not place.exists():
             place = self.unpack(self.download(sha, int(package["size"])), sha)
-        if wrong := self.self_test(place):
+        if wrong := self.tested(place):
             self.remember(bad=sorted({*self.memory["bad"], sha}))
             drop(place)
             return "failed_self_test", wrong
@@ -294,12 +313,16 @@ class Agent:
             outcome = self.step()
         except Refused as why:
             outcome = why.code, str(why)
+        except urllib.error.HTTPError as why:
+            outcome = ("revoked", "") if why.code == 401 else ("server_refused", f"{why.code} {why.reason}"[:300])
         except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as why:
-            outcome = ("revoked", "") if getattr(why, "code", 0) == 401 else ("offline", str(why)[:300])
+            outcome = "offline", str(why)[:300]
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as why:
             outcome = "later", f"{type(why).__name__}: {why}"[:300]
         if self.front and not self.front.running and self.installed:
-            self.front.start(self.current)
+            wrong = self.front.start(self.current)
+            if wrong and outcome[0] in ("same", "updated"):
+                outcome = "not_running", wrong
         if outcome[0] in ("same", "updated"):
             self.time_once()
         if outcome[0] not in ("offline", "revoked"):

@@ -40,7 +40,10 @@ class Front:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self._answer(200 if front.running else 503, canonical(front.counters() | {"ready": front.running}))
+                if self.path == "/v2/health/live":
+                    self._answer(200, b'{"live":true}')
+                else:  # /v2/health/ready as well: more than that protocol asks for
+                    self._answer(200 if front.running else 503, canonical(front.counters() | {"ready": front.running}))
 
             def do_POST(self) -> None:
                 size = int(self.headers.get("Content-Length") or 0)
@@ -92,7 +95,11 @@ class Front:
             child.kill()
             child.wait()
             return said.decode(errors="replace")[:300] or "no answer"
-        before, self.child, self.behind, self.package = self.child, child, port, current.resolve().name
+        before, self.child, self.behind = self.child, child, port
+        if self.package != current.resolve().name:
+            self.package = current.resolve().name
+            with self.lock:
+                self.requests, self.errors, self.took = 0, 0, []  # what is counted is counted of one package
         if before is not None:
             threading.Thread(target=_end, args=(before,), daemon=True).start()
         return ""
@@ -120,6 +127,8 @@ class Front:
             status, said = _posted(port, path, body) if port else (503, b'{"error":"no model is installed yet"}')
             if status == 503 and port and port != self.behind:  # it left while it was asked: ask its successor
                 status, said = _posted(self.behind, path, body)
+        except TimeoutError:  # it is at work on this: asked again it would be as slow
+            status, said = 504, b'{"error":"the model takes too long for this picture"}'
         except (OSError, HTTPException):
             try:
                 status, said = _posted(self.behind, path, body)

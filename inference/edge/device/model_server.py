@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from .samples import MOST_PICTURE
 
 JPEG = "/_jpeg"  # of the agent alone
+PREDICT = ("/predict", "/")
 QUALITIES = (92, 80, 60)
 
 
@@ -23,7 +24,7 @@ def serve(package: Path) -> int:
     """Say the port on the first line, answer until standard input is closed."""
     sys.path.insert(0, str(package))
     from inference.server.alone import Model  # noqa: PLC0415  of the package
-    from inference.server.decode import BadImage, open_image  # noqa: PLC0415  of the package
+    from inference.server.decode import BadBox, BadImage, open_image  # noqa: PLC0415  of the package
     from inference.server.refusals import BadRequest  # noqa: PLC0415  of the package
     from inference.server.requested import Requested  # noqa: PLC0415  of the package
 
@@ -35,11 +36,14 @@ def serve(package: Path) -> int:
             if self.path == JPEG:
                 self._answer(*_jpeg(open_image, body))
                 return
+            if urlsplit(self.path).path not in PREDICT:
+                self._answer(404, json.dumps({"error": "Send a picture to /predict."}).encode())
+                return
             try:
                 asked = Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
                 with lock:
                     status, said = 200, model.predict(body, asked)
-            except (BadImage, BadRequest) as why:
+            except (BadImage, BadBox, BadRequest) as why:
                 status, said = 400, {"error": str(why)}
             self._answer(status, json.dumps(said).encode())
 
