@@ -14,6 +14,6 @@ urlpatterns = [
     path("edge/word", WordView.as_view(), name="edge-word"),
     path("edge/packages/<slug:sha256>", PackageView.as_view(), name="edge-package"),
     path("edge/report", ReportView.as_view(), name="edge-report"),
-    path("edge/samples", SampleView.as_view(), name="edge-sample"),
+    path("edge/samples", SampleView.as_view(), name="edge-samples-sent"),
     *router.urls,
 ]
