@@ -5,6 +5,7 @@ from django.urls import path
 from inference.batch import views as batch
 from inference.conversion import views as conversion
 from inference.edge import device_api as edge_devices
+from inference.edge import sample_views as edge_samples
 from inference.edge import views as edge
 from inference.feedback import views as feedback
 from inference.keys import views as keys
@@ -63,6 +64,10 @@ urlpatterns = [
     path("edge/<int:pk>/roll-back/", edge.group_roll_back, name="edge-roll-back"),
     path("edge/<int:pk>/delete/", edge.group_delete, name="edge-delete"),
     path("edge/<int:pk>/devices/", edge.device_add, name="edge-device-add"),
+    path("edge/<int:pk>/samples/", edge_samples.sample_list, name="edge-samples"),
+    path("edge/<int:pk>/samples/rule/", edge_samples.sample_rule, name="edge-sample-rule"),
+    path("edge/<int:pk>/samples/<int:sample>/", edge_samples.sample_picture, name="edge-sample"),
+    path("edge/<int:pk>/samples/<int:sample>/remove/", edge_samples.sample_remove, name="edge-sample-remove"),
     path("edge/devices/<int:pk>/", edge.device_detail, name="edge-device"),
     path("edge/devices/<int:pk>/revoke/", edge.device_revoke, name="edge-device-revoke"),
     path("edge/devices/<int:pk>/remove/", edge.device_remove, name="edge-device-remove"),

@@ -24,6 +24,7 @@ PUBLIC = {
     "edge-word": "takes the token of a device",
     "edge-package": "takes the token of a device, and gives what its group runs",
     "edge-report": "takes the token of a device",
+    "edge-samples-sent": "takes the token of a device",
     "node-probe": "takes the random id of a machine that joined",
     "admin-login": "sends strangers to the sign-in page",
     "logout": "ends the caller's own session",

@@ -27,6 +27,7 @@ from aiplatform.lib.zips import send_zip
 from inference import model_tasks
 from inference.api.registry import ModelActs, VersionActs
 from inference.api.serializers import (
+    HardwareSpeedOut,
     MeasureIn,
     MeasurementOut,
     ModelDetailOut,
@@ -37,6 +38,7 @@ from inference.api.serializers import (
     ModelVersionOut,
     VersionIn,
 )
+from inference.edge import speeds
 from inference.formats.declared import NOTHING, Declared, labels_of
 from inference.models import Model, ModelTask, ModelVersion, Stage
 from inference.monitoring import baselines
@@ -142,6 +144,7 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         "package": Action.MODELS_VIEW,
         "measurements": Action.MODELS_VIEW,
         "measure": Action.EVALUATIONS_SUBMIT,
+        "hardware": Action.MODELS_VIEW,
         "baseline": Action.EVALUATIONS_SUBMIT,
         "destroy": Action.MODELS_MANAGE,
     }
@@ -187,6 +190,12 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         version = get_object_or_404(usable, pk=pk)
         task = model_jobs.measure(user=request.user, version=version, **_checked(MeasureIn, self, request))
         return Response(ModelTaskOut(task).data, status=202)
+
+    @extend_schema(responses=HardwareSpeedOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def hardware(self, request: ApiRequest, pk: str) -> Response:
+        """How fast the version answers on each kind of hardware, edge devices and nodes alike, the fastest first."""
+        return Response(HardwareSpeedOut(speeds.of(self.get_object()), many=True).data)
 
     @extend_schema(request=None, responses={202: ModelTaskOut})
     @action(detail=True, methods=["post"])

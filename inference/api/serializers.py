@@ -154,6 +154,23 @@ class MeasureIn(serializers.Serializer):
 
     cpus = serializers.FloatField(required=False, min_value=0.1, max_value=256)
     gpus = serializers.IntegerField(required=False, min_value=0, max_value=1)
+    device_model = serializers.CharField(
+        required=False, max_length=100, allow_blank=True, help_text="Which model of card; it asks for one."
+    )
+
+
+class HardwareSpeedOut(serializers.Serializer):
+    """A kind of hardware, and the medians of what its devices and nodes said: for people to look at."""
+
+    hardware = serializers.CharField(help_text="The card that ran it, else the processor.")
+    machine = serializers.CharField()
+    threads = serializers.IntegerField()
+    provider = serializers.CharField()
+    devices = serializers.IntegerField(help_text="Edge devices that timed themselves.")
+    nodes = serializers.ListField(child=serializers.CharField(), help_text="Nodes of the cluster.")
+    p50_ms = serializers.FloatField(help_text="Of one picture.")
+    p95_ms = serializers.FloatField()
+    memory_mib = serializers.FloatField(allow_null=True)
 
 
 class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):

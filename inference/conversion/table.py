@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from inference.conversion import results
 from inference.conversion.tables import Conversion
 from inference.conversion.words import STATE_WORDS, label
+from inference.edge import speeds
 from inference.targets import known
 from inference.task_kinds import TASKS
 
@@ -46,6 +47,29 @@ def of(conversion: Conversion) -> dict[str, Any]:
         "without": max((len(row.get("without", ())) for row in rows), default=0),
         "classes": _classes(by_name, names, found.get("metric", "")),
     }
+
+
+def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
+    """Medians of a picture in ms on each kind of hardware, for the model as it is and the variants that are versions.
+
+    None where none of them was timed on any.
+    """
+    versions = {known.SOURCE: conversion.version_id} | {one.target: one.made_id for one in conversion.variants.all()}
+    kept = {name: pk for name, pk in versions.items() if pk is not None}
+    found = speeds.of_many(kept.values())
+    rows: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for name, pk in kept.items():
+        for said in found.get(pk, ()):
+            key = (said.hardware, said.machine, said.threads)
+            row = rows.setdefault(key, {"kind": said, "devices": 0, "nodes": set(), "ms": {}})
+            row["devices"] = max(row["devices"], said.devices)
+            row["nodes"] |= set(said.nodes)
+            row["ms"][name] = min(said.p50_ms, row["ms"].get(name, said.p50_ms))
+    if not rows:
+        return None
+    for row in rows.values():
+        row["nodes"], row["ms"] = sorted(row["nodes"]), [row["ms"].get(name) for name in kept]
+    return {"variants": [label(name) for name in kept], "rows": list(rows.values())[: speeds.MOST_KINDS]}
 
 
 def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | None, metric: str) -> dict[str, Any]:

@@ -90,6 +90,7 @@ def _shown(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
     return {
         "conversion": conversion,
         "found": found,
+        "on_hardware": table.on_hardware(conversion),
         "metric_word": table.metric_word(task, found["metric"]),
         "split_word": SPLIT_WORDS.get(conversion.split, conversion.split),
         "may_control": own and request.user.can(Action.MODELS_MANAGE),

@@ -19,8 +19,12 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.titles import TITLE
 from inference.api.registry_serializers import VersionField
-from inference.edge import fleet
+from inference.edge import fleet, logs, sampling
 from inference.edge.tables import EdgeDevice, EdgeGroup
+from inference.feedback import samples
+from inference.feedback.api import ServiceAnnotateIn, ServiceAnnotateOut, ServiceSampleOut
+
+RULE = ("percent", "below", "days")
 
 
 class EdgeGroupOut(OutMixin, serializers.ModelSerializer):
@@ -36,7 +40,7 @@ class EdgeGroupOut(OutMixin, serializers.ModelSerializer):
         model = EdgeGroup
         fields = [
             "id", "name", "owner", "wanted", "wanted_sha256", "before", "number", "share", "soak_minutes", "halted",
-            "days_offline", "devices", "released_at", "created_at",
+            "days_offline", "keep_percent", "keep_below", "keep_days", "devices", "released_at", "created_at",
         ]  # fmt: skip
 
 
@@ -58,6 +62,20 @@ class EdgeReleaseIn(StrictMixin, serializers.Serializer):
     )  # fmt: skip
 
 
+class EdgeSamplingIn(StrictMixin, serializers.Serializer):
+    """Which pictures devices keep for annotation; what is left out stays."""
+
+    keep_percent = serializers.IntegerField(
+        required=False, min_value=0, max_value=100, help_text="Of all that they answer, by chance; 0: none."
+    )
+    keep_below = serializers.IntegerField(
+        required=False, min_value=0, max_value=100, help_text="With an answer of a lower score, in percent; 0: none."
+    )
+    keep_days = serializers.IntegerField(
+        required=False, min_value=1, max_value=sampling.MOST_DAYS, help_text="That they wait for annotation."
+    )
+
+
 class EdgeDeviceIn(StrictMixin, serializers.Serializer):
     """A new device."""
 
@@ -73,8 +91,22 @@ class EdgeDeviceOut(OutMixin, serializers.ModelSerializer):
         model = EdgeDevice
         fields = [
             "id", "group", "name", "enrolled", "seen_at", "package", "number", "outcome", "detail", "counters",
-            "hardware", "created_at",
+            "hardware", "samples", "created_at",
         ]  # fmt: skip
+
+
+class EdgeLineOut(serializers.Serializer):
+    """A line of a device, with the time by its own clock."""
+
+    at = serializers.DateTimeField(allow_null=True)
+    text = serializers.CharField()
+
+
+class EdgeLogOut(serializers.Serializer):
+    """The last lines of a device, the newest last."""
+
+    lines = EdgeLineOut(many=True)
+    left_out = serializers.IntegerField(help_text="Lines of today beyond what a device may send in a day.")
 
 
 class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
@@ -89,6 +121,9 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
         "release": Action.SERVICES_MANAGE,
         "rollback": Action.SERVICES_MANAGE,
         "enrolment": Action.SERVICES_MANAGE,
+        "sampling": Action.SERVICES_MANAGE,
+        "samples": Action.SERVICES_MANAGE,
+        "annotate": Action.SERVICES_MANAGE,
     }
     asks = {"list": ("search",)}
     serializer_class = EdgeGroupOut
@@ -141,6 +176,32 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
         body = {**EdgeDeviceOut(made).data, "code": code}
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
+    @extend_schema(request=EdgeSamplingIn, responses=EdgeGroupOut)
+    @action(detail=True, methods=["post"])
+    def sampling(self, request: ApiRequest, pk: str) -> Response:
+        """Say which pictures its devices keep for annotation."""
+        group = self._own()
+        form = EdgeSamplingIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        asked = {name: form.validated_data.get(f"keep_{name}", getattr(group, f"keep_{name}")) for name in RULE}
+        return Response(EdgeGroupOut(sampling.set_rule(group=group, by=request.user, **asked)).data)
+
+    @extend_schema(request=None, responses=ServiceSampleOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def samples(self, request: ApiRequest, pk: str) -> Response:
+        """Pictures that wait for annotation; for who may change the group."""
+        return Response(ServiceSampleOut(samples.waiting(self._own()), many=True).data)
+
+    @extend_schema(request=ServiceAnnotateIn, responses={202: ServiceAnnotateOut})
+    @action(detail=True, methods=["post"])
+    def annotate(self, request: ApiRequest, pk: str) -> Response:
+        """Make a dataset of the pictures, the answers on them as a first draft."""
+        group = self._own()
+        form = ServiceAnnotateIn(data=request.data, context=self.get_serializer_context())
+        form.is_valid(raise_exception=True)
+        made = samples.annotate(holder=group, name=form.validated_data["name"], by=request.user)
+        return Response({"dataset": made.pk}, status=202)
+
     @extend_schema(responses=EdgeDeviceOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
     def devices(self, request: ApiRequest, pk: str) -> Response:
@@ -155,6 +216,7 @@ class EdgeDeviceViewSet(RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
         "retrieve": Action.SERVICES_VIEW,
         "destroy": Action.SERVICES_MANAGE,
         "revoke": Action.SERVICES_MANAGE,
+        "log": Action.SERVICES_VIEW,
     }
     serializer_class = EdgeDeviceOut
     queryset = EdgeDevice.objects.none()
@@ -173,3 +235,10 @@ class EdgeDeviceViewSet(RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
         fleet.revoke(device=device, by=request.user)
         device.refresh_from_db()
         return Response(EdgeDeviceOut(device).data)
+
+    @extend_schema(responses=EdgeLogOut)
+    @action(detail=True, methods=["get"])
+    def log(self, request: ApiRequest, pk: str) -> Response:
+        """Its last lines."""
+        lines, left_out = logs.of(self.get_object())
+        return Response(EdgeLogOut({"lines": lines, "left_out": left_out}).data)

@@ -4,7 +4,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from inference.edge.api import EdgeDeviceViewSet, EdgeGroupViewSet
-from inference.edge.device_api import EnrolView, PackageView, ReportView, WordView
+from inference.edge.device_api import EnrolView, PackageView, ReportView, SampleView, WordView
 
 router = SimpleRouter()
 router.register("edge-groups", EdgeGroupViewSet, "api-edge-group")
@@ -14,5 +14,6 @@ urlpatterns = [
     path("edge/word", WordView.as_view(), name="edge-word"),
     path("edge/packages/<slug:sha256>", PackageView.as_view(), name="edge-package"),
     path("edge/report", ReportView.as_view(), name="edge-report"),
+    path("edge/samples", SampleView.as_view(), name="edge-samples-sent"),
     *router.urls,
 ]

@@ -23,8 +23,10 @@ from rest_framework.views import APIView
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.downloads import attachment, send_file
 from aiplatform.lib.errors import NotFound
-from inference.edge import download, fleet
+from aiplatform.lib.parsers import CarefulMultiPartParser
+from inference.edge import download, fleet, logs, sampling
 from inference.edge.tables import EdgeDevice
+from inference.server import keeping
 
 SCHEME = "Edge "
 NO_STORE = {"Cache-Control": "no-store"}
@@ -47,6 +49,26 @@ class EdgeReportIn(serializers.Serializer):
     number = serializers.IntegerField(required=False, default=0, min_value=0)
     counters = serializers.DictField(required=False, default=dict)
     hardware = serializers.DictField(required=False, default=dict)
+    speed = serializers.DictField(required=False, default=dict)
+    samples = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
+    log = serializers.ListField(
+        required=False, default=list, max_length=logs.MOST_LINES, help_text="New lines: [ms since 1970, text]."
+    )
+
+
+class EdgeSampleIn(serializers.Serializer):
+    """A picture that a rule kept, and what the device said of it."""
+
+    image = serializers.FileField(help_text="A JPEG of at most 2 MiB.")
+    answers = serializers.CharField(max_length=1_000_000, help_text="`predictions` of the answer, as JSON.")
+    why = serializers.ChoiceField(choices=[keeping.LOW, keeping.CHANCE])
+    package = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
+
+    def validate_answers(self, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise serializers.ValidationError(_("This is no JSON.")) from None
 
 
 class DeviceView(APIView):
@@ -113,6 +135,22 @@ class ReportView(DeviceView):
         form.is_valid(raise_exception=True)
         given: dict[str, Any] = form.validated_data
         fleet.report(device, given)
+        return Response(status=204)
+
+
+class SampleView(DeviceView):
+    """A picture that the device kept for annotation; sent once more, it changes nothing."""
+
+    parser_classes = [CarefulMultiPartParser]
+
+    @extend_schema(request={"multipart/form-data": EdgeSampleIn}, responses={204: None})
+    def post(self, request: Request) -> Response:
+        device = self.device(request)
+        form = EdgeSampleIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        given = form.validated_data
+        picture = given.pop("image").read(sampling.MOST_BYTES + 1)
+        sampling.keep(device=device, picture=picture, **given)
         return Response(status=204)
 
 

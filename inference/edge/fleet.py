@@ -25,17 +25,19 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.titles import TITLE
-from inference.edge import keys
+from inference.edge import keys, logs, sampling, speeds
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
-from inference.edge.words import FAILURES, OUTCOMES
+from inference.edge.words import FAILURES, OUTCOMES, SAMPLES
 from inference.models import ModelVersion
 from inference.services import packaging
+from inference.traffic import proportions
 
 CODE_LIVES = timedelta(days=1)
 SHARES = (1, 10, 50, 100)  # percent, in which a release goes on
 MOST_SOAK = 10_080  # minutes: a week
 HALTED_AT = 0.2  # share of the devices that it reached, from which failures stop a release
 MOST_DEVICES = 10_000
+FEW_PICTURES, MOST_ERRORS = 20, 0.1  # of so many pictures, the share that a model may fail with
 KEPT_REPORTS = 200  # of a device
 KEPT_PACKAGES = timedelta(days=1)  # since they were made, after nobody wants them
 SAME_WORD_S = 3600  # so long a device is told the same bytes, and answered that nothing changed
@@ -76,7 +78,7 @@ def create(*, user: User, name: str, days_offline: int = 7) -> EdgeGroup:
 
 
 def _tidy() -> None:
-    """Remove packages that no group runs, once devices have had a day to finish with them."""
+    """Remove packages that no group runs and that were made more than a day ago."""
     held = EdgeGroup.objects.values_list("wanted", "before")
     there = {number for pair in held for number in pair if number is not None}
     for package in EdgePackage.objects.exclude(pk__in=there).filter(created_at__lt=now() - KEPT_PACKAGES):
@@ -95,13 +97,17 @@ def delete(*, group: EdgeGroup, by: User) -> None:
 def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, str]:
     """Make room for a device; the second value is its one-time code, to be shown once.
 
+    A device of this name that has no token (its code is spent or too old, or it was revoked) gets a new code.
+
     Raises:
         Invalid, NameTaken.
     """
     _check_title(name)
+    if (known := group.devices.filter(name=name, token_digest="").first()) is not None:
+        return _given_code(known, by)
     if group.devices.count() >= MOST_DEVICES:
         raise Invalid(_("A group has at most %(most)s devices.") % {"most": f"{MOST_DEVICES:,}"}, field="name")
-    code = secrets.token_urlsafe(24)
+    code = _code()
     fields = {"uid": secrets.token_hex(16), "place": secrets.randbelow(2**31), "code_digest": digest(code)}
     try:
         with transaction.atomic():
@@ -112,6 +118,22 @@ def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, st
         raise NameTaken(_("The group has a device called “%(name)s” already.") % {"name": name}) from None
     audit.record(by, "edge_device_added", group, device=name)
     return made, code
+
+
+def _code() -> str:
+    """A new one-time code; never with a dash in front, which a command line would take for an option."""
+    return secrets.token_hex(16)
+
+
+def _given_code(device: EdgeDevice, by: User) -> tuple[EdgeDevice, str]:
+    """A new code for a device without a token, which is a new one to its old secret."""
+    code = _code()
+    fields = {"uid": secrets.token_hex(16), "code_digest": digest(code), "code_expires_at": now() + CODE_LIVES}
+    if not EdgeDevice.objects.filter(pk=device.pk, token_digest="").update(**fields):
+        raise NameTaken(_("The group has a device called “%(name)s” already.") % {"name": device.name})
+    audit.record(by, "edge_device_added", device.group, device=device.name)
+    device.refresh_from_db()
+    return device, code
 
 
 def revoke(*, device: EdgeDevice, by: User) -> None:
@@ -150,7 +172,8 @@ def release(
     with transaction.atomic():
         held = EdgeGroup.objects.select_for_update().get(pk=group.pk)
         if held.wanted_id != package.pk:
-            held.before = held.wanted if not held.halted else held.before
+            if held.share == 100 and not held.halted:  # else most devices run what was before that still
+                held.before = held.wanted
             held.wanted, held.released_at = package, now()
         held.share, held.halted, held.number = share, False, held.number + 1
         held.soak_minutes, held.stage_at = soak_minutes or 0, now()
@@ -262,6 +285,8 @@ def word(device: EdgeDevice) -> dict[str, Any]:
         "signed_at": moment,
         "expires": moment + group.days_offline * 86_400,
     }
+    if (rule := sampling.rule_of(group)) is not None:
+        document["samples"] = rule
     return keys.signed(document, device=device.uid)
 
 
@@ -271,6 +296,14 @@ def wanted_by(device: EdgeDevice) -> EdgePackage | None:
     if group.wanted is None or reached(device):
         return group.wanted
     return group.before
+
+
+def reached_in(group: EdgeGroup) -> set[int]:
+    """Numbers of the devices of a group that `reached` is true of, in one query."""
+    if group.halted or group.wanted is None:
+        held = group.devices.filter(package=group.wanted.sha256) if group.wanted else group.devices.none()
+        return set(held.values_list("pk", flat=True))
+    return set(group.devices.order_by("place", "pk").values_list("pk", flat=True)[: aimed_at(group)])
 
 
 def reached(device: EdgeDevice) -> bool:
@@ -305,12 +338,19 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
         "number": int(min(max(finite(given.get("number")) or 0, 0), 2**31 - 1)),
         "counters": _plain(given.get("counters", {})),
         "hardware": _plain(given.get("hardware", {})),
+        "samples": given.get("samples") if given.get("samples") in SAMPLES else "",
     }
     wanted = wanted_by(device)
+    if outcome in ("same", "updated") and _fails_with_pictures(fields["counters"]):
+        outcome = fields["outcome"] = "errors"
     if outcome in FAILURES and wanted is not None:
         fields["failed"] = wanted.sha256
     elif outcome in ("same", "updated"):
         fields["failed"] = ""
+    fields["runs_well_since"] = None
+    if outcome in ("same", "updated"):
+        known_good = device.runs_well_since if device.package == fields["package"] else None
+        fields["runs_well_since"] = known_good or now()
     with transaction.atomic():
         changed = (device.outcome, device.package) != (fields["outcome"], fields["package"])
         EdgeDevice.objects.filter(pk=device.pk).update(**fields)
@@ -320,8 +360,16 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
             )
             old = device.reports.values_list("pk", flat=True)[KEPT_REPORTS:]
             EdgeReport.objects.filter(pk__in=list(old)).delete()
+    logs.keep(device, given.get("log"))
+    speeds.keep(device, given.get("speed"), hardware=fields["hardware"])
     if fields.get("failed"):
         _halt_where_many_fail(device.group_id)
+
+
+def _fails_with_pictures(counters: Mapping[str, Any]) -> bool:
+    """Whether a model surely fails with more than a tenth of the pictures that its device was asked about."""
+    errors, requests = (int(max(finite(counters.get(name)) or 0, 0)) for name in ("errors", "requests"))
+    return requests >= FEW_PICTURES and proportions.interval(min(errors, requests), requests)[0] > MOST_ERRORS
 
 
 def _halt_where_many_fail(group_id: int) -> None:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
-from inference.edge import fleet
+from inference.edge import fleet, sampling
 from inference.models import ModelVersion
 from inference.task_kinds import TASKS
 
@@ -31,6 +31,26 @@ class EdgeDeviceForm(forms.Form):
     """A new device."""
 
     name = forms.CharField(label=_("Name of the device"), max_length=100, validators=[TITLE])
+
+
+class EdgeSamplingForm(forms.Form):
+    """Which pictures devices keep for annotation."""
+
+    keep_percent = forms.IntegerField(
+        label=_("Pictures kept by chance"), min_value=0, max_value=100, help_text=_("Of all that they answer. 0: none.")
+    )
+    keep_below = forms.IntegerField(
+        label=_("Pictures kept with an answer below this score"),
+        min_value=0,
+        max_value=100,
+        help_text=_("0: none."),
+    )
+    keep_days = forms.IntegerField(
+        label=_("Days until kept pictures go"),
+        min_value=1,
+        max_value=sampling.MOST_DAYS,
+        help_text=_("Where no dataset was made of them."),
+    )
 
 
 class EdgeReleaseForm(forms.Form):

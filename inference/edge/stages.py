@@ -12,7 +12,8 @@ from accounts.services import audit
 from inference.edge import fleet
 from inference.edge.tables import EdgeGroup
 
-RUNNING = 0.9  # share of the devices reached that must run it; others may be switched off
+RUNNING = 0.9  # share of the devices reached that must run it for that time; others may be switched off
+SILENT = timedelta(minutes=30)  # of a device that said nothing for so long, nobody knows whether it runs
 
 
 def advance(group: EdgeGroup) -> bool:
@@ -39,8 +40,9 @@ def _is_due(group: EdgeGroup) -> bool:
         return False
     if now() - group.stage_at < timedelta(minutes=group.soak_minutes):
         return False
-    running = group.devices.filter(package=group.wanted.sha256).exclude(failed=group.wanted.sha256).count()
-    return running >= ceil(RUNNING * fleet.aimed_at(group))
+    since = now() - timedelta(minutes=group.soak_minutes)
+    rows = group.devices.filter(package=group.wanted.sha256, runs_well_since__lte=since, seen_at__gte=now() - SILENT)
+    return rows.exclude(failed=group.wanted.sha256).count() >= ceil(RUNNING * fleet.aimed_at(group))
 
 
 def sweep() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.timezone import now
@@ -38,6 +40,9 @@ class EdgeGroup(models.Model):
     soak_minutes = models.PositiveIntegerField(default=0)  # after which it goes on by itself; 0: a person says so
     stage_at = models.DateTimeField(null=True)  # when its share was last changed
     released_at = models.DateTimeField(null=True)
+    keep_percent = models.PositiveSmallIntegerField(default=0)  # of the pictures that devices answer, by chance
+    keep_below = models.PositiveSmallIntegerField(default=0)  # pictures with an answer of a lower score, in percent
+    keep_days = models.PositiveSmallIntegerField(default=30)  # how long they wait for annotation
     created_at = models.DateTimeField(default=now)
 
     objects = EdgeGroupQuerySet.as_manager()
@@ -48,6 +53,21 @@ class EdgeGroup(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its devices keep pictures for annotation."""
+        return bool(self.keep_percent or self.keep_below)
+
+    @property
+    def model_name(self) -> str:
+        """What its devices answer with; "" before the first release."""
+        return self.wanted.model_label if self.wanted else ""
+
+    @property
+    def model_version(self) -> Any:
+        """The version that its devices answer with; None before the first release, or where the version is gone."""
+        return self.wanted.version if self.wanted else None
 
 
 class EdgeDevice(models.Model):
@@ -66,9 +86,11 @@ class EdgeDevice(models.Model):
     number = models.PositiveIntegerField(default=0)  # of the newest release that it took in
     outcome = models.CharField(max_length=20, blank=True)  # of its last round, a code of edge/words.py
     detail = models.CharField(max_length=300, blank=True)  # foreign words: what a tool of the device said
+    runs_well_since = models.DateTimeField(null=True)  # with this package, without a failure
     failed = models.CharField(max_length=64, blank=True)  # sha256 of the package that it last failed with
     counters = models.JSONField(default=dict)
     hardware = models.JSONField(default=dict)
+    samples = models.CharField(max_length=10, blank=True)  # a code of words.SAMPLES: whether it keeps pictures
     created_at = models.DateTimeField(default=now)
 
     objects = EdgeDeviceQuerySet.as_manager()
@@ -95,3 +117,41 @@ class EdgeReport(models.Model):
 
     def __str__(self) -> str:
         return self.outcome
+
+
+class DeviceSpeed(models.Model):
+    """How fast a version answers on a device, as the device says: for people to look at, nothing is decided by it."""
+
+    device = models.ForeignKey(EdgeDevice, models.CASCADE, related_name="speeds")
+    version = models.ForeignKey("inference.ModelVersion", models.CASCADE, related_name="device_speeds")
+    hardware = models.CharField(max_length=100)  # the card that ran it, else the processor
+    machine = models.CharField(max_length=100)  # x86_64, aarch64 …
+    threads = models.PositiveSmallIntegerField()
+    provider = models.CharField(max_length=100)
+    runtime = models.CharField(max_length=100)
+    p50_ms = models.FloatField()  # of one picture
+    p95_ms = models.FloatField()
+    runs = models.PositiveSmallIntegerField()
+    memory_mib = models.FloatField(null=True)  # that the model took; None: not known
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["device", "version"], name="device_speed_once_per_version")]
+
+    def __str__(self) -> str:
+        return f"{self.hardware}: {self.p50_ms:g} ms"
+
+
+class EdgeLog(models.Model):
+    """The last lines that a device sent."""
+
+    device = models.OneToOneField(EdgeDevice, models.CASCADE, related_name="log")
+    lines = models.JSONField(default=list)  # [ms since 1970 by its clock, text], the newest last
+    upto = models.BigIntegerField(default=0)  # number of the newest line that came
+    day = models.DateField(null=True)
+    bytes_today = models.PositiveIntegerField(default=0)
+    left_out = models.PositiveIntegerField(default=0)  # lines of that day beyond a day's share
+
+    def __str__(self) -> str:
+        return f"{self.device}: {len(self.lines)}"

@@ -11,11 +11,13 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.edge import download, fleet
+from inference.edge import download, fleet, logs
 from inference.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.edge.words import FACTS, OUTCOMES, WELL, WRONG
+from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WELL, WRONG
 from inference.orders import EDGE_GROUPS
+
+MOST_SHOWN = 500  # devices on the page of a group; the API has all
 
 
 @needs(Action.SERVICES_VIEW)
@@ -63,30 +65,31 @@ def _next(group: EdgeGroup) -> dict[str, Any]:
 
 def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
     labels = {package.sha256: package.model_label for package in (group.wanted, group.before) if package}
-    devices = list(group.devices.all())
+    devices, reached = list(group.devices.all()[:MOST_SHOWN]), fleet.reached_in(group)
     for device in devices:
         device.group = group
         device.look, device.words = OUTCOMES.get(device.outcome, OUTCOMES[""])
         device.runs = labels.get(device.package, device.package[:12])
-        device.reached = group.wanted is not None and fleet.reached(device)
+        device.reached = device.pk in reached
     own = EdgeGroup.objects.editable_by(request.user).filter(pk=group.pk).exists()
     return {
         "group": group,
         "devices": devices,
         "counts": _counts(group),
         "may_control": own and request.user.can(Action.SERVICES_MANAGE),
+        "samples_waiting": group.samples.filter(dataset=None).count() if own else 0,
         "site": request.build_absolute_uri("/").rstrip("/"),
         "agent": download.NAME,
     }
 
 
 def _counts(group: EdgeGroup) -> dict[str, int]:
-    devices = group.devices.all()
     wanted = group.wanted.sha256 if group.wanted else None
-    looks = [OUTCOMES.get(device.outcome, OUTCOMES[""])[0] for device in devices]
+    rows = list(group.devices.order_by().values_list("outcome", "package"))
+    looks = [OUTCOMES.get(outcome, OUTCOMES[""])[0] for outcome, _package in rows]
     return {
-        "devices": len(devices),
-        "updated": sum(device.package == wanted for device in devices) if wanted else 0,
+        "devices": len(rows),
+        "updated": sum(package == wanted for _outcome, package in rows) if wanted else 0,
         "well": looks.count(WELL),
         "wrong": looks.count(WRONG),
     }
@@ -156,12 +159,16 @@ def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
          "package": labels.get(row.package, row.package[:12])}
         for row in device.reports.all()[:50]
     ]  # fmt: skip
+    lines, left_out = logs.of(device)
     context = {
         "device": device,
+        "lines": lines,
+        "left_out": left_out,
         "group": group,
         "words": OUTCOMES.get(device.outcome, OUTCOMES[""])[1],
         "runs": labels.get(device.package, device.package[:12]),
         "wanted": fleet.wanted_by(device),
+        "samples_words": SAMPLES.get(device.samples, ""),
         "reports": reports,
         "facts": [(FACTS.get(name, name), value) for name, value in (device.hardware | device.counters).items()],
         "may_control": EdgeDevice.objects.editable_by(request.user).filter(pk=pk).exists()

@@ -21,13 +21,26 @@ from inference.feedback.tables import ServiceSample
 
 
 class ServiceSampleOut(OutMixin, serializers.ModelSerializer):
-    """A picture that was answered wrongly."""
+    """A picture that was answered wrongly, or that a rule kept (`why`)."""
 
     by = serializers.CharField(source="by.username", read_only=True, default="")
 
     class Meta:
         model = ServiceSample
-        fields = ["id", "sha256", "width", "height", "size_bytes", "model_name", "answers", "note", "by", "at"]
+        fields = [
+            "id",
+            "sha256",
+            "width",
+            "height",
+            "size_bytes",
+            "model_name",
+            "answers",
+            "note",
+            "why",
+            "device",
+            "by",
+            "at",
+        ]
 
 
 class ServiceFeedbackIn(StrictMixin, serializers.Serializer):
@@ -71,7 +84,7 @@ class FeedbackActions:
         given = serializer.validated_data
         picture = given["image"].read(samples.MOST_BYTES + 1)
         made = samples.keep(
-            service=service, picture=picture, answers=given["answers"], note=given["note"], by=request.user
+            holder=service, picture=picture, answers=given["answers"], note=given["note"], by=request.user
         )
         return Response(ServiceSampleOut(made).data, status=201)
 
@@ -88,5 +101,5 @@ class FeedbackActions:
         service = self._own()
         serializer = ServiceAnnotateIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        made = samples.annotate(service=service, name=serializer.validated_data["name"], by=request.user)
+        made = samples.annotate(holder=service, name=serializer.validated_data["name"], by=request.user)
         return Response({"dataset": made.pk}, status=202)

@@ -1,4 +1,4 @@
-"""Keep pictures that were answered wrongly, and make a dataset of them."""
+"""Keep pictures that a service or a device answered wrongly, and make a dataset of them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from datasets.formats.neutral import CLASSES, SHAPES
 from datasets.models import Dataset, Upload
 from datasets.services import datasets, imports, uploads
 from inference.batch import shapes
+from inference.edge.tables import EdgeGroup
 from inference.feedback.tables import ServiceSample
 from inference.models import Service
 from inference.services import serving
@@ -37,6 +38,7 @@ BY_RULE = 0.5  # of both, that pictures kept by a rule may take
 MOST_ANSWERS = 2000
 MOST_JSON = 1_000_000
 KEPT = timedelta(days=90)
+Holder = Service | EdgeGroup  #: who answered: a service, or the devices of a group
 #: Endings of the pictures in the archive, by content.
 ENDINGS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "BMP": "bmp", "GIF": "gif", "TIFF": "tif", "HEIF": "heic"}
 
@@ -54,13 +56,24 @@ class NoSamples(DomainError):
 
 
 def keep(
-    *, service: Service, picture: bytes, answers: Any = None, note: str = "", by: User | None, why: str = ""
+    *,
+    holder: Holder,
+    picture: bytes,
+    answers: Any = None,
+    note: str = "",
+    by: User | None,
+    why: str = "",
+    model_name: str = "",
+    device: str = "",
 ) -> ServiceSample:
-    """Keep a picture with what the service said of it; the same picture once, with what was said last.
+    """Keep a picture with what was said of it; the same picture once, with what was said last.
 
     Args:
+        holder: the service that answered, or the group of the device that did.
         by: who found it wrong; None: `why` is the rule that kept it, and what somebody found wrong stays theirs.
         answers: `predictions` of an answer of `predict`; those with a box become the draft of its annotation.
+        model_name: what answered; "": what the holder answers with now.
+        device: the name of the device.
 
     Raises:
         Invalid: it is no picture, or too large, or the answers are no list of objects.
@@ -76,16 +89,16 @@ def keep(
         seen = pictures.inspect(io.BytesIO(picture))
     except pictures.BadImage as exc:
         raise Invalid(str(exc), field="image") from None
-    if by is None and (known := service.samples.filter(sha256=seen.sha256).first()) is not None:
+    if by is None and (known := holder.samples.filter(sha256=seen.sha256).first()) is not None:
         found: ServiceSample = known  # it waits, or was annotated: a rule has nothing to add
         return found
-    if by is None and not has_room(service):
+    if by is None and not has_room(holder):
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
-    waiting = ServiceSample.objects.filter(service=service, dataset=None)
+    waiting = holder.samples.filter(dataset=None)
     if waiting.count() >= MOST_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MOST_BYTES_TOGETHER:
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
-    uploads.require_room(owner=service.owner, size_bytes=len(picture))
-    file = ServiceSample(service=service, sha256=seen.sha256).file
+    uploads.require_room(owner=holder.owner, size_bytes=len(picture))
+    file = ServiceSample(**_at(holder), sha256=seen.sha256).file
     file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
     partly = file.with_name(f"{seen.sha256}.{secrets.token_hex(4)}")
     try:
@@ -94,14 +107,15 @@ def keep(
     finally:
         partly.unlink(missing_ok=True)
     sample, _made = ServiceSample.objects.update_or_create(
-        service=service,
+        **_at(holder),
         sha256=seen.sha256,
         defaults={
             "kind": seen.kind,
             "width": seen.width,
             "height": seen.height,
             "size_bytes": len(picture),
-            "model_name": service.model_name[:130],
+            "model_name": (model_name or holder.model_name)[:130],
+            "device": device[:100],
             "answers": said,
             "note": note[:500],
             "why": why,
@@ -113,9 +127,13 @@ def keep(
     return sample
 
 
-def has_room(service: Service) -> bool:
+def _at(holder: Holder) -> dict[str, Any]:
+    return {"service": holder} if isinstance(holder, Service) else {"group": holder}
+
+
+def has_room(holder: Holder) -> bool:
     """Whether a rule may keep more pictures: a part of the room is for what people find wrong."""
-    kept = service.samples.filter(dataset=None).exclude(why="")
+    kept = holder.samples.filter(dataset=None).exclude(why="")
     together = sum(kept.values_list("size_bytes", flat=True))
     return kept.count() < BY_RULE * MOST_SAMPLES and together < BY_RULE * MOST_BYTES_TOGETHER
 
@@ -129,50 +147,63 @@ def _are_answers(said: Any) -> bool:
         return False  # no number that JSON knows
 
 
-def waiting(service: Service) -> list[ServiceSample]:
-    """Pictures that no dataset was made of yet, newest first."""
-    return list(ServiceSample.objects.filter(service=service, dataset=None).select_related("by"))
+def waiting(holder: Holder) -> list[ServiceSample]:
+    """Pictures that no dataset was made of yet, newest first; `until` says when each goes."""
+    rows = list(holder.samples.filter(dataset=None).select_related("by"))
+    days = timedelta(days=_days(holder))
+    for row in rows:
+        row.until = row.at + (days if row.why else KEPT)
+    return rows
 
 
-def remove(*, service: Service, sample: int) -> bool:
+def _days(holder: Holder) -> int:
+    """How long pictures that a rule kept wait."""
+    return serving.limits_of(holder)["keep_days"] if isinstance(holder, Service) else holder.keep_days
+
+
+def remove(*, holder: Holder, sample: int) -> bool:
     """Forget a picture; whether there was one."""
-    row = ServiceSample.objects.filter(service=service, pk=sample).first()
+    row = holder.samples.filter(pk=sample).first()
     if row is None:
         return False
-    row.delete()
-    row.file.unlink(missing_ok=True)
+    _forget(row)
     return True
 
 
-def annotate(*, service: Service, name: str, by: User) -> Dataset:
+def _forget(row: ServiceSample) -> None:
+    row.delete()
+    row.file.unlink(missing_ok=True)
+
+
+def annotate(*, holder: Holder, name: str, by: User) -> Dataset:
     """Make a dataset of the pictures that wait, the answers on them as the first draft of its annotation.
 
     Raises:
         NoSamples: no picture waits.
         NameTaken, Invalid, TooLarge, DiskFull: as datasets are made.
     """
-    rows = [row for row in waiting(service) if row.file.is_file()]
+    rows = [row for row in waiting(holder) if row.file.is_file()]
     if not rows:
         raise NoSamples(_("No picture waits for annotation."))
     datasets.check(owner=by, name=name)
-    entries = list(_entries(service, rows))
+    entries = list(_entries(holder, rows))
     upload = uploads.begin(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
     try:
         with upload.file.open("wb") as out:
             out.writelines(zips.blocks(entries))
             out.flush()
             os.fsync(out.fileno())
-        return _handed_over(service, rows, upload, name, by)
+        return _handed_over(holder, rows, upload, name, by)
     except BaseException:
         uploads.terminate(upload)
         raise
 
 
 @transaction.atomic
-def _handed_over(service: Service, rows: Sequence[ServiceSample], upload: Upload, name: str, by: User) -> Dataset:
+def _handed_over(holder: Holder, rows: Sequence[ServiceSample], upload: Upload, name: str, by: User) -> Dataset:
     """Import an archive of these pictures; once, whoever is first."""
-    Service.objects.select_for_update(of=("self",)).get(pk=service.pk)
-    dataset = datasets.create(owner=by, name=name, intro=_came_back(service))
+    type(holder)._default_manager.select_for_update(of=("self",)).get(pk=holder.pk)
+    dataset = datasets.create(owner=by, name=name, intro=_came_back(holder))
     numbers = [row.pk for row in rows]
     if ServiceSample.objects.filter(pk__in=numbers, dataset=None).update(dataset=dataset) < len(numbers):
         raise NoSamples(_("These pictures were annotated or removed at this moment. Look again."))
@@ -181,19 +212,19 @@ def _handed_over(service: Service, rows: Sequence[ServiceSample], upload: Upload
     return dataset
 
 
-def name_for(service: Service, user: User) -> str:
+def name_for(holder: Holder, user: User) -> str:
     """A free name of a dataset, to begin with."""
     taken = set(Dataset.objects.filter(owner=user).values_list("name", flat=True))
-    return titles.derived(service.name, taken=taken, room=25)
+    return titles.derived(holder.name, taken=taken, room=25)
 
 
-def _came_back(service: Service) -> str:
-    return (_("Came back from %(name)s") % {"name": service.name})[:50]
+def _came_back(holder: Holder) -> str:
+    return (_("Came back from %(name)s") % {"name": holder.name})[:50]
 
 
-def _entries(service: Service, rows: Sequence[ServiceSample]) -> Iterator[zips.Entry]:
+def _entries(holder: Holder, rows: Sequence[ServiceSample]) -> Iterator[zips.Entry]:
     """The files of the archive: pictures, with a COCO file of answers that are places, or in folders of classes."""
-    version = service.model_version
+    version = holder.model_version
     classes = version.classes if version is not None else []
     draft = shapes.draft_of(version.task) if version is not None else ""
     lines = {row.pk: _line(row, classes) for row in rows}
@@ -237,16 +268,18 @@ def _label(line: dict[str, Any], classes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def sweep() -> None:
-    """Forget pictures after their days (90 of what somebody found wrong), and the files of services that are gone."""
-    for service in Service.objects.filter(samples__in=ServiceSample.objects.exclude(why="")).distinct():
-        kept = timedelta(days=serving.limits_of(service)["keep_days"])
-        for row in service.samples.exclude(why="").filter(at__lt=now() - kept)[:500]:
-            remove(service=service, sample=row.pk)
+    """Forget pictures after their days (90 of what somebody found wrong), and the files of holders that are gone."""
+    by_rule = ServiceSample.objects.exclude(why="")
+    services, groups = (model.objects.filter(samples__in=by_rule).distinct() for model in (Service, EdgeGroup))
+    for holder in (*services, *groups):
+        for row in holder.samples.exclude(why="").filter(at__lt=now() - timedelta(days=_days(holder)))[:500]:
+            remove(holder=holder, sample=row.pk)
     for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
-        remove(service=row.service, sample=row.pk)
-    root = Path(settings.DATA_ROOT) / "services"
-    if root.is_dir():
-        there = {path.name for path in root.iterdir()}
-        gone = there - {str(number) for number in Service.objects.values_list("pk", flat=True)}
-        for name in gone:
-            shutil.rmtree(root / name, ignore_errors=True)
+        _forget(row)
+    root = Path(settings.DATA_ROOT)
+    for folder, model in ((root / "services", Service), (root / "edge" / "samples", EdgeGroup)):
+        if folder.is_dir():
+            there = {path.name for path in folder.iterdir()}
+            gone = there - {str(number) for number in model.objects.values_list("pk", flat=True)}
+            for name in gone:
+                shutil.rmtree(folder / name, ignore_errors=True)

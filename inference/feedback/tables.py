@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ServiceSample(models.Model):
-    """A picture and what a service said of it, which somebody found wrong or a rule kept."""
+    """A picture and what a service, or a device of a group, said of it, which somebody found wrong or a rule kept."""
 
     class Why(models.TextChoices):
         SOMEBODY = "", _("Somebody")
@@ -19,7 +20,9 @@ class ServiceSample(models.Model):
         CHANCE = "chance", _("By chance")
         DIFFERING = "differing", _("Models differ")
 
-    service = models.ForeignKey("inference.Service", models.CASCADE, related_name="samples")
+    service = models.ForeignKey("inference.Service", models.CASCADE, null=True, related_name="samples")
+    group = models.ForeignKey("inference.EdgeGroup", models.CASCADE, null=True, related_name="samples")
+    device = models.CharField(max_length=100, blank=True)  # of the group, which answered it
     sha256 = models.CharField(max_length=64)
     kind = models.CharField(max_length=5)  # a Pillow format, by content
     width = models.PositiveIntegerField()  # upright
@@ -32,14 +35,24 @@ class ServiceSample(models.Model):
     dataset = models.ForeignKey("datasets.Dataset", models.SET_NULL, null=True, related_name="+")  # where it went
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     at = models.DateTimeField(default=now)
+    until: datetime  # when it goes; set by samples.waiting
 
     class Meta:
         ordering = ["-pk"]
-        constraints = [models.UniqueConstraint(fields=["service", "sha256"], name="service_sample_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["service", "sha256"], name="service_sample_once"),
+            models.UniqueConstraint(fields=["group", "sha256"], name="edge_sample_once"),
+            models.CheckConstraint(
+                condition=models.Q(service=None) ^ models.Q(group=None), name="sample_of_a_service_or_a_group"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.sha256[:12]
 
     @property
     def file(self) -> Path:
-        return Path(settings.DATA_ROOT) / "services" / str(self.service_id) / "samples" / self.sha256
+        root = Path(settings.DATA_ROOT)
+        if self.service_id is None:
+            return root / "edge" / "samples" / str(self.group_id) / self.sha256
+        return root / "services" / str(self.service_id) / "samples" / self.sha256

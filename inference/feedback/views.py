@@ -28,7 +28,7 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
     may_annotate = request.user.can(Action.DATASETS_CREATE)
     if may_annotate and form.is_valid():
         with refusals_shown_on(form):
-            dataset = samples.annotate(service=service, name=form.cleaned_data["name"], by=request.user)
+            dataset = samples.annotate(holder=service, name=form.cleaned_data["name"], by=request.user)
             return redirect("datasets:detail", dataset.pk)
     context = {"service": service, "rows": rows[:200], "count": len(rows), "form": form, "may_annotate": may_annotate}
     context["address"] = request.build_absolute_uri(reverse("api-service-feedback", args=[pk]))
@@ -38,7 +38,12 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.SERVICES_MANAGE)
 def sample_picture(request: SignedInRequest, pk: int, sample: int) -> HttpResponseBase:
     """One of the pictures; kinds that browsers do not show are given as a file."""
-    row: ServiceSample = get_object_or_404(ServiceSample, service=_own(request, pk), pk=sample)
+    return send_sample(request, _own(request, pk), sample)
+
+
+def send_sample(request: SignedInRequest, holder: samples.Holder, sample: int) -> HttpResponseBase:
+    """The bytes of one of the pictures of a service or of a group of devices."""
+    row: ServiceSample = get_object_or_404(holder.samples.all(), pk=sample)
     try:
         opened = files.open_beneath(row.file.parent, row.file.name)
     except (OSError, files.OutsideRoot):
@@ -50,7 +55,7 @@ def sample_picture(request: SignedInRequest, pk: int, sample: int) -> HttpRespon
 @needs(Action.SERVICES_MANAGE)
 def sample_remove(request: SignedInRequest, pk: int, sample: int) -> HttpResponse:
     """Forget one of the pictures."""
-    if not samples.remove(service=_own(request, pk), sample=sample):
+    if not samples.remove(holder=_own(request, pk), sample=sample):
         raise Http404
     return redirect("inference:service-samples", pk)
 

@@ -60,6 +60,7 @@ def measured(folder: Path, *, threads: int) -> dict[str, Any]:
         "busy": round(busy, 2),
         "provider": engine.provider,
         "processor": _processor(),
+        "machine": platform.machine(),
         "onnxruntime": onnxruntime.__version__,
     }
 

@@ -109,7 +109,7 @@ def _sample(service: Service, body: bytes) -> None:
     why = said.get("why")
     try:
         if why in (keeping.LOW, keeping.CHANCE):
-            samples.keep(service=service, picture=picture, answers=said.get("answers"), by=None, why=why)
+            samples.keep(holder=service, picture=picture, answers=said.get("answers"), by=None, why=why)
     except DomainError as refusal:  # full, or not what it should be: the rule goes on when there is room
         log.info("service=%s keeps no picture: %s", service.pk, refusal)
 

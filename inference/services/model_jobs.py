@@ -28,7 +28,7 @@ from inference.services.copying import copied
 from inference.services.models import Origin
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
-from workers.models import Attempt, Job
+from workers.models import Attempt, Device, Job
 from workers.runs import RunDir
 
 KIND = "model_task"
@@ -56,8 +56,13 @@ def archive_of(job: Job) -> Path:
     return Path(settings.DATA_ROOT) / "jobs" / str(job.pk) / ARCHIVE
 
 
-def measure(*, user: User, version: ModelVersion, cpus: float = CPUS, gpus: int = 0) -> ModelTask:
+def measure(
+    *, user: User, version: ModelVersion, cpus: float = CPUS, gpus: int = 0, device_model: str = ""
+) -> ModelTask:
     """Queue a measurement of how fast a version answers, on so many cores or on a card.
+
+    Args:
+        device_model: which model of card; it asks for one. "": any, where `gpus` is 1.
 
     Raises:
         CannotMeasure: it has no ONNX file.
@@ -66,6 +71,8 @@ def measure(*, user: User, version: ModelVersion, cpus: float = CPUS, gpus: int 
     if not version.can_serve:
         raise CannotMeasure(_("%(model)s has no ONNX file, so it cannot run here.") % {"model": version})
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": gpus}
+    if device_model:
+        resources |= {"gpus_per_node": 1, "device_model": device_model}
     name = titles.derived(f"{version} speed", room=100)
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec={"version": version.pk}, **resources)
@@ -145,7 +152,7 @@ def publish(job: Job, attempt: Attempt) -> None:
         _tell(task, refused)
     elif task.act == Act.MEASURE:
         if figures := _figures(read(outputs, SPEED)):
-            figures |= {"node": _machine(attempt)}
+            figures |= _machine(attempt)
             ModelTask.objects.filter(pk=task.pk).update(figures=figures, message=wording.Message())
     elif task.act == Act.CONVERT and task.made_id is None and (outputs / "model").is_dir():
         _register(task, outputs)
@@ -201,9 +208,13 @@ def _taken(outputs: Path, into: Path) -> None:
             copied(source, into / name, most=registry.MOST_BYTES)
 
 
-def _machine(attempt: Attempt) -> str:
-    held = attempt.allocations.select_related("node").first()
-    return held.node.name if held else ""
+def _machine(attempt: Attempt) -> dict[str, str]:
+    """The node that an attempt ran on, and the card that it held."""
+    held = attempt.allocations.select_related("node", "device").first()
+    if held is None:
+        return {"node": ""}
+    card = held.device.model if held.device.kind != Device.Kind.CPU else ""
+    return {"node": held.node.name, **({"card": card} if card else {})}
 
 
 def _refusal(given: Mapping[str, Any]) -> wording.Message:

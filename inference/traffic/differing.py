@@ -54,6 +54,6 @@ def keep(service: Service, picture: bytes, given: bytes) -> None:
     close_old_connections()
     try:
         answers = json.loads(given)["predictions"]
-        samples.keep(service=service, picture=picture, answers=answers, by=None, why=ServiceSample.Why.DIFFERING)
+        samples.keep(holder=service, picture=picture, answers=answers, by=None, why=ServiceSample.Why.DIFFERING)
     except (DomainError, ValueError, TypeError, KeyError, OSError, DatabaseError) as reason:
         log.info("service=%s keeps no picture: %s", service.pk, reason)

@@ -16,6 +16,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from inference import model_tasks
+from inference.edge import speeds
 from inference.forms import ModelEditForm
 from inference.import_forms import BringForm, UploadForm, VersionForm
 from inference.models import Model, ModelAlias, ModelTask, ModelVersion, Stage
@@ -25,6 +26,8 @@ from inference.services import models as registry
 from inference.services.bytes import on_disk
 from inference.views import model_page
 from workers import kinds
+from workers.device_kinds import CPU
+from workers.machines import device_rules
 
 
 @needs(Action.MODELS_VIEW)
@@ -80,6 +83,8 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "data": visible_data,
         "job_url": _job_url(request, chosen),
         "evaluations": chosen.evaluations.visible_to(request.user).for_list()[:8] if chosen else [],
+        "hardware": speeds.of(chosen) if chosen else [],
+        "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
         "services": [swapping.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]
         if chosen
         else [],
@@ -182,10 +187,12 @@ def version_delete(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.EVALUATIONS_SUBMIT)
 def version_measure(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Queue a measurement of how fast a version answers."""
+    """Queue a measurement of how fast a version answers, on the processor or on a kind of card (`device`)."""
     version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
+    kind, card = device_rules.parsed(request.POST.get("device") or CPU.name)
     with refusals_said(request):
-        model_jobs.measure(user=request.user, version=version)
+        gpus = 0 if kind == CPU.name else 1
+        model_jobs.measure(user=request.user, version=version, gpus=gpus, device_model=card if gpus else "")
     page = reverse("inference:model-detail", args=[version.model_id])
     return HttpResponseRedirect(f"{page}?version={version.number}#h-speed")
 

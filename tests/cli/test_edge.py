@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inference.edge import logs, speeds
 from inference.edge.tables import EdgeDevice, EdgeGroup
 from tests.factories import models as factory
 
@@ -19,9 +20,16 @@ def test_cli_makes_a_group_adds_a_device_and_releases_a_model(real_aip, alice, t
     assert real_aip(alice, "edge", "release", "Gates", "cells:1", "--share", "10") == 0
     assert real_aip(alice, "edge", "list") == 0
     assert real_aip(alice, "edge", "devices", "Gates") == 0
+    assert real_aip(alice, "edge", "sampling", "Gates", "--percent", "5", "--below", "40") == 0
+    assert real_aip(alice, "edge", "annotate", "Gates", "back") != 0  # nothing waits
     assert real_aip(alice, "edge", "rollback", "Gates") != 0
     assert real_aip(alice, "edge", "release", "Gates", "cells:1", "--share", "33") != 0
     device = EdgeDevice.objects.get()
+    logs.keep(device, [[1_700_000_000_000, "disk is \x1b[31modd"]])
+    speed = {"package": device.group.wanted.sha256, "p50_ms": 20.5, "p95_ms": 21, "runs": 9, "threads": 4}
+    speeds.keep(device, speed, hardware={"card": "Orin"})
+    assert real_aip(alice, "edge", "log", device.pk) == 0
+    assert real_aip(alice, "models", "hardware", "cells:1") == 0
     assert real_aip(alice, "edge", "revoke", device.pk) == 0
     assert real_aip(alice, "edge", "remove", device.pk, "--yes") == 0
     assert real_aip(alice, "edge", "delete", "Gates", "--yes") == 0
@@ -30,4 +38,9 @@ def test_cli_makes_a_group_adds_a_device_and_releases_a_model(real_aip, alice, t
     assert "python3 aip-edge.pyz enrol --server" in printed.out + printed.err
     assert "cells v1 goes to 10 % of the devices of Gates." in printed.out + printed.err
     assert "not enrolled" in printed.out
+    assert "5 % by chance, and those with a score below 40 %" in printed.out + printed.err
+    assert "2023-11-14" in printed.out
+    assert "\x1b" not in printed.out
+    assert "20.5 ms" in printed.out
+    assert "Orin" in printed.out
     assert not EdgeGroup.objects.exists()

@@ -60,4 +60,4 @@ def zipped(folder: Path, target: Path) -> Path:
 def training_job(owner: User, **fields: object) -> Job:
     """A row of a training that runs nowhere."""
     cluster = VirtualCluster.objects.get(name="default")
-    return Job.objects.create(owner=owner, cluster=cluster, kind="training", **{"name": "cells", **fields})
+    return Job.objects.create(owner=owner, cluster=cluster, **{"kind": "training", "name": "cells", **fields})

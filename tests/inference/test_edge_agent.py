@@ -8,18 +8,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from inference.edge import download, fleet, keys
-from inference.edge.device.about import picture
+from inference.edge import fleet, keys
 from inference.edge.device.trust import canonical
 from tests.factories import models as factory
+from tests.inference.edge_device import Device, ask, released, row, wait_for
 from tests.running import free_port
 
 pytestmark = [
@@ -31,6 +29,7 @@ STEPS = (
     "unpacked",
     "synced",
     "stored",
+    "testing",
     "tested",
     "trial",
     "previous",
@@ -38,43 +37,6 @@ STEPS = (
     "healthy",
     "dropping",
 )
-
-
-class Device:
-    """A device with the agent on it."""
-
-    def __init__(self, folder: Path, server: str) -> None:
-        self.folder, self.server, self.root = folder, server, folder / "root"
-        folder.mkdir(parents=True)
-        self.file = folder / download.NAME
-        self.file.write_bytes(download.agent())
-        self.port = free_port()
-
-    def command(self, *words: str) -> list[str]:
-        return [sys.executable, str(self.file), "--root", str(self.root), *words]
-
-    def enrol(self, code: str) -> subprocess.CompletedProcess[str]:
-        return self.ran("enrol", "--server", self.server, "--code", code)
-
-    def ran(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        own = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **env}
-        return subprocess.run(self.command(*words), env=own, capture_output=True, text=True, timeout=120, check=False)
-
-    def round(self, **env: str) -> str:
-        """One look at the server; gives its outcome, or the signal that ended it."""
-        done = self.ran("run", "--once", "--port", "0", **env)
-        return done.stdout.split()[2] if done.returncode == 0 else f"died {done.returncode}: {done.stderr[-500:]}"
-
-    @property
-    def installed(self) -> str:
-        link = self.root / "current"
-        return link.resolve().name if link.is_symlink() else ""
-
-    def is_whole(self) -> bool:
-        """Whether what is installed is a package all of whose sums are right."""
-        place = (self.root / "current").resolve()
-        done = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=place, capture_output=True, check=False)
-        return done.returncode == 0
 
 
 @pytest.fixture
@@ -96,11 +58,6 @@ def device(alice, group, tmp_path, live_server):
     return made
 
 
-def released(group, version, by, share=100):
-    group.refresh_from_db()
-    return fleet.release(group=group, version=version, share=share, by=by).wanted.sha256
-
-
 def test_agent_is_enrolled_fetches_swaps_reports_and_answers_as_the_model_does(alice, group, version, device):
     wanted = released(group, version, alice)
     process = subprocess.Popen(
@@ -119,6 +76,10 @@ def test_agent_is_enrolled_fetches_swaps_reports_and_answers_as_the_model_does(a
     assert answer["task"] == "detection"
     assert row(group).counters["requests"] == 1
     assert row(group).hardware["cores"] >= 1
+    timed = row(group).speeds.get()
+    assert timed.version == version
+    assert 0 < timed.p50_ms <= timed.p95_ms
+    assert (timed.provider, timed.threads) == ("CPUExecutionProvider", os.cpu_count())
     assert [report.outcome for report in row(group).reports.all()][-1] == "updated"
     assert device.is_whole()
 
@@ -225,6 +186,40 @@ def test_model_that_passes_its_test_and_does_not_serve_is_rolled_back(alice, gro
     assert device.is_whole()
 
 
+@pytest.mark.parametrize("step", ["bad", "back"])
+def test_agent_killed_while_it_goes_back_is_back_at_the_next_start(alice, group, version, device, tmp_path, step):
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    broken = released(group, factory.model_version(alice, tmp_path, name="broken", task="tagging"), alice)
+    run = b"print('{\"predictions\": []}')\n"
+    spoil(broken, group, "run.py", run, "inference/server/requested.py", b"raise RuntimeError('cannot serve')\n")
+    assert device.round(AIP_EDGE_DIE=step).startswith("died -9")
+
+    said = [device.round() for _round in range(2)]
+
+    assert said[-1] in ("same", "bad_package")
+    assert device.installed == before
+    assert row(group).package == before
+
+
+def test_package_whose_test_ends_the_agent_is_given_up(alice, group, version, device):
+    released(group, version, alice)
+    for _start in range(3):
+        assert device.round(AIP_EDGE_DIE="testing").startswith("died -9")
+
+    assert device.round() == "failed_self_test"
+    assert row(group).detail == "its self-test ended the agent"
+
+
+def test_model_that_starts_no_more_is_told(alice, group, version, device):
+    released(group, version, alice)
+    assert device.round() == "updated"
+    (device.root / "current" / "inference" / "server" / "requested.py").write_text("raise RuntimeError('broken disk')")
+
+    assert device.round() == "not_running"
+    assert row(group).outcome == "not_running"
+
+
 @pytest.mark.parametrize(
     ("lie", "outcome"),
     [
@@ -325,28 +320,15 @@ def test_second_agent_on_one_folder_is_refused(group, device):
     assert "Another agent" in second.stderr
 
 
-def row(group):
-    return group.devices.get(name="gate-1")
+def test_agent_that_dies_while_it_times_a_model_gives_up_and_keeps_the_model(alice, group, version, device):
+    wanted = released(group, version, alice)
 
+    for _try in range(3):
+        assert device.round(AIP_EDGE_DIE="timing").startswith("died -9")
+    assert device.round(AIP_EDGE_DIE="timing") == "same"
 
-def wait_for(what, seconds: float = 60):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if found := what():
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not come")
-
-
-def ask(port: int) -> dict:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("POST", "/predict", picture())
-        answer = connection.getresponse()
-        assert answer.status == 200
-        return json.loads(answer.read())
-    finally:
-        connection.close()
+    assert device.installed == wanted
+    assert not row(group).speeds.exists()
 
 
 def spoil(sha: str, group, *changes: object) -> None:
@@ -392,6 +374,6 @@ def test_token_never_follows_the_server_to_another_address(alice, group, version
         outcome = device.round()
         server.shutdown()
 
-    assert outcome == "offline"
+    assert outcome == "server_refused"
     assert seen[0] == "/api/v1/edge/word"
     assert row(group).outcome == ""

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.urls import reverse
 from django.utils.timezone import now
 from rest_framework.test import APIClient
@@ -80,6 +81,60 @@ def test_release_is_halted_where_a_fifth_of_its_devices_fail(group, alice, versi
     assert not fleet.release(group=held, version=version, share=10, by=alice).halted
 
 
+def test_release_that_reached_few_is_no_model_before_of_the_next(group, alice, version, tmp_path):
+    devices(group, alice, 10)
+    fleet.release(group=group, version=version, share=100, by=alice)
+    for number, name in enumerate(("second", "third")):
+        fleet.release(group=group, version=factory.model_version(alice, tmp_path, name=name), share=10, by=alice)
+        rows = EdgeDevice.objects.select_related("group__wanted", "group__before")
+        told = sorted(fleet.wanted_by(row).model_label for row in rows)
+        assert told == ["cells v1"] * 9 + [f"{name} v1"], number
+    held = EdgeGroup.objects.get()
+    assert fleet.reached_in(held) == {row.pk for row in rows if fleet.reached(row)}
+
+
+def test_model_that_fails_with_pictures_halts_its_release(group, alice, version):
+    made = devices(group, alice, 4)
+    sha = fleet.release(group=group, version=version, share=100, by=alice).wanted.sha256
+
+    def counted(requests, errors):
+        device = EdgeDevice.objects.select_related("group__wanted", "group__before").get(pk=made[0].pk)
+        counters = {"requests": requests, "errors": errors}
+        fleet.report(device, {"outcome": "same", "package": sha, "counters": counters})
+        device.refresh_from_db()
+        return device.outcome, EdgeGroup.objects.get().halted
+
+    assert counted(19, 19) == ("same", False)  # too few to say
+    assert counted(100, 12) == ("same", False)  # may be chance
+    assert counted(100, 30) == ("errors", True)
+
+
+def test_device_whose_code_is_spent_is_added_once_more(group, alice):
+    device, code = fleet.add_device(group=group, name="gate", by=alice)
+    fleet.enrol(code=code, hardware={})
+    with pytest.raises(DomainError):
+        fleet.add_device(group=group, name="gate", by=alice)
+    device.refresh_from_db()
+    fleet.revoke(device=device, by=alice)
+
+    again, fresh = fleet.add_device(group=group, name="gate", by=alice)
+
+    assert (again.pk, again.uid == device.uid) == (device.pk, False)
+    assert fleet.enrol(code=fresh, hardware={})["device"] == again.uid
+    with pytest.raises(fleet.NotKnown):
+        fleet.enrol(code=code, hardware={})
+
+
+def test_command_rotates_the_key_that_signs_releases(group, alice, capsys):
+    devices(group, alice, 1)
+    number = keys.trust()["version"]
+
+    call_command("rotate_edge_key")
+
+    assert keys.trust()["version"] == number + 1
+    assert str(number + 1) in capsys.readouterr().out
+
+
 def test_release_goes_on_by_itself_where_devices_run_it_well(group, alice, version):
     made = devices(group, alice, 20)
     fleet.release(group=group, version=version, share=1, soak_minutes=30, by=alice)
@@ -91,6 +146,14 @@ def test_release_goes_on_by_itself_where_devices_run_it_well(group, alice, versi
     assert (group.share, group.number) == (1, 1)  # its time has not come
 
     EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
+    stages.sweep()
+    group.refresh_from_db()
+    assert group.share == 1  # it runs there for a moment only
+    EdgeDevice.objects.update(runs_well_since=now() - timedelta(minutes=31), seen_at=now() - timedelta(hours=1))
+    stages.sweep()
+    group.refresh_from_db()
+    assert group.share == 1  # nobody knows whether it runs there still
+    EdgeDevice.objects.update(seen_at=now())
     stages.sweep()
     stages.sweep()
     group.refresh_from_db()
@@ -201,7 +264,11 @@ def test_edge_pages(client, alice, bob, version):
     added = client.post(reverse("inference:edge-device-add", args=[group.pk]), {"name": "gate-1"})
     assert "enrol --server http://testserver --code" in added.content.decode()
     assert "enrol --server" not in client.get(page).content.decode()
-    assert client.post(reverse("inference:edge-device-add", args=[group.pk]), {"name": "gate-1"}).status_code == 422
+    add = reverse("inference:edge-device-add", args=[group.pk])
+    assert "--code" in client.post(add, {"name": "gate-1"}).content.decode()  # its code was not used
+    EdgeDevice.objects.update(token_digest="x")
+    assert client.post(add, {"name": "gate-1"}).status_code == 422
+    EdgeDevice.objects.update(token_digest="")
     sent = {"version": version.pk, "share": 10}
     assert client.post(reverse("inference:edge-release", args=[group.pk]), sent).headers["Location"] == page
     assert "reaches 10 %" in client.get(page).content.decode()

@@ -290,33 +290,33 @@ def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alic
 
 def test_rule_does_not_take_what_somebody_found_wrong(service, alice):
     picture = pictures.plain()
-    samples.keep(service=service, picture=picture, note="no cat", by=alice)
+    samples.keep(holder=service, picture=picture, note="no cat", by=alice)
 
-    samples.keep(service=service, picture=picture, by=None, why="chance")
+    samples.keep(holder=service, picture=picture, by=None, why="chance")
 
     row = ServiceSample.objects.get()
     assert (row.why, row.note, row.by) == ("", "no cat", alice)
 
 
 def test_rule_brings_back_nothing_that_was_annotated_and_leaves_room_for_people(service, alice, monkeypatch):
-    row = samples.keep(service=service, picture=pictures.plain(), by=None, why="chance")
+    row = samples.keep(holder=service, picture=pictures.plain(), by=None, why="chance")
     data = dataset_factory.dataset(alice)
     ServiceSample.objects.filter(pk=row.pk).update(dataset=data)
-    samples.keep(service=service, picture=pictures.plain(), by=None, why="chance")
+    samples.keep(holder=service, picture=pictures.plain(), by=None, why="chance")
     assert ServiceSample.objects.get().dataset == data
 
     monkeypatch.setattr(samples, "MOST_SAMPLES", 2)
-    samples.keep(service=service, picture=pictures.plain("green"), by=None, why="chance")
+    samples.keep(holder=service, picture=pictures.plain("green"), by=None, why="chance")
     with pytest.raises(samples.TooManySamples):
-        samples.keep(service=service, picture=pictures.plain("blue"), by=None, why="chance")
-    assert samples.keep(service=service, picture=pictures.plain("black"), by=alice).why == ""
+        samples.keep(holder=service, picture=pictures.plain("blue"), by=None, why="chance")
+    assert samples.keep(holder=service, picture=pictures.plain("black"), by=alice).why == ""
 
 
 def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
     serving.edit(service=service, description="", visibility="private", limits={"keep_days": 2})
     for number, colour in enumerate(("red", "green", "blue")):
         why = "" if colour == "blue" else "chance"
-        row = samples.keep(service=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
+        row = samples.keep(holder=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
         ServiceSample.objects.filter(pk=row.pk).update(at=now() - timedelta(days=1 + 2 * number))
 
     samples.sweep()

@@ -184,7 +184,8 @@ def make(tmp_path: Path) -> World:
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
         (r"push/pushes/|v1/\^pushes/", {"pk": models.push(owner, model).pk}),
         (r"^push/|push-targets/", {"pk": models.push(owner, model).target_id, "kind": "put"}),
-        (r"edge/|edge-groups/", {"pk": _edge(owner).group_id, "sha256": "a" * 64}),
+        (r"edge/|edge-groups/", {"pk": (gates := _edge(owner).group).pk, "sha256": "a" * 64,
+                                 "sample": _sample(gates, owner, shown)}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
         (r"predictions/", {"pk": predicted.begun(owner, model, version).pk, "place": 0, "form": "csv"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
@@ -275,9 +276,9 @@ def _opening(service: Any, owner: User) -> int:
     return keys.issue(service=service, by=owner, name="partner")[0].pk
 
 
-def _sample(service: Any, owner: User, picture: Path) -> int:
+def _sample(holder: Any, owner: User, picture: Path) -> int:
     """A picture that somebody found answered wrongly."""
-    return samples.keep(service=service, picture=picture.read_bytes(), by=owner).pk
+    return samples.keep(holder=holder, picture=picture.read_bytes(), by=owner).pk
 
 
 def _alias(version: Any, owner: User) -> str:

@@ -25,10 +25,27 @@ def picture(side: int = 64) -> bytes:
 def hardware() -> Json:
     """What the device is, in a few words."""
     found = {"machine": platform.machine(), "system": platform.platform()[:100], "python": platform.python_version(),
-             "cores": os.cpu_count() or 1}  # fmt: skip
+             "cores": os.cpu_count() or 1, "processor": _after("model name", Path("/proc/cpuinfo")),
+             "card": _card()}  # fmt: skip
     with contextlib.suppress(OSError, ValueError):
         found["memory_mib"] = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     for name, path in (("model", "/proc/device-tree/model"), ("gpu", "/proc/driver/nvidia/version")):
         with contextlib.suppress(OSError):
             found[name] = Path(path).read_bytes()[:100].rstrip(b"\0\n").decode(errors="replace")
-    return found
+    return {name: value for name, value in found.items() if value}
+
+
+def _card() -> str:
+    """The name of the first graphics card; "" where its driver names none."""
+    cards = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    return _after("Model", cards[0]) if cards else ""
+
+
+def _after(word: str, path: Path) -> str:
+    """What a file of the system says after a word and a colon; "" where it does not."""
+    with contextlib.suppress(OSError):
+        for line in path.read_text(errors="replace").splitlines():
+            name, colon, value = line.partition(":")
+            if colon and name.strip() == word:
+                return value.strip()[:100]
+    return ""

@@ -19,8 +19,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from . import VERSION
+from . import VERSION, samples
 from .about import hardware, picture
+from .diary import Diary
 from .durable import Json, at, drop, load, point, sync_folder, write
 from .front import Front
 from .trust import HAS_KEYS, Refused, canonical, check_keys, check_seal
@@ -29,7 +30,8 @@ CHUNK = 256 << 10
 MOST_BYTES, MOST_UNPACKED, MOST_FILES = 4 << 30, 8 << 30, 2000
 SKEW_S = 24 * 3600  # clocks of small devices drift
 TRIES = 3  # of a package on trial, counted before each: one that kills the agent is not tried for ever
-READ_S, TEST_S = 20, 120
+READ_S, TEST_S, TIME_S = 20, 120, 60
+SENT_AT_ONCE, NEVER_TAKEN = 20, (400, 413, 415, 422)  # samples in a round; answers that will not change
 NEEDS = ("onnxruntime", "numpy", "PIL")
 
 
@@ -53,9 +55,17 @@ class Agent:
             folder.mkdir(parents=True, exist_ok=True)
         self.device = load(root / "device.json", {})
         self.trust = load(root / "trust.json", {"version": 0, "keys": {}})
-        start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None}
+        start: Json = {"release": [0, 0], "bad": [], "seen": 0.0, "trial": "", "tries": 0, "etag": "", "word": None,
+                       "speed": {}, "samples": None, "told": 0, "tests": {}}  # fmt: skip
         self.memory = load(root / "memory.json", start)
+        self.diary, self.last_outcome = Diary(root / "diary"), ("", "")
+        self.said = samples.OFF
         self.front = front
+        if front:
+            front.say = self.diary.say
+        self.samples = front.samples if front else None
+        if self.samples:
+            self.samples.follow(self.memory["samples"])
         for junk in self.store.glob("*.tmp"):
             shutil.rmtree(junk, ignore_errors=True)
 
@@ -63,13 +73,15 @@ class Agent:
         self.memory.update(values)
         write(self.root / "memory.json", canonical(self.memory))
 
-    def ask(self, path: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> Any:
+    def ask(
+        self, path: str, *, body: Mapping[str, Any] | bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
         """Open an address of the server below /api/v1/edge/."""
         own = {"User-Agent": f"aip-edge/{VERSION}", **(headers or {})}
         if token := self.device.get("token"):
             own["Authorization"] = f"Edge {token}"
-        data = None if body is None else canonical(body)
-        if data is not None:
+        data = canonical(body) if isinstance(body, Mapping) else body
+        if isinstance(body, Mapping):
             own["Content-Type"] = "application/json"
         url = f"{self.device['server'].rstrip('/')}/api/v1/edge/{path}"
         return OPENER.open(urllib.request.Request(url, data, own), timeout=READ_S)
@@ -189,6 +201,37 @@ class Agent:
             return "its answer is no JSON with predictions"
         return ""
 
+    def tested(self, place: Path) -> str:
+        """The self-test, a few times at most where it ends the agent or the device; gives what went wrong."""
+        known = self.memory["tests"] if self.memory["tests"].get("package") == place.name else {}
+        count = known.get("count", 0) + 1
+        if count > TRIES:
+            return "its self-test ended the agent"
+        self.remember(tests={"package": place.name, "count": count})
+        at("testing")
+        wrong = self.self_test(place)
+        self.remember(tests={})
+        return wrong
+
+    def time_once(self) -> None:
+        """Measure how fast the package in use answers, once for each package; tried thrice where that ends the agent.
+
+        What comes of it is for people to look at: no package is refused for it.
+        """
+        known = self.memory["speed"] if self.memory["speed"].get("package") == self.installed else {}
+        if not self.installed or known.get("tried", 0) >= TRIES or known.get("done"):
+            return
+        speed: Json = {"package": self.installed, "tried": known.get("tried", 0) + 1}
+        self.remember(speed=speed)
+        at("timing")
+        command = [sys.executable, str(Path(sys.argv[0]).resolve()), "_time", str(self.current.resolve())]
+        try:
+            ran = subprocess.run(command, timeout=TIME_S, capture_output=True, check=False)
+            figures = json.loads(ran.stdout)
+            self.remember(speed={**figures, **speed, "done": True})
+        except (OSError, subprocess.TimeoutExpired, ValueError, TypeError):
+            self.remember(speed=speed | {"done": True})
+
     # 5. Use it, 6. or go back
     def switch(self, place: Path) -> None:
         self.remember(trial=place.name, tries=0)
@@ -200,19 +243,30 @@ class Agent:
         at("switched")
 
     def go_back(self, sha: str) -> None:
-        self.remember(bad=sorted({*self.memory["bad"], sha}), trial="")
+        """Use the package before a bad one; a kill in between is made good by the next round."""
+        self.remember(bad=sorted({*self.memory["bad"], sha}))
+        at("bad")
         if self.installed == sha and self.previous.is_symlink() and self.previous.resolve().is_dir():
             point(self.current, self.previous.resolve())
         elif self.installed == sha:
             self.current.unlink()
+        at("back")
+        self.remember(trial="")
 
     def step(self) -> tuple[str, str]:
         """One round: a code for the server, and a detail."""
+        if self.installed in self.memory["bad"]:  # died while it went back
+            self.go_back(self.installed)
+            return "rolled_back", "it ended while it went back"
         if self.memory["trial"] and self.memory["trial"] == self.installed:  # died while it was tried
             return self.finish_trial()
         if self.memory["trial"]:  # died before it was in use
             self.remember(trial="")
         release = self.word()
+        if release.get("samples") != self.memory["samples"]:
+            self.remember(samples=release.get("samples"))
+            if self.samples:
+                self.samples.follow(self.memory["samples"])
         package = release["package"]
         if package is None:
             return "nothing_wanted", ""
@@ -226,7 +280,7 @@ class Agent:
         place = self.store / sha
         if not place.exists():
             place = self.unpack(self.download(sha, int(package["size"])), sha)
-        if wrong := self.self_test(place):
+        if wrong := self.tested(place):
             self.remember(bad=sorted({*self.memory["bad"], sha}))
             drop(place)
             return "failed_self_test", wrong
@@ -259,21 +313,63 @@ class Agent:
             outcome = self.step()
         except Refused as why:
             outcome = why.code, str(why)
+        except urllib.error.HTTPError as why:
+            outcome = ("revoked", "") if why.code == 401 else ("server_refused", f"{why.code} {why.reason}"[:300])
         except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as why:
-            outcome = ("revoked", "") if getattr(why, "code", 0) == 401 else ("offline", str(why)[:300])
+            outcome = "offline", str(why)[:300]
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as why:
             outcome = "later", f"{type(why).__name__}: {why}"[:300]
         if self.front and not self.front.running and self.installed:
-            self.front.start(self.current)
+            wrong = self.front.start(self.current)
+            if wrong and outcome[0] in ("same", "updated"):
+                outcome = "not_running", wrong
+        if outcome[0] in ("same", "updated"):
+            self.time_once()
+        if outcome[0] not in ("offline", "revoked"):
+            self.send_samples()
+        if outcome != self.last_outcome:
+            self.diary.say(" ".join(outcome))
+            self.last_outcome = outcome
+        if self.samples and self.samples.state != self.said:
+            self.said = self.samples.state
+            self.diary.say(samples.SAYS[self.said])
         self.report(*outcome)
         return outcome
 
+    def send_samples(self) -> None:
+        """Send what was kept, the oldest first; a picture goes from the disk once the server has it, or never takes it.
+
+        A server that has it already says the same, so it matters not at which moment this ends.
+        """
+        if self.samples is None or self.samples.state != samples.ON:
+            return
+        for path in self.samples.there()[:SENT_AT_ONCE]:
+            try:
+                body, kind = samples.form(*samples.read(path))
+                at("sending")
+                self.ask("samples", body=body, headers={"Content-Type": kind}).close()
+                at("sent")
+            except urllib.error.HTTPError as exc:
+                if exc.code not in NEVER_TAKEN:
+                    return  # no room now, or not from us
+            except (OSError, HTTPException):
+                return
+            except (ValueError, LookupError, TypeError):
+                pass  # a damaged file
+            path.unlink(missing_ok=True)
+
     def report(self, outcome: str, detail: str) -> None:
-        """Tell the server; best effort: only the newest state is told, so nothing is queued."""
+        """Tell the server; best effort: only the newest state is told, and lines that it has not heard yet."""
+        lines = self.diary.after(self.memory["told"])
         body = {
             "outcome": outcome, "detail": detail[:300], "package": self.installed, "number": self.memory["release"][1],
             "free_bytes": shutil.disk_usage(self.root).free, "counters": self.front.counters() if self.front else {},
-            "hardware": hardware(), "agent": VERSION,
+            "hardware": hardware(), "speed": self.memory["speed"], "agent": VERSION,
+            "samples": self.samples.state if self.samples else samples.OFF, "log": lines,
         }  # fmt: skip
         with contextlib.suppress(OSError, HTTPException):
             self.ask("report", body=body).close()
+            at("reported")
+            if lines:
+                self.diary.sent(lines)
+                self.remember(told=lines[-1][0])

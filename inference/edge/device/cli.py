@@ -12,11 +12,12 @@ import urllib.error
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import VERSION, model_server
+from . import VERSION, model_server, timing
 from .about import hardware
 from .agent import Agent
 from .durable import write
 from .front import Front
+from .samples import OFF, SAYS, Samples
 from .trust import canonical
 
 ROOT = Path.home() / ".aip-edge"
@@ -43,7 +44,7 @@ def enrol(root: Path, server: str, code: str) -> int:
     return 0
 
 
-def run(root: Path, port: int, every: float, once: bool) -> int:
+def run(root: Path, port: int, every: float, once: bool, keeps: bool = True) -> int:
     """Keep the wanted model at work; ends with --once after one round."""
     if not (root / "device.json").exists():
         sys.stderr.write("This device is not enrolled yet. The page of its group shows the command.\n")
@@ -55,12 +56,18 @@ def run(root: Path, port: int, every: float, once: bool) -> int:
         sys.stderr.write("Another agent runs on this folder already.\n")
         return 1
     front = Front(port)
+    front.samples = Samples(root / "samples", front.jpeg, allowed=keeps)
     agent = Agent(root, front)
     if agent.installed and not agent.memory["trial"]:
         front.start(agent.current)
+    agent.diary.say(f"agent {VERSION} begins")
+    said = OFF
     while True:
         outcome, detail = agent.round()
         sys.stdout.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome} {detail}\n")
+        if front.samples.state != said:
+            said = front.samples.state
+            sys.stdout.write(f"{SAYS[said]}\n")
         sys.stdout.flush()
         if once:
             return 0
@@ -78,10 +85,14 @@ def main(argv: Sequence[str]) -> int:
     verb.add_argument("--port", type=int, default=8321, help="local port that answers pictures (8321)")
     verb.add_argument("--every", type=float, default=60, help="seconds between looks at the server (60)")
     verb.add_argument("--once", action="store_true", help="one look, then end")
-    verbs.add_parser("_model").add_argument("package", type=Path)
+    verb.add_argument("--no-samples", action="store_true", help="let no picture leave this device, whatever is asked")
+    for own in ("_model", "_time"):  # of the agent's own processes
+        verbs.add_parser(own).add_argument("package", type=Path)
     asked = parser.parse_args(argv)
     if asked.verb == "enrol":
         return enrol(asked.root, asked.server, asked.code)
     if asked.verb == "_model":
         return model_server.serve(asked.package)
-    return run(asked.root, asked.port, asked.every, asked.once)
+    if asked.verb == "_time":
+        return timing.measure(asked.package)
+    return run(asked.root, asked.port, asked.every, asked.once, not asked.no_samples)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 
 from .about import picture
 from .durable import Json
+from .model_server import JPEG
+from .samples import Samples
 from .trust import canonical
 
 MOST_PICTURE = 64 << 20
@@ -28,13 +31,19 @@ class Front:
         self.behind, self.lock = 0, threading.Lock()
         self.requests = self.errors = 0
         self.took: list[float] = []
+        self.package = ""  # sha256 of what answers
+        self.samples: Samples | None = None
+        self.say: Callable[[str], None] = lambda _line: None  # where lines of the model go
         front = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self._answer(200 if front.running else 503, canonical(front.counters() | {"ready": front.running}))
+                if self.path == "/v2/health/live":
+                    self._answer(200, b'{"live":true}')
+                else:  # /v2/health/ready as well: more than that protocol asks for
+                    self._answer(200 if front.running else 503, canonical(front.counters() | {"ready": front.running}))
 
             def do_POST(self) -> None:
                 size = int(self.headers.get("Content-Length") or 0)
@@ -68,9 +77,10 @@ class Front:
         """Start the package that `current` names, and let it take over once it answers; gives what went wrong."""
         child = subprocess.Popen(
             [sys.executable, str(Path(sys.argv[0]).resolve()), "_model", str(current.resolve())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         assert child.stdout is not None
+        threading.Thread(target=self._hear, args=(child,), daemon=True).start()
         timer = threading.Timer(START_S, child.kill)
         timer.start()
         try:
@@ -86,16 +96,39 @@ class Front:
             child.wait()
             return said.decode(errors="replace")[:300] or "no answer"
         before, self.child, self.behind = self.child, child, port
+        if self.package != current.resolve().name:
+            self.package = current.resolve().name
+            with self.lock:
+                self.requests, self.errors, self.took = 0, 0, []  # what is counted is counted of one package
         if before is not None:
             threading.Thread(target=_end, args=(before,), daemon=True).start()
         return ""
 
+    def _hear(self, child: subprocess.Popen[bytes]) -> None:
+        """Hand on what a model's process complains of, until it ends."""
+        assert child.stderr is not None
+        with contextlib.suppress(OSError, ValueError):
+            while line := child.stderr.readline(2000):
+                said = line.decode(errors="replace")
+                sys.stderr.write(said)
+                self.say(f"model: {said}")
+
+    def jpeg(self, picture: bytes) -> bytes | None:
+        """A picture as the model's process makes a JPEG of it; None where it cannot."""
+        try:
+            status, made = _posted(self.behind, JPEG, picture)
+        except (OSError, HTTPException):
+            return None
+        return made if status == 200 else None
+
     def forward(self, path: str, body: bytes) -> tuple[int, bytes]:
-        began, port = time.perf_counter(), self.behind
+        began, port, package = time.perf_counter(), self.behind, self.package
         try:
             status, said = _posted(port, path, body) if port else (503, b'{"error":"no model is installed yet"}')
             if status == 503 and port and port != self.behind:  # it left while it was asked: ask its successor
                 status, said = _posted(self.behind, path, body)
+        except TimeoutError:  # it is at work on this: asked again it would be as slow
+            status, said = 504, b'{"error":"the model takes too long for this picture"}'
         except (OSError, HTTPException):
             try:
                 status, said = _posted(self.behind, path, body)
@@ -105,6 +138,8 @@ class Front:
             self.requests += 1
             self.errors += status >= 500
             self.took = [*self.took[-999:], time.perf_counter() - began]
+        if self.samples is not None and status == 200:
+            self.samples.look(body, said, package)
         return status, said
 
     def counters(self) -> Json:

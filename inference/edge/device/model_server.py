@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import sys
@@ -12,12 +13,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from .samples import MOST_PICTURE
+
+JPEG = "/_jpeg"  # of the agent alone
+PREDICT = ("/predict", "/")
+QUALITIES = (92, 80, 60)
+
 
 def serve(package: Path) -> int:
     """Say the port on the first line, answer until standard input is closed."""
     sys.path.insert(0, str(package))
     from inference.server.alone import Model  # noqa: PLC0415  of the package
-    from inference.server.decode import BadImage  # noqa: PLC0415  of the package
+    from inference.server.decode import BadBox, BadImage, open_image  # noqa: PLC0415  of the package
     from inference.server.refusals import BadRequest  # noqa: PLC0415  of the package
     from inference.server.requested import Requested  # noqa: PLC0415  of the package
 
@@ -26,13 +33,21 @@ def serve(package: Path) -> int:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == JPEG:
+                self._answer(*_jpeg(open_image, body))
+                return
+            if urlsplit(self.path).path not in PREDICT:
+                self._answer(404, json.dumps({"error": "Send a picture to /predict."}).encode())
+                return
             try:
                 asked = Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
                 with lock:
                     status, said = 200, model.predict(body, asked)
-            except (BadImage, BadRequest) as why:
+            except (BadImage, BadBox, BadRequest) as why:
                 status, said = 400, {"error": str(why)}
-            data = json.dumps(said).encode()
+            self._answer(status, json.dumps(said).encode())
+
+        def _answer(self, status: int, data: bytes) -> None:
             with contextlib.suppress(ConnectionError):  # whoever asked is gone
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(data)))
@@ -52,3 +67,18 @@ def serve(package: Path) -> int:
     server.shutdown()
     server.server_close()  # waits for what is being answered
     return 0
+
+
+def _jpeg(open_image: Any, body: bytes) -> tuple[int, bytes]:
+    """A picture upright as a JPEG, of the same size and without what a camera wrote into it: place, time, owner."""
+    try:
+        image = open_image(body).convert("RGB")
+    except Exception as why:  # noqa: BLE001  decoders raise anything
+        return 400, str(why).encode()
+    image.info.clear()
+    for quality in QUALITIES:
+        out = io.BytesIO()
+        image.save(out, "JPEG", quality=quality)
+        if out.tell() <= MOST_PICTURE:
+            return 200, out.getvalue()
+    return 413, b"too large"

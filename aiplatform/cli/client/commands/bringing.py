@@ -25,6 +25,16 @@ MEASUREMENTS: list[Column] = [
     ("threads", lambda row: _with(row, "threads", "")),
     ("on", lambda row: row["figures"].get("processor", "")),
 ]
+MEASURED_ON = ("cpus", "gpus", "device_model")
+HARDWARE: list[Column] = [
+    ("hardware", "hardware"),
+    ("edge devices", "devices"),
+    ("nodes", lambda row: ", ".join(row["nodes"])),
+    ("one at a time", lambda row: f"{row['p50_ms']:g} ms"),
+    ("95 %", lambda row: f"{row['p95_ms']:g} ms"),
+    ("threads", "threads"),
+    ("by", "provider"),
+]
 
 
 def _with(row: Mapping[str, Any], name: str, unit: str) -> str:
@@ -51,8 +61,11 @@ def add(models: Noun) -> None:
     verb.add_argument("model", help=registry.VERSION)
     verb.add_argument("--cpus", type=float, help="processor cores")
     verb.add_argument("--gpus", type=int, choices=[0, 1], help="1 measures on a card")
+    verb.add_argument("--card", dest="device_model", help="measures on a card of this model")
     verb.add_argument("--no-wait", action="store_true", help="only queue it")
     verb.add_argument("--list", action="store_true", help="only show what was measured")
+    verb = models.verb("hardware", hardware, "Show how fast a version answers on each kind of hardware.")
+    verb.add_argument("model", help=registry.VERSION)
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -116,7 +129,7 @@ def measure(args: argparse.Namespace) -> int | None:
     route = f"model-versions/{version}/measurements/"
     code: int | None = None
     if not args.list:
-        fields = {name: value for name in ("cpus", "gpus") if (value := getattr(args, name)) is not None}
+        fields = {name: value for name in MEASURED_ON if (value := getattr(args, name)) is not None}
         task = args.client.post(route, fields, once=True)
         if args.no_wait:
             done(args, task, f"Job {task['job']} measures it.")
@@ -128,3 +141,9 @@ def measure(args: argparse.Namespace) -> int | None:
         code = OK
     show_list(args, args.client.get(route), MEASUREMENTS, empty="Not measured yet.")
     return code
+
+
+def hardware(args: argparse.Namespace) -> None:
+    """What edge devices and nodes found."""
+    rows = args.client.get(f"model-versions/{lookup.model_version(args.client, args.model)}/hardware/")
+    show_list(args, rows, HARDWARE, empty="Timed nowhere yet. aip models measure does, and so do edge devices.")

@@ -45,6 +45,15 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("model", help=registry.VERSION)
     verb.add_argument("--share", type=int, help="percent of the devices: 1, 10, 50 or 100 (the default)")
     verb.add_argument("--soak-minutes", type=int, help="go on to the next share by itself after so long")
+    verb = edge.verb("sampling", sampling, "Say which pictures the devices of a group keep for annotation.")
+    verb.add_argument("group", help="id or name")
+    verb.add_argument("--percent", type=int, help="of all that they answer, by chance; 0: none")
+    verb.add_argument("--below", type=int, help="with an answer of a lower score, in percent; 0: none")
+    verb.add_argument("--days", type=int, help="that they wait for annotation")
+    verb = edge.verb("annotate", annotate, "Make a dataset of the pictures that devices sent.")
+    verb.add_argument("group", help="id or name")
+    verb.add_argument("name", help="of the dataset")
+    edge.verb("log", log, "Print the last lines of a device.").add_argument("id")
     edge.verb("rollback", roll_back, "Let all devices run what the group ran before.").add_argument("group")
     edge.verb("revoke", revoke, "End the token of a device.").add_argument("id")
     verb = edge.verb("remove", remove, "Forget a device.")
@@ -90,6 +99,33 @@ def release(args: argparse.Namespace) -> None:
     if args.soak_minutes is not None:
         fields["soak_minutes"] = args.soak_minutes
     _said(args, args.client.post(f"edge-groups/{_group(args)}/release/", fields))
+
+
+def sampling(args: argparse.Namespace) -> None:
+    given = {f"keep_{name}": getattr(args, name) for name in ("percent", "below", "days")}
+    fields = {name: value for name, value in given.items() if value is not None}
+    row = args.client.post(f"edge-groups/{_group(args)}/sampling/", fields)
+    if not (row["keep_percent"] or row["keep_below"]):
+        done(args, row, f"Devices of {row['name']} keep no pictures.")
+        return
+    said = f"{row['keep_percent']} % by chance, and those with a score below {row['keep_below']} %"
+    done(args, row, f"Devices of {row['name']} keep pictures: {said}, for {row['keep_days']} days.")
+
+
+def annotate(args: argparse.Namespace) -> None:
+    row = args.client.post(f"edge-groups/{_group(args)}/annotate/", {"name": args.name})
+    done(args, row, f"Dataset {row['dataset']} is made of the pictures.")
+
+
+def log(args: argparse.Namespace) -> None:
+    found = args.client.get(f"edge-devices/{args.id}/log/")
+    if args.json:
+        done(args, found, "")
+        return
+    for line in found["lines"]:
+        print(output.clean(f"{line['at'] or '?'} {line['text']}"))
+    if found["left_out"]:
+        print(f"{found['left_out']} lines of today were left out.")
 
 
 def roll_back(args: argparse.Namespace) -> None:

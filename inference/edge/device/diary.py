@@ -1,0 +1,71 @@
+"""The last lines of the agent and of its model: on the disk, so that they outlive whatever ended it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from pathlib import Path
+
+from .durable import write
+
+MOST_BYTES = 64 << 10
+AT_ONCE = 16 << 10  # in a report
+A_DAY = 256 << 10  # that are sent
+LONGEST = 500  # characters of a line
+
+
+class Diary:
+    """Numbered lines; a number is the time in ms since 1970, made larger where the clock stands still or goes back."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lock = path, threading.Lock()
+        self.lines: deque[tuple[int, str]] = deque()
+        self.bytes = self.last = 0
+        self.day, self.sent_today = 0, 0
+        with contextlib.suppress(OSError):
+            for line in path.read_text("utf-8", errors="replace").splitlines():
+                number, tab, text = line.partition("\t")
+                if tab and number.isdecimal() and len(number) < 16:  # a line that a power cut tore is none
+                    self._take(int(number), text)
+
+    def say(self, text: str) -> None:
+        """Add a line; never fails, whatever the disk says."""
+        plain = " ".join(text.split())[:LONGEST]
+        if not plain:
+            return
+        with self.lock, contextlib.suppress(OSError):
+            self._take(max(self.last + 1, time.time_ns() // 1_000_000), plain)
+            if self.path.exists() and self.path.stat().st_size > 2 * MOST_BYTES:
+                write(self.path, "".join(f"{number}\t{line}\n" for number, line in self.lines).encode())
+            else:
+                with self.path.open("a", encoding="utf-8") as out:
+                    out.write(f"{self.last}\t{plain}\n")
+
+    def _take(self, number: int, text: str) -> None:
+        self.lines.append((number, text))
+        self.last = max(self.last, number)
+        self.bytes += len(text.encode())
+        while self.bytes > MOST_BYTES:
+            self.bytes -= len(self.lines.popleft()[1].encode())
+
+    def after(self, told: int) -> list[tuple[int, str]]:
+        """The next lines to send, the oldest first; none once a day's share is used up."""
+        today = int(time.time()) // 86_400
+        if today != self.day:
+            self.day, self.sent_today = today, 0
+        found: list[tuple[int, str]] = []
+        room = min(AT_ONCE, A_DAY - self.sent_today)
+        with self.lock:
+            for number, text in self.lines:
+                if number > told:
+                    room -= len(text.encode())
+                    if room < 0:
+                        break
+                    found.append((number, text))
+        return found
+
+    def sent(self, lines: list[tuple[int, str]]) -> None:
+        """Count what was sent."""
+        self.sent_today += sum(len(text.encode()) for _number, text in lines)

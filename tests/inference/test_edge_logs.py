@@ -1,0 +1,121 @@
+"""The last lines of devices: kept within bounds, once each, shown as words."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils.timezone import now
+from rest_framework.test import APIClient
+
+from inference.edge import fleet, logs
+from inference.edge.device import diary
+from inference.edge.device.diary import Diary
+from inference.edge.tables import EdgeDevice, EdgeLog
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def device(alice):
+    group = fleet.create(user=alice, name="Gates")
+    return fleet.add_device(group=group, name="gate-1", by=alice)[0]
+
+
+def texts(device):
+    return [line["text"] for line in logs.of(device)[0]]
+
+
+def test_lines_that_come_twice_are_there_once_and_in_order(device):
+    logs.keep(device, [[1, "one"], [2, "two"]])
+    logs.keep(device, [[1, "one"], [2, "two"], [3, "three"]])
+
+    assert texts(device) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, "text", {"a": 1}, [1], [[1]], [["1", "x"]], [[1, 2]], [[1, "\x00"]], [[2**60, "x"]], [[float("nan"), "x"]],
+     [[0, "x"]], [[5, "   "]], [[True, None]]],
+)  # fmt: skip
+def test_what_is_no_line_is_passed_over(device, given):
+    logs.keep(device, given)
+
+    assert texts(device) == []
+
+
+def test_newest_lines_stay_and_no_more_than_a_days_share_is_taken(device, monkeypatch):
+    monkeypatch.setattr(logs, "MOST_BYTES", 100)
+    monkeypatch.setattr(logs, "A_DAY", 300)
+    logs.keep(device, [[number, "x" * 34] for number in range(1, 9)])  # 50 bytes each with its number
+
+    lines, left_out = logs.of(device)
+
+    assert (len(lines), left_out) == (2, 2)
+    EdgeLog.objects.update(day=now().date() - timedelta(days=1))
+    assert logs.of(device)[1] == 0
+    logs.keep(device, [[9, "a new day"]])
+    assert texts(device)[-1] == "a new day"
+
+
+def test_page_shows_lines_as_words_the_newest_last_and_the_api_gives_them(device, client, alice, bob, api):
+    logs.keep(device, [[1_700_000_000_000, "first <script>alert(1)</script>"], [2**52, "second"]])
+    client.force_login(alice)
+    url = reverse("inference:edge-device", args=[device.pk])
+
+    page = client.get(url).content.decode()
+    said = api.get(f"/api/v1/edge-devices/{device.pk}/log/").json()
+    stranger = APIClient()
+    stranger.force_authenticate(bob)
+
+    assert "first &lt;script&gt;" in page
+    assert "<script>alert" not in page
+    assert page.index("first &lt;") < page.index("second")
+    assert [line["text"] for line in said["lines"]] == ["first <script>alert(1)</script>", "second"]
+    assert (said["lines"][0]["at"][:10], said["lines"][1]["at"], said["left_out"]) == ("2023-11-14", None, 0)
+    assert stranger.get(f"/api/v1/edge-devices/{device.pk}/log/").status_code == 404
+
+
+def test_report_with_lines_that_cannot_be_is_taken_without_them(device, client, alice):
+    EdgeDevice.objects.update(token_digest=fleet.digest("aipe_x"))
+    body = {"outcome": "same", "log": [[1, "kept"], ["odd"], [2, {"a": 1}]]}
+
+    answer = client.post(
+        "/api/v1/edge/report", body, content_type="application/json", headers={"Authorization": "Edge aipe_x"}
+    )
+
+    assert (answer.status_code, texts(device)) == (204, ["kept"])
+
+
+def test_diary_outlives_the_agent_stays_small_and_numbers_only_grow(tmp_path, monkeypatch):
+    monkeypatch.setattr(diary, "MOST_BYTES", 300)
+    first = Diary(tmp_path / "diary")
+    for number in range(60):
+        first.say(f"line {number}\nof two")
+    first.say("")
+    with (tmp_path / "diary").open("a") as out:
+        out.write("17")  # a power cut
+
+    again = Diary(tmp_path / "diary")
+    again.say("last")
+
+    lines = [text for _number, text in again.lines]
+    numbers = [number for number, _text in again.lines]
+    assert lines[-2:] == ["line 59 of two", "last"] or lines[-1] == "last"
+    assert sum(map(len, lines)) <= 300
+    assert numbers == sorted(set(numbers))
+    assert (tmp_path / "diary").stat().st_size < 2 * 300 + 300
+
+
+def test_diary_sends_no_more_than_a_days_share(tmp_path, monkeypatch):
+    monkeypatch.setattr(diary, "A_DAY", 25)
+    made = Diary(tmp_path / "diary")
+    for number in range(4):
+        made.say(f"ten bytes{number}")
+
+    lines = made.after(0)
+    made.sent(lines)
+
+    assert [text for _number, text in lines] == ["ten bytes0", "ten bytes1"]
+    assert made.after(lines[-1][0]) == []
