@@ -64,7 +64,7 @@ class EdgeReleaseForm(forms.Form):
     )
 
     soak_minutes = forms.IntegerField(
-        label=_("Goes on by itself after"),
+        label=_("Goes on by itself after (minutes)"),
         min_value=0,
         max_value=fleet.MOST_SOAK,
         required=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from collections import Counter
 from pathlib import Path
 
 from django.conf import settings
@@ -46,6 +47,12 @@ class ServiceSample(models.Model):
                 condition=models.Q(service=None) ^ models.Q(group=None), name="sample_of_a_service_or_a_group"
             ),
         ]
+
+    @property
+    def summary(self) -> str:
+        """The classes that were answered and how often each, the three most frequent: "RBC ×12, WBC"."""
+        counts = Counter(str(one.get("name", ""))[:50] for one in self.answers if one.get("name"))
+        return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.most_common(3))
 
     def __str__(self) -> str:
         return self.sha256[:12]
