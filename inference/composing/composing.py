@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ def compose(
     description: str = "",
     visibility: str = Visibility.PRIVATE,
     model: Model | None = None,
+    made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
     """Make a version that answers by others.
 
@@ -57,6 +58,7 @@ def compose(
         only: classes of the detector whose objects are looked at; the others stay as they were found. None: all.
         name: of the new model; "" makes one. Not used with `model`.
         model: add a version to this one.
+        made: called with the version in the transaction that makes it.
 
     Raises:
         CannotCompose, Archived, Invalid, NameTaken: all that is wrong, at once.
@@ -90,7 +92,7 @@ def compose(
         description=description,
         visibility=visibility,
         model=model,
-        made=partial(_keep_parts, parts, recipe),
+        made=partial(_keep_parts, parts, recipe, made),
     )
 
 
@@ -139,7 +141,7 @@ def _bring(parts: Sequence[ModelVersion], about: Mapping[str, Any], into: Path) 
 def _content(about: Mapping[str, Any], parts: Sequence[ModelVersion], folder: Path) -> Found:
     """What is known of the files: what the parts' own inspection said when they came."""
     spec = model_json.load(folder)
-    assert spec.input is not None and spec.graph is not None  # as `described` made it
+    assert spec.input is not None  # as `described` made it
     facts: dict[str, Any] = {
         "score_threshold": spec.decode.score_threshold,
         "input": {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize},
@@ -157,7 +159,9 @@ def _content(about: Mapping[str, Any], parts: Sequence[ModelVersion], folder: Pa
     )
 
 
-def _keep_parts(parts: Sequence[ModelVersion], recipe: Recipe, version: ModelVersion) -> None:
+def _keep_parts(
+    parts: Sequence[ModelVersion], recipe: Recipe, made: Callable[[ModelVersion], object], version: ModelVersion
+) -> None:
     weights = recipe.weights or [1.0] * len(parts)
     VersionPart.objects.bulk_create(
         VersionPart(
@@ -166,3 +170,4 @@ def _keep_parts(parts: Sequence[ModelVersion], recipe: Recipe, version: ModelVer
         )
         for place, (part, weight) in enumerate(zip(parts, weights, strict=True), 1)
     )  # fmt: skip
+    made(version)

@@ -53,7 +53,8 @@ def _check_part(part: ModelVersion) -> None:
         said = _("%(model)s has no ONNX file with a description (model.json), so its answers cannot be joined.")
         raise CannotCompose(said % {"model": part})
     if "tile" in (part.facts.get("input") or {}):
-        raise CannotCompose(_("%(model)s looks at tiles; only models of whole pictures are composed.") % {"model": part})
+        said = _("%(model)s looks at tiles; only models of whole pictures are composed.")
+        raise CannotCompose(said % {"model": part})
 
 
 def _check_together(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:

@@ -80,9 +80,7 @@ class Chain:
     def _known(self, found: decode.Detections) -> decode.Detections:
         """Without what is of no class that the detector's description names."""
         known = found.classes < len(self.first.classes)
-        return decode.Detections(
-            found.boxes[known], found.scores[known], found.classes[known], found.places[known]
-        )
+        return decode.Detections(found.boxes[known], found.scores[known], found.classes[known], found.places[known])
 
     def _cuts(self, parcels: Sequence[decode.Parcel], found: Sequence[decode.Detections]) -> Iterator[_Cut]:
         for row, (parcel, one) in enumerate(zip(parcels, found, strict=True)):

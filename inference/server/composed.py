@@ -104,6 +104,7 @@ class Composed:
 
         The maps of all parts are brought to the cells of the first; a part that knows no ground gives it nothing.
         """
+        parts = list(zip(self.graph.parts, self.orders, answers, strict=True))
         logits = [
             maps.joined(
                 [
@@ -113,7 +114,7 @@ class Composed:
                         cast(InputSpec, part.spec.input),
                         part.weight,
                     )
-                    for place, (part, order, said) in enumerate(zip(self.graph.parts, self.orders, answers, strict=True))
+                    for place, (part, order, said) in enumerate(parts)
                 ]
             )
             for row, parcel in enumerate(parcels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -89,7 +88,7 @@ def _part(value: object, place: int, part_of: Callable[[object], ModelSpec]) -> 
 
 def _number(entry: Mapping[str, Any], name: str, default: float, *, most: float) -> float:
     value = entry.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:  # NaN is not
         raise BadGraph(f"graph.{name} must be between 0 and {most}, not {value!r}.")
     return float(value)
 
@@ -142,7 +141,7 @@ def classes_of(graph: Graph) -> tuple[ModelClass, ...]:
 
 
 def decode_of(graph: Graph) -> DecodeSpec:
-    """What is usual of its answers: boxes that were joined stay apart, thresholds are the mean of those of the parts."""
+    """What is usual of its answers: joined boxes stay apart, thresholds are the mean of the parts'."""
     first = graph.parts[0].spec.decode
     if graph.kind == CHAIN:  # what its first part left out is out, and nothing else
         return DecodeSpec(0.0, first.iou_threshold, first.max_detections)
