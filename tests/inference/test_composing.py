@@ -10,6 +10,7 @@ import zipfile
 import pytest
 from django.urls import reverse
 
+from accounts import sharing
 from aiplatform.lib.errors import DomainError
 from inference.composing import composing, fitting
 from inference.composing.tables import VersionPart
@@ -296,3 +297,14 @@ def test_row_goes_with_its_version_and_files_are_gone(alice, pair):
     assert not VersionPart.objects.exists()
     assert not path.exists()
     assert Model.objects.filter(pk=pair[0].model_id).exists()
+
+
+def test_version_shared_for_looking_alone_is_no_part(api, alice, bob, pair, tmp_path):
+    seen = factory.model_version(bob, tmp_path, name="seen")
+    sent = {"kind": "ensemble", "parts": [pair[0].pk, seen.pk], "name": "both"}
+    sharing.put(seen.model, alice, sharing.VIEW)
+    looked = api.post("/api/v1/models/compose/", sent, format="json")
+    sharing.put(seen.model, alice, sharing.USE)
+    used = api.post("/api/v1/models/compose/", sent, format="json")
+
+    assert (looked.status_code, used.status_code) == (400, 201)
