@@ -87,7 +87,7 @@ def compose(
         user=user,
         bring=partial(_bring, parts, about),
         read=partial(_content, about, parts),
-        origin=registry.Origin(ModelVersion.Source.COMPOSED, label=", ".join(labels)),
+        origin=registry.Origin(ModelVersion.Source.COMPOSED),
         name=name,
         description=description,
         visibility=visibility,

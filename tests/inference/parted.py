@@ -31,6 +31,6 @@ def changed(folder: Path, **fields: object) -> Path:
     return folder
 
 
-def loaded(folder: Path) -> tuple[ModelSpec, Loaded]:
+def loaded(folder: Path, *, threads: int = 1) -> tuple[ModelSpec, Loaded]:
     spec = model_json.load(folder)
-    return spec, composed.load(folder, spec)
+    return spec, composed.load(folder, spec, threads=threads)
