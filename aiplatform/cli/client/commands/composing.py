@@ -18,9 +18,7 @@ def add(models: Noun) -> None:
     verb.add_argument("--way", choices=["mean", "wbf", "nms"], help="how answers are joined; the task's usual way")
     verb.add_argument("--iou", type=float, help="overlap from which boxes are of one object; 0.55 when left out")
     verb.add_argument("--min-score", type=float, help="of a chain's detector; 0.3 when left out")
-    verb.add_argument(
-        "--margin", type=float, help="around a box, as a share of its sides; as the second learned"
-    )
+    verb.add_argument("--margin", type=float, help="around a box, as a share of its sides; as the second learned")
     verb.add_argument("--only", help="classes of the detector, separated by commas; all when left out")
     verb.add_argument("--name", help="a name for the new model; made of the parts when left out")
     verb.add_argument("--to", metavar="MODEL", help="add a version to this model of yours: its id or name")
