@@ -20,7 +20,8 @@ from inference.composing.tables import VersionPart
 from inference.formats.folder import Found
 from inference.models import Model, ModelVersion, Visibility
 from inference.server import model_json
-from inference.server.spec import CHAIN, ENSEMBLE, WAYS
+from inference.server.graph_json import WAYS
+from inference.server.spec import CHAIN, ENSEMBLE
 from inference.services import models as registry
 from inference.services.starting_weights import full_name
 

@@ -45,8 +45,7 @@ def described(recipe: Recipe, parts: Sequence[Described], labels: Sequence[str])
         {"file": f"part{place}.onnx", "label": label, "weight": weight, "model": dict(part)}
         for place, (part, label, weight) in enumerate(zip(parts, labels, weights, strict=True), 1)
     ]
-    task = "detection" if recipe.kind == CHAIN else parts[0].get("task")
-    top = {"format": 1, "task": task, "architecture": recipe.kind, "graph": graph}
+    top = {"format": 1, "task": parts[0].get("task"), "architecture": recipe.kind, "graph": graph}
     return top | _follows(model_json.parse(top))
 
 

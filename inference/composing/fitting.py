@@ -10,8 +10,8 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference import model_tasks
 from inference.composing.describing import Recipe
 from inference.models import ModelVersion
-from inference.server.graph_json import FEWEST, MOST, SECONDS
-from inference.server.spec import CHAIN, ENSEMBLE, WAYS
+from inference.server.graph_json import FEWEST, FIRSTS, MOST, SECONDS, WAYS
+from inference.server.spec import CHAIN, ENSEMBLE
 from inference.services import stages
 
 KINDS = (ENSEMBLE, CHAIN)
@@ -97,7 +97,7 @@ def _check_chain(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
     first, second = parts
     found = Refusals()
     with found:
-        if first.task != "detection":
+        if first.task not in FIRSTS:
             raise CannotCompose(_("A chain begins with a detector; %(model)s is none.") % {"model": first})
     with found:
         if second.task not in SECONDS:

@@ -11,8 +11,8 @@ from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from inference.models import Model, ModelVersion, Visibility
 from inference.querysets import ModelVersionQuerySet
-from inference.server.graph_json import FEWEST, MOST, SECONDS
-from inference.server.spec import CHAIN, ENSEMBLE, FUSION, MEAN, SUPPRESSION, WAYS
+from inference.server.graph_json import FEWEST, FIRSTS, MOST, SECONDS, WAYS
+from inference.server.spec import CHAIN, ENSEMBLE, FUSION, MEAN, SUPPRESSION
 
 WAY_WORDS = {
     MEAN: _("Mean of the probabilities"),
@@ -148,7 +148,7 @@ class ChainForm(ComposeForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        for name, tasks in (("first", ("detection",)), ("second", SECONDS)):
+        for name, tasks in (("first", FIRSTS), ("second", SECONDS)):
             self.fields[name].queryset = offered(user, tasks)  # type: ignore[attr-defined]  # declared above
 
     def submission(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import cast
@@ -15,15 +15,14 @@ from PIL import Image
 from inference.server import decode
 from inference.server.engine import Engine
 from inference.server.spec import CLASS_SCORE, DETECTED, DETECTED_SCORE, DecodeSpec, Graph, InputSpec, ModelSpec
-from inference.task_kinds.classification import answer as classification
-from inference.task_kinds.detection import answer as detection
-from inference.task_kinds.tagging import answer as tagging
+from inference.task_kinds import TASKS
 
 MOST_OBJECTS = 100  # of a picture, the surest first
 CUTS_AT_ONCE = 16  # objects in one run of the second model
 ABSENT = -1.0
 
 Outputs = dict[str, NDArray[np.generic]]
+Find = Callable[[ModelSpec, Mapping[str, NDArray[np.generic]], int, decode.Placement, DecodeSpec], decode.Detections]
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class Chain:
     def __init__(self, spec: ModelSpec, graph: Graph, engine: Engine) -> None:
         first, second = (part.spec for part in graph.parts)
         self.graph, self.first, self.second, self.engine = graph, first, second, engine
+        self.find = cast(Find, TASKS[first.task].answer.found)
         self.seen = replace(cast(InputSpec, second.input), margin=graph.margin)
         self.limits = DecodeSpec(
             graph.min_score, first.decode.iou_threshold, min(first.decode.max_detections, MOST_OBJECTS)
@@ -57,7 +57,7 @@ class Chain:
         not look at, the detector's.
         """
         found = [
-            self._known(detection.detections(self.first, outputs, row, parcel.placements[0], self.limits))
+            self._known(self.find(self.first, outputs, row, parcel.placements[0], self.limits))
             for row, parcel in enumerate(parcels)
         ]
         shape = (len(parcels), MOST_OBJECTS)
@@ -90,7 +90,7 @@ class Chain:
 
     def _answers(self, cuts: Iterator[_Cut]) -> Iterator[tuple[_Cut, tuple[int, float]]]:
         """Each cut with the place of its likeliest class and how sure that is; few are held at a time."""
-        read = tagging.scores_of if self.second.task == "tagging" else classification.probabilities
+        read = cast(Callable[[ModelSpec, Outputs], decode.Floats], TASKS[self.second.task].answer.shares)
         at_once = CUTS_AT_ONCE if self.engine.batches else 1
         while some := list(islice(cuts, at_once)):
             said = self.engine.run({self.seen.name: np.stack([cut.sample for cut in some])})

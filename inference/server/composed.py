@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.server import boxes, decode, maps
-from inference.server.chains import Chain
+from inference.server.chains import Chain, Find
 from inference.server.engine import Engine, Loaded, TensorInfo, Tensors
 from inference.server.spec import CHAIN, FUSION, DecodeSpec, Graph, InputSpec, ModelSpec, Part
-from inference.task_kinds.classification import answer as classification
-from inference.task_kinds.detection import answer as detection
-from inference.task_kinds.tagging import answer as tagging
+from inference.task_kinds import TASKS
 
 LOWEST_SCORE, MOST_BOXES = 0.01, 300  # what of the boxes of one part of an ensemble is joined with the others
 ABSENT = -1.0  # the score in rows that hold no box: below every threshold
@@ -71,7 +69,12 @@ class Composed:
         if self.chain is not None:
             return self.chain.follow(parcels, self._answers(0, parcels))
         answers = [self._answers(place, parcels) for place in range(len(self.engines))]
-        return _JOINING[self.spec.task](self, parcels, answers)
+        answer = TASKS[self.spec.task].answer
+        if answer.shares is not None:
+            return {"probabilities": self._mean(answers, answer.shares)}
+        if answer.maps:
+            return {answer.maps: self._maps(parcels, answers, answer.maps)}
+        return self._boxes(parcels, answers)
 
     def _answers(self, place: int, parcels: Parcels) -> Outputs:
         """What one part says of all parcels."""
@@ -84,22 +87,15 @@ class Composed:
         for engine in self.engines:
             engine.warm_up()
 
-    def classified(self, parcels: Parcels, answers: Sequence[Outputs]) -> Outputs:
-        """The weighted mean of the probabilities of each class [N, C]."""
-        return {"probabilities": self._mean(answers, classification.probabilities)}
-
-    def tagged(self, parcels: Parcels, answers: Sequence[Outputs]) -> Outputs:
-        """The weighted mean of how sure each class is [N, C]."""
-        return {"probabilities": self._mean(answers, tagging.scores_of)}
-
     def _mean(
         self, answers: Sequence[Outputs], read: Callable[[ModelSpec, Outputs], decode.Floats]
     ) -> NDArray[np.generic]:
+        """The weighted mean of how sure the parts are of each class [N, C]."""
         parts = zip(self.graph.parts, self.orders, answers, strict=True)
         total = sum(part.weight * read(part.spec, said)[:, order].astype(np.float64) for part, order, said in parts)
         return np.asarray(total / sum(part.weight for part in self.graph.parts), np.float32)
 
-    def segmented(self, parcels: Parcels, answers: Sequence[Outputs]) -> Outputs:
+    def _maps(self, parcels: Parcels, answers: Sequence[Outputs], role: str) -> NDArray[np.generic]:
         """Logits whose softmax is the weighted mean of the probabilities of ground and classes, for each cell.
 
         The maps of all parts are brought to the cells of the first; a part that knows no ground gives it nothing.
@@ -109,7 +105,7 @@ class Composed:
             maps.joined(
                 [
                     maps.Seen(
-                        _with_ground(said[part.spec.outputs["logits"]][row], order),
+                        _with_ground(said[part.spec.outputs[role]][row], order),
                         parcel.placements[place],
                         cast(InputSpec, part.spec.input),
                         part.weight,
@@ -119,9 +115,9 @@ class Composed:
             )
             for row, parcel in enumerate(parcels)
         ]
-        return {"logits": np.stack(logits)}
+        return np.stack(logits)
 
-    def detected(self, parcels: Parcels, answers: Sequence[Outputs]) -> Outputs:
+    def _boxes(self, parcels: Parcels, answers: Sequence[Outputs]) -> Outputs:
         """Boxes [N, P, 4] and scores [N, P, C] of what all parts found; rows without a box score below nought."""
         weights = [part.weight for part in self.graph.parts]
         join = boxes.fused if self.graph.way == FUSION else boxes.suppressed
@@ -139,18 +135,11 @@ class Composed:
         """The boxes of one part on one picture, in its pixels and with the classes of the composed model."""
         part = self.graph.parts[place]
         limits = DecodeSpec(LOWEST_SCORE, part.spec.decode.iou_threshold, MOST_BOXES)
-        found = detection.detections(part.spec, answer, row, parcel.placements[place], limits)
+        find = cast(Find, TASKS[part.spec.task].answer.found)
+        found = find(part.spec, answer, row, parcel.placements[place], limits)
         known = found.classes < len(part.spec.classes)
         kinds = np.argsort(self.orders[place])[found.classes[known]]
         return boxes.Boxes(found.boxes[known].astype(np.float64), found.scores[known].astype(np.float64), kinds)
-
-
-_JOINING: dict[str, Callable[[Composed, Parcels, Sequence[Outputs]], Outputs]] = {
-    "classification": Composed.classified,
-    "tagging": Composed.tagged,
-    "segmentation": Composed.segmented,
-    "detection": Composed.detected,
-}
 
 
 def _order(spec: ModelSpec, part: Part) -> NDArray[np.int64]:

@@ -12,8 +12,9 @@ from inference.server.spec import (
     DETECTED,
     DETECTED_SCORE,
     ENSEMBLE,
+    FUSION,
+    MEAN,
     SUPPRESSION,
-    WAYS,
     DecodeSpec,
     Graph,
     InputSpec,
@@ -21,16 +22,16 @@ from inference.server.spec import (
     ModelSpec,
     Part,
 )
+from inference.task_kinds import TASKS
 
 FEWEST, MOST = 2, 5  # parts of an ensemble
-SECONDS = ("classification", "tagging")  # tasks of what looks at the objects that a detector found
-PROBABILITIES = ("probabilities",)
-#: task of an ensemble → its outputs, each called by its role
-OUTPUTS: Mapping[str, tuple[str, ...]] = {
-    "classification": PROBABILITIES,
-    "tagging": PROBABILITIES,
-    "segmentation": ("logits",),
-    "detection": ("boxes", "scores"),
+FIRSTS = tuple(name for name, task in TASKS.items() if task.answer.boxes)  # tasks of what finds objects
+SECONDS = tuple(name for name, task in TASKS.items() if task.answer.shares)  # and of what looks at them
+MEANS = tuple(name for name, task in TASKS.items() if task.answer.shares or task.answer.maps)
+#: task → how the answers of models of that task can be joined, the usual way first
+WAYS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(MEANS, (MEAN,)),
+    **dict.fromkeys(FIRSTS, (FUSION, SUPPRESSION)),
 }
 OF_CHAIN = ("boxes", "scores", DETECTED, DETECTED_SCORE, CLASS_SCORE)
 
@@ -103,7 +104,7 @@ def _check(graph: Graph, task: str) -> None:
     if task != task_of(graph):
         raise BadGraph(f"These parts make a {task_of(graph)} model, not {task}.")
     if graph.kind == CHAIN:
-        if specs[0].task != "detection" or specs[1].task not in SECONDS:
+        if specs[0].task not in FIRSTS or specs[1].task not in SECONDS:
             raise BadGraph("A chain is a detector and then a classifier or a tagger.")
         if not set(graph.only) <= names(specs[0]):
             raise BadGraph("graph.only names a class that the first part does not have.")
@@ -123,7 +124,7 @@ def names(spec: ModelSpec) -> set[str]:
 
 def task_of(graph: Graph) -> str:
     """What the composed model is for."""
-    return "detection" if graph.kind == CHAIN else graph.parts[0].spec.task
+    return graph.parts[0].spec.task
 
 
 def classes_of(graph: Graph) -> tuple[ModelClass, ...]:
@@ -153,7 +154,13 @@ def decode_of(graph: Graph) -> DecodeSpec:
 
 def outputs_of(graph: Graph) -> dict[str, str]:
     """Role → name of each output of the composed model."""
-    roles = OF_CHAIN if graph.kind == CHAIN else OUTPUTS[task_of(graph)]
+    answer = TASKS[task_of(graph)].answer
+    if graph.kind == CHAIN:
+        roles = OF_CHAIN
+    elif answer.boxes:
+        roles = OF_CHAIN[:2]
+    else:
+        roles = (answer.maps or "probabilities",)
     return {role: role for role in roles}
 
 

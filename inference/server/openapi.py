@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from inference.server.engine import TensorInfo
 from inference.server.spec import CHAIN
 from inference.task_kinds import TASKS
-from inference.task_kinds.detection.answer import ITEM_OF_CHAIN
 from inference.task_kinds.schema import NUMBER, SHARE, TEXT, WHOLE, Schema, a_list, an_object
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def _predict(service: Service) -> Document:
     spec = service.spec
     answer = TASKS[spec.task].answer
     is_chain = spec.graph is not None and spec.graph.kind == CHAIN
-    item: Document = dict(ITEM_OF_CHAIN if is_chain else answer.item)
+    item: Document = dict(answer.item_of_chain if is_chain else answer.item)
     if "name" in item.get("properties", {}) and 0 < len(spec.classes) <= 1000:
         names = {"type": "string", "enum": list(dict.fromkeys(one.name for one in spec.classes))}
         item = {**item, "properties": {**item["properties"], "name": names}}

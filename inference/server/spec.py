@@ -10,13 +10,6 @@ TENSOR = "tensor"  # the task of a model without description: only tensors can b
 ENSEMBLE, CHAIN = "ensemble", "chain"  # kinds of composed models
 DETECTED, DETECTED_SCORE, CLASS_SCORE = "detected", "detected_score", "class_score"  # further outputs of a chain
 MEAN, FUSION, SUPPRESSION = "mean", "wbf", "nms"
-#: task → how the answers of models of that task can be joined, the usual way first
-WAYS: Mapping[str, tuple[str, ...]] = {
-    "classification": (MEAN,),
-    "tagging": (MEAN,),
-    "segmentation": (MEAN,),
-    "detection": (FUSION, SUPPRESSION),
-}
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ class Graph:
 
     Args:
         kind: ENSEMBLE, whose parts all look at the picture, or CHAIN, whose second part looks at what the first found.
-        way: how the answers of an ensemble are joined, one of WAYS.
+        way: how the answers of an ensemble are joined, see `graph_json.WAYS`.
         iou: overlap from which boxes of an ensemble are of one object.
         margin: what is cut out around a box, as a share of its sides.
         min_score: the first part's boxes below it are left out.

@@ -274,7 +274,7 @@ def graph(**changes):
     ({"way": "wbf"}, "graph.way"),
     ({"iou": 2}, "graph.iou"),
     ({"only": "red"}, "graph.only"),
-    ({"kind": "chain"}, "not classification"),
+    ({"kind": "chain"}, "a detector and then"),
 ])  # fmt: skip
 def test_description_of_a_broken_graph_is_refused_by_name(changes, said):
     with pytest.raises(model_json.BadModel, match=said):

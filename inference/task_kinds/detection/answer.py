@@ -132,4 +132,6 @@ ANSWER = Answer(
     layouts=layouts.LAYOUTS,
     found=detections,
     elsewhere=True,
+    boxes=True,
+    item_of_chain=ITEM_OF_CHAIN,
 )
