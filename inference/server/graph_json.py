@@ -33,7 +33,7 @@ WAYS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(MEANS, (MEAN,)),
     **dict.fromkeys(FIRSTS, (FUSION, SUPPRESSION)),
 }
-OF_CHAIN = ("boxes", "scores", DETECTED, DETECTED_SCORE, CLASS_SCORE)
+OF_CHAIN: tuple[str, ...] = ("boxes", "scores", DETECTED, DETECTED_SCORE, CLASS_SCORE)
 
 
 class BadGraph(Exception):
