@@ -18,6 +18,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference import model_tasks
 from inference.batch import tables as _batch_tables  # noqa: F401  Django looks for tables here
+from inference.composing import tables as _composing_tables  # noqa: F401  Django looks for tables here
 from inference.conversion import tables as _conversion_tables  # noqa: F401  Django looks for tables here
 from inference.edge import tables as _edge_tables  # noqa: F401  Django looks for tables here
 from inference.feedback import tables as _feedback_tables  # noqa: F401  Django looks for tables here
@@ -100,6 +101,7 @@ class ModelVersion(models.Model):
         JOB = "job", _("Outputs of a job")  # chosen by hand
         CONVERTED = "convert", _("Conversion")  # of another version of the model
         FILES = "files", _("Own files")
+        COMPOSED = "compose", _("Composed")  # of other versions
 
     model = models.ForeignKey(Model, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

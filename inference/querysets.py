@@ -63,6 +63,14 @@ class ModelVersionQuerySet(OwnedQuerySet):
         return self.exclude(stage="archived")
 
 
+class VersionPartQuerySet(OwnedQuerySet):
+    """Parts of the composed versions that somebody may see."""
+
+    owner_path = "version__model__owner"
+    visibility_path = "version__model__visibility"
+    shared = ("inference.model", "version__model")
+
+
 class ModelAliasQuerySet(ModelVersionQuerySet):
     """Aliases of the models that somebody may see."""
 

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from inference.batch import views as batch
+from inference.composing import views as composing
 from inference.conversion import views as conversion
 from inference.edge import device_api as edge_devices
 from inference.edge import sample_views as edge_samples
@@ -19,6 +20,7 @@ app_name = "inference"
 urlpatterns = [
     path("models/", models.model_list, name="model-list"),
     path("models/new/", models.model_upload, name="model-upload"),
+    path("models/compose/", composing.model_compose, name="model-compose"),
     path("models/<int:pk>/", models.model_detail, name="model-detail"),
     path("models/<int:pk>/edit/", models.model_edit, name="model-edit"),
     path("models/<int:pk>/versions/", models.version_upload, name="version-upload"),

@@ -38,6 +38,7 @@ from inference.api.serializers import (
     ModelVersionOut,
     VersionIn,
 )
+from inference.composing.api import ComposeActs
 from inference.edge import speeds
 from inference.formats.declared import NOTHING, Declared, labels_of
 from inference.models import Model, ModelTask, ModelVersion, Stage
@@ -50,13 +51,14 @@ from inference.services.bytes import on_disk
 ORIGINS = ("file", "upload", "path", "job")
 
 
-class ModelViewSet(ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """The registry. `?search=` finds by name and description.
 
     `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of people in a group.
     """
 
     needs = ModelActs.acts | {
+        "compose": Action.MODELS_MANAGE,
         "list": Action.MODELS_VIEW,
         "retrieve": Action.MODELS_VIEW,
         "versions": Action.MODELS_VIEW,

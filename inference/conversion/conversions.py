@@ -44,6 +44,7 @@ KEEP_FASTEST, KEEP_ALL, KEEP_NONE = "fastest", "all", "none"
 KEEP = (KEEP_FASTEST, KEEP_ALL, KEEP_NONE)
 STALE = ("verify", "speed")  # of model.json: what was measured of the source, not of the variant
 WEIGHTS = (".onnx", ".safetensors")
+UNFIT = (ModelVersion.Source.CONVERTED, ModelVersion.Source.COMPOSED)  # what they were made of is converted
 
 
 class CannotConvert(DomainError):
@@ -160,6 +161,9 @@ def check_model(version: ModelVersion, user: User) -> None:
         raise CannotConvert(said % {"model": version})
     if version.source == ModelVersion.Source.CONVERTED:
         said = _("%(model)s is a conversion itself. Convert the version that it was made of.")
+        raise CannotConvert(said % {"model": version})
+    if version.source == ModelVersion.Source.COMPOSED:
+        said = _("%(model)s is composed of other versions. Convert those, and compose what became of them.")
         raise CannotConvert(said % {"model": version})
     if not ModelVersion.objects.editable_by(user).filter(pk=version.pk).exists():
         said = _("A conversion adds versions to %(model)s, which is not yours. Ask its owner to share it for managing.")

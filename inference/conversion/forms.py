@@ -88,7 +88,7 @@ class ConversionForm(ResourceForm):
         models, versions = self.fields["model_version"], self.fields["version"]
         own = ModelVersion.objects.editable_by(user).filter(task__in=TASKS).in_use()
         models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            own.exclude(source=ModelVersion.Source.CONVERTED).select_related("model")
+            own.exclude(source__in=conversions.UNFIT).select_related("model")
         )
         versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
             DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")

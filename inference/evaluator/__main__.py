@@ -14,8 +14,7 @@ from typing import Any, cast
 from inference.evaluator import groups, learned, truth
 from inference.evaluator.predict import Predictor, Suspended
 from inference.evaluator.run import Run, write
-from inference.server import model_json
-from inference.server.engine import Engine
+from inference.server import composed, model_json
 from inference.server.memory import keep_freed
 from inference.server.spec import TENSOR
 from inference.task_kinds import TASKS
@@ -61,7 +60,7 @@ def evaluate(run: Run) -> dict[str, Any]:
     mapping, notes = truth.match_classes(spec.classes, data.classes, strangers=task.strangers)
     for note in notes:
         print(note, flush=True)
-    engine = Engine(run.model / "model.onnx", threads=run.threads)
+    engine = composed.load(run.model, spec, threads=run.threads)
     run.outputs.mkdir(parents=True, exist_ok=True)
     file = run.outputs / "predictions.jsonl"
     if run.resume_from and not file.exists():

@@ -16,7 +16,7 @@ import numpy as np
 from inference.evaluator.run import Run
 from inference.evaluator.truth import Sample, Truth
 from inference.server import decode
-from inference.server.engine import Engine
+from inference.server.engine import Loaded
 from inference.server.spec import DecodeSpec, InputSpec, ModelSpec
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Arrays, Joining, Line, Scoring
@@ -39,7 +39,7 @@ class Predictor:
     """
 
     def __init__(
-        self, run: Run, spec: ModelSpec, engine: Engine, truth: Truth, scoring: Scoring, mapping: dict[int, int]
+        self, run: Run, spec: ModelSpec, engine: Loaded, truth: Truth, scoring: Scoring, mapping: dict[int, int]
     ) -> None:
         self.run, self.spec, self.engine, self.truth, self.mapping = run, spec, engine, truth, mapping
         self.scoring = scoring

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings

@@ -145,6 +145,9 @@ def _read(files: dict[str, Path], home: Path) -> Found:
         spec = model_json.load(home)
     except model_json.BadModel as exc:
         raise RefusedModel(str(exc)) from None
+    if spec.graph is not None:
+        said = _("model.json says that the model is composed of others. Bring in its parts and compose them.")
+        raise RefusedModel(said)
     content.task = spec.task
     if spec.task == TENSOR:
         return content

@@ -13,8 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from inference.server import model_json, statistics
-from inference.server.engine import Engine
+from inference.server import composed, model_json, statistics
 from inference.server.refusals import Refusal
 from inference.server.requested import Requested
 from inference.server.service import Call, Service
@@ -43,7 +42,7 @@ def chosen(dataset: Path) -> list[str]:
 async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:
     """Show the images to the model and count."""
     spec, tally, began = model_json.load(model), statistics.empty(), time.monotonic()
-    engine = Engine(model / "model.onnx", threads=threads)
+    engine = composed.load(model, spec, threads=threads)
     service = Service(Settings(model_dir=model, statistics=False), spec, engine)
     service.start()
     best_only = TASKS[spec.task].answer.best_only

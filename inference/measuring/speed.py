@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
+from PIL import Image
 
-from inference.server import model_json
-from inference.server.engine import Engine
+from inference.server import composed, decode, model_json
+from inference.server.engine import Loaded
 from inference.server.spec import InputSpec
 from training.presets.cores import Waiting
 
@@ -40,9 +41,9 @@ def measured(folder: Path, *, threads: int) -> dict[str, Any]:
         Unmeasurable: an input of free size without a description.
     """
     before, began = _resident_mib(), time.perf_counter()
-    engine = Engine(folder / "model.onnx", threads=threads)
-    load_ms = 1000 * (time.perf_counter() - began)
     spec = model_json.load(folder)
+    engine = composed.load(folder, spec, threads=threads)
+    load_ms = 1000 * (time.perf_counter() - began)
     single = _feeds(engine, spec.input, 1)
     took, busy = _times(lambda: engine.run(single))
     batch = BATCH if engine.batches else 1
@@ -79,10 +80,14 @@ def _times(run: Callable[[], object]) -> tuple[list[float], float]:
     return took, waiting.slowdown()
 
 
-def _feeds(engine: Engine, described: InputSpec | None, count: int) -> Feeds:
+def _feeds(engine: Loaded, described: InputSpec | None, count: int) -> Feeds:
     """Numbers between 0 and 1 in the shape of the inputs."""
     rng = np.random.default_rng(0)
     feeds: Feeds = {}
+    if described is not None and described.parts:
+        size = (max(part.height for part in described.parts), max(part.width for part in described.parts), 3)
+        pictures = [Image.fromarray(rng.integers(0, 256, size, np.uint8)) for _ in range(count)]
+        return {described.name: np.stack([decode.preprocess(picture, described)[0] for picture in pictures])}
     for each in engine.inputs:
         shape = list(each.shape)
         if described is not None and each.name == described.name:

@@ -15,7 +15,7 @@ from PIL import Image
 from inference.predictor.chunks import Line
 from inference.predictor.samples import UNREADABLE, Pictures, Unopened
 from inference.server import decode
-from inference.server.engine import Engine
+from inference.server.engine import Loaded
 from inference.server.requested import Requested
 from inference.server.spec import InputSpec, ModelSpec
 from inference.task_kinds import TASKS
@@ -54,7 +54,7 @@ class Answering:
     def __init__(
         self,
         spec: ModelSpec,
-        engine: Engine,
+        engine: Loaded,
         pictures: Pictures,
         requested: Requested,
         *,

@@ -19,8 +19,7 @@ from inference.evaluator.run import Run, write
 from inference.predictor import samples
 from inference.predictor.answering import Answering
 from inference.predictor.chunks import FOLDER, SIZE, Chunks, Line
-from inference.server import model_json
-from inference.server.engine import Engine
+from inference.server import composed, model_json
 from inference.server.requested import Requested
 from inference.server.spec import TENSOR
 from inference.task_kinds import TASKS
@@ -107,7 +106,7 @@ class Part:
 
     def _asked(self) -> Answering:
         params = self.run.params
-        engine = Engine(self.run.model / "model.onnx", threads=self.run.threads)
+        engine = composed.load(self.run.model, self.spec, threads=self.run.threads)
         named = {name: params[name] for name in ("score_threshold", "max_detections") if params.get(name) is not None}
         batch, pixels = int(params.get("batch") or BATCH), int(params.get("max_pixels") or 50_000_000)
         self.speed = {"provider": engine.provider, "batch": batch if engine.batches else 1}

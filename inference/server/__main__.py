@@ -10,10 +10,9 @@ import time
 
 import uvicorn
 
-from inference.server import model_json
+from inference.server import composed, model_json
 from inference.server import settings as settings_of
 from inference.server.app import Server
-from inference.server.engine import Engine
 from inference.server.memory import keep_freed
 from inference.server.service import Service
 
@@ -29,7 +28,7 @@ def main() -> int:
     try:
         settings = settings_of.from_env()
         spec = model_json.load(settings.model_dir)
-        engine = Engine(settings.model_dir / "model.onnx", threads=settings.threads)
+        engine = composed.load(settings.model_dir, spec, threads=settings.threads)
     except (ValueError, model_json.BadModel) as exc:
         log.error("%s", exc)
         return 1

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from inference.server import decode, model_json
-from inference.server.engine import Engine
+from inference.server import composed, decode, model_json
 from inference.server.refusals import BadRequest
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
@@ -31,7 +30,7 @@ class Model:
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         self.spec: ModelSpec = model_json.load(folder)
-        self.engine = Engine(folder / "model.onnx", threads=threads)
+        self.engine = composed.load(folder, self.spec, threads=threads)
 
     def predict(self, data: bytes, requested: Requested | None = None) -> dict[str, Any]:
         """What it says of one picture.

@@ -113,6 +113,8 @@ class Server:
             [{"name": end.name, "datatype": end.datatype, "shape": list(end.shape)} for end in ends]
             for ends in (engine.inputs, engine.outputs)
         )
+        if self.service.spec.graph and self.service.spec.input:
+            inputs = [{"name": self.service.spec.input.name, "datatype": "BYTES", "shape": [-1]}]
         if self.service.spec.input:
             outputs.append({"name": PREDICTIONS, "datatype": "BYTES", "shape": [-1]})
         return _json(

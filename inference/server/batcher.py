@@ -227,6 +227,8 @@ class Batcher:
         """The samples of all entries in one block of memory that is used again for every batch."""
         parts = [entry.feeds[name] for entry in batch]
         count, like = sum(entry.count for entry in batch), parts[0]
+        if like.dtype == object:  # parcels with pictures in them, which must not be kept
+            return np.concatenate(parts)
         block = self._blocks.get(name)
         if block is None or block.shape[1:] != like.shape[1:] or block.dtype != like.dtype or len(block) < count:
             block = self._blocks[name] = np.empty((max(count, self.max_batch), *like.shape[1:]), like.dtype)

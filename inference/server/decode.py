@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,11 @@ class Placement:
         moved[:, 1::2] = np.clip((moved[:, 1::2] - self.offset_y) / self.scale_y, 0, self.height)
         return moved
 
+    def to_input(self, boxes: NDArray[Any]) -> Floats:
+        """Map boxes [n, 4] (x1 y1 x2 y2) from image pixels to input pixels."""
+        scale = np.array((self.scale_x, self.scale_y) * 2)
+        return np.asarray(boxes * scale + np.array((self.offset_x, self.offset_y) * 2), np.float32)
+
     def to_points(self, points: Floats) -> Floats:
         """Map points [n, 2] from input pixels to image pixels; one may lie beside the image."""
         offset, scale = (self.offset_x, self.offset_y), (self.scale_x, self.scale_y)
@@ -70,6 +76,18 @@ class Detections:
     scores: Floats
     classes: NDArray[np.int64]
     places: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """What the parts of a composed model get of one picture: each its own sample and where the picture lies in it.
+
+    `picture` is there where something is to be cut out of it.
+    """
+
+    samples: tuple[Floats, ...]
+    placements: tuple[Placement, ...]
+    picture: Image.Image | None = None
 
 
 def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Image:
@@ -124,9 +142,14 @@ def preprocess(image: Image.Image, spec: InputSpec, box: Box | None = None) -> t
     Args:
         box: the part to look at, seen with the model's margin; None: all of the image.
 
+    The sample of a composed model is a `Parcel` in an array without dimensions, so that it is stacked and cut as
+    others are; its placement is that of its first part, in whose frame such a model answers.
+
     Raises:
         BadBox: the box lies beside the image.
     """
+    if spec.parts:
+        return _parcel(image, spec, box)
     mode = "RGB" if spec.channels == 3 else "L"
     rgb = image if image.mode == mode else image.convert(mode)
     if box is not None:
@@ -137,6 +160,18 @@ def preprocess(image: Image.Image, spec: InputSpec, box: Box | None = None) -> t
     else:
         placed, placement = _letterbox(rgb, spec)
     return _normal(placed, spec), placement
+
+
+def _parcel(image: Image.Image, spec: InputSpec, box: Box | None) -> tuple[Any, Placement]:
+    made: dict[InputSpec, tuple[Floats, Placement]] = {}  # parts that expect the same share it
+    alike = [replace(part, name="") for part in spec.parts]
+    for part in alike:
+        if part not in made:
+            made[part] = preprocess(image, part, box)
+    samples, placements = zip(*(made[part] for part in alike), strict=True)
+    held: NDArray[np.object_] = np.empty((), object)
+    held[()] = Parcel(samples, placements, image if spec.cuts else None)
+    return held, placements[0]
 
 
 def _normal(placed: Image.Image, spec: InputSpec) -> Floats:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnxruntime as ort
@@ -57,6 +57,28 @@ class TensorInfo:
     shape: tuple[int, ...]
 
 
+class Loaded(Protocol):
+    """What answers: the engine of one file, or a composed model with one for each of its parts."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    provider: str
+
+    @property
+    def batches(self) -> bool:
+        """Whether samples of several requests can be put into one run."""
+
+    @property
+    def even(self) -> bool:
+        """Whether all samples have one size, so that each costs the same."""
+
+    def run(self, feeds: Tensors, wanted: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
+        """Compute the outputs named in `wanted` (None: all) for complete `feeds`."""
+
+    def warm_up(self) -> None:
+        """Run once so that the first caller does not pay for lazy allocation."""
+
+
 class Engine:
     """A loaded model. `run` is called by one thread at a time.
 
@@ -64,14 +86,15 @@ class Engine:
         path: an ONNX file; a model.json beside it may say "runtime": "openvino". Where that is not installed, or a card
             was granted, ONNX Runtime answers instead: the file is the same.
         strictly: raise instead.
+        runtime: what a part of a composed model says of it; None: what stands in the model.json beside it.
 
     Raises:
         NotInstalled: OpenVINO is asked for `strictly` and is not there.
     """
 
-    def __init__(self, path: Path, *, threads: int = 1, strictly: bool = False) -> None:
+    def __init__(self, path: Path, *, threads: int = 1, strictly: bool = False, runtime: str | None = None) -> None:
         self.session: Any = None
-        if _runtime(path) == OPENVINO and (strictly or _providers() == [CPU]):
+        if (_runtime(path) if runtime is None else runtime) == OPENVINO and (strictly or _providers() == [CPU]):
             try:
                 self.session = openvino.Session(path, threads=threads)
             except openvino.NotInstalled as missing:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from inference.server import graph_json
 from inference.server.spec import TENSOR, DecodeSpec, InputSpec, ModelClass, ModelSpec
 from inference.task_kinds import TASKS
 
@@ -48,6 +49,8 @@ def parse(data: object) -> ModelSpec:
     if not isinstance(task, str) or task not in TASKS:
         known = " and ".join(", ".join(TASKS).rsplit(", ", 1))
         raise BadModel(f"model.json names the task {task!r}; known are {known}.")
+    if "graph" in top:
+        return _composed(top)
     output = _object(top.get("output"), "output")
     roles = TASKS[task].answer.roles(output)
     tile = _object(top.get("input"), "input").get("tile")
@@ -61,6 +64,24 @@ def parse(data: object) -> ModelSpec:
         input=_input(_object(top.get("input"), "input"), task),
         outputs={role: _text(output.get(role), f"output.{role}") for role in roles},
         decode=_decode(_object(top.get("decode", {}), "decode")),
+        raw=top,
+    )
+
+
+def _composed(top: Mapping[str, Any]) -> ModelSpec:
+    """A model made of others: all but its graph follows from its parts."""
+    try:
+        graph = graph_json.read(top, parse)
+    except graph_json.BadGraph as exc:
+        raise BadModel(str(exc)) from None
+    return ModelSpec(
+        task=graph_json.task_of(graph),
+        architecture=str(top.get("architecture", "")),
+        classes=graph_json.classes_of(graph),
+        input=graph_json.input_of(graph),
+        outputs=graph_json.outputs_of(graph),
+        decode=graph_json.decode_of(graph),
+        graph=graph,
         raw=top,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from inference.server.engine import TensorInfo
+from inference.server.spec import CHAIN
 from inference.task_kinds import TASKS
 from inference.task_kinds.schema import NUMBER, SHARE, TEXT, WHOLE, Schema, a_list, an_object
 
@@ -83,7 +84,8 @@ def document(service: Service) -> Document:
 def _predict(service: Service) -> Document:
     spec = service.spec
     answer = TASKS[spec.task].answer
-    item: Document = dict(answer.item)
+    is_chain = spec.graph is not None and spec.graph.kind == CHAIN
+    item: Document = dict(answer.item_of_chain if is_chain else answer.item)
     if "name" in item.get("properties", {}) and 0 < len(spec.classes) <= 1000:
         names = {"type": "string", "enum": list(dict.fromkeys(one.name for one in spec.classes))}
         item = {**item, "properties": {**item["properties"], "name": names}}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from inference.server import decode, oip
 from inference.server.batcher import Answer, Batcher, Entry
-from inference.server.engine import Engine
+from inference.server.engine import Loaded
 from inference.server.keeping import Keeper
 from inference.server.metrics import Metrics
 from inference.server.refusals import AnswerTooLarge, BadRequest, NotAnImage
@@ -55,7 +55,7 @@ class _Seen:
 class Service:
     """One loaded model with its queue."""
 
-    def __init__(self, settings: Settings, spec: ModelSpec, engine: Engine) -> None:
+    def __init__(self, settings: Settings, spec: ModelSpec, engine: Loaded) -> None:
         self.settings, self.spec, self.engine = settings, spec, engine
         self.metrics = Metrics()
         self.hours = Hours()
@@ -64,7 +64,7 @@ class Service:
             engine.run,
             max_batch=settings.max_batch if engine.batches else 1,
             max_delay_s=settings.max_delay_s,
-            queue_limit=settings.queue_limit,
+            queue_limit=_queue_limit(settings, spec),
             even=engine.even,
             on_batch=self.metrics.ran,
         )
@@ -248,6 +248,8 @@ class Service:
         return images
 
     def _checked(self, tensors: Arrays) -> Arrays:
+        if self.spec.graph is not None:
+            raise BadRequest("This model is composed of others, which have the tensors: send pictures, as BYTES.")
         for name in self._inputs:
             if name not in tensors:
                 raise BadRequest(f"Input {name!r} is missing.")
@@ -335,6 +337,13 @@ class Service:
             return answer.read(spec, outputs, placements, requested)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, answer.read, spec, outputs, placements, requested)
+
+
+def _queue_limit(settings: Settings, spec: ModelSpec) -> int:
+    """Samples that may wait: fewer where each holds its whole picture."""
+    if spec.input is None or not spec.input.cuts:
+        return settings.queue_limit
+    return min(settings.queue_limit, max(settings.request_batch_limit, 4 * settings.max_batch))
 
 
 def _texts(predictions: Sequence[list[dict[str, Any]]]) -> list[bytes]:

@@ -100,6 +100,13 @@ def _back(graph: Graph, version: ModelVersion, user: User, column: int) -> None:
                 _back(graph, seen, user, column - 1)
         elif label:
             graph.add(Node(f"gone-{how}-{version.pk}", "file", label, column - 1), to=into, how=how)
+    for part in version.parts.all():
+        seen = _seen(user).filter(pk=part.source_id).first() if part.source_id else None
+        if seen is None:
+            gone = Node(f"gone-part-{version.pk}-{part.place}", "file", part.source_label, column - 1)
+            graph.add(gone, to=me, how="part")
+        elif graph.add(_version_node(seen, column - 1), to=me, how="part") and column > -2 * GENERATIONS:
+            _back(graph, seen, user, column - 1)
 
 
 def _data_node(version: ModelVersion, user: User, column: int) -> Node:
@@ -134,7 +141,8 @@ def _forth(graph: Graph, version: ModelVersion, user: User, column: int) -> None
     for prediction in predictions[:MOST]:
         _add_prediction(graph, prediction, user, me, column + 1)
     seen = 0
-    for how, rows in (("fine_tuned", version.children), ("distilled", version.students)):
+    composed = ModelVersion.objects.filter(parts__source=version)
+    for how, rows in (("fine_tuned", version.children), ("distilled", version.students), ("part", composed)):
         visible = list(_seen(user).filter(pk__in=rows.values("pk")))
         seen += len(visible)
         for child in visible:
@@ -145,7 +153,7 @@ def _forth(graph: Graph, version: ModelVersion, user: User, column: int) -> None
             node = Node(f"package-{entry.pk}", "package", f"{entry.at:%Y-%m-%d}", 1, note=entry.actor)
             graph.add(node, after=me, how="packed")
         all_of_it = version.evaluations.count() + version.services.count() + version.predictions.count()
-        all_of_it += version.children.count() + version.students.count()
+        all_of_it += version.children.count() + version.students.count() + composed.count()
         graph.hidden = all_of_it - evaluations.count() - services.count() - predictions.count() - seen
 
 

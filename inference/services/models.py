@@ -110,6 +110,7 @@ def register(
     visibility: str = Visibility.PRIVATE,
     model: Model | None = None,
     declared: Declared = NOTHING,
+    read: Callable[[Path], Found] | None = None,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
     """Make a version out of files from anywhere.
@@ -118,6 +119,7 @@ def register(
         bring: makes the folder it is given, and puts the files there.
         model: add a version to this one; None makes a new model called `name`.
         declared: what the person says of files that came without model.json.
+        read: says what is in the folder, where the platform itself made the files; None: they are inspected.
         made: called with the version in the transaction that makes it.
 
     Raises:
@@ -135,7 +137,7 @@ def register(
     try:
         with found:
             bring(work / "in")
-            content = _surveyed(work / "in", declared)
+            content = read(work / "in") if read else _surveyed(work / "in", declared)
             content.facts |= origin.facts
         found.end()
         staged = _stage(content, work, work)
@@ -245,7 +247,8 @@ def _listed(staged: Path) -> list[dict[str, Any]]:
 
 def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
     """Make the row and move the staged files to their place; inside a transaction, which the number needs."""
-    weights = "model.onnx" if "model.onnx" in content.files else "model.safetensors"
+    running = ("model.onnx", "model.safetensors", "model.json")  # a composed version's names what else there is
+    weights = next(name for name in running if name in content.files)
     Model.objects.select_for_update().get(pk=model.pk)
     newest = model.versions.aggregate(newest=Max("number"))["newest"] or 0
     version = ModelVersion.objects.create(

@@ -51,7 +51,7 @@ predictions. `python run.py --help` lists the options. It needs Python 3.11 or n
 
 | file | |
 |---|---|
-| `model/model.onnx`, `model/model.json` | the network; labels, and what is done before and after it |
+| `model/*.onnx`, `model/model.json` | the networks; labels, and what is done before and after them |
 | `about.json` | what the platform knew of it: task, classes, figures, data |
 | `use/predict.js` | the same in a browser, by onnxruntime-web; its first lines show how |
 | `use/predict.cpp` | the same in C++, by ONNX Runtime's C++ API; its first lines show how |

@@ -31,7 +31,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def fits(spec: ModelSpec) -> bool:
     """Whether the templates read answers of this model: whole pictures, and classes or boxes."""
     seen = spec.input
-    if seen is None or spec.task not in TASKS or not TASKS[spec.task].answer.elsewhere:
+    if seen is None or spec.graph is not None or spec.task not in TASKS or not TASKS[spec.task].answer.elsewhere:
         return False
     return seen.overlap is None and seen.scope == "picture"
 

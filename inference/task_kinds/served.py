@@ -59,6 +59,11 @@ class Answer:
         found: the objects with their boxes on one picture of a run, by which they can be followed in a video. None:
             models of this task find no objects.
         elsewhere: a package has lines in other languages that read such answers, see inference/snippets.
+        shares: how sure a model is of each class [N, C], where its answers are classes: several models answer the mean,
+            and it may look at what a detector found. None: no such answers.
+        maps: role of the output that is a map of logits, of which several models answer the mean; "" for none.
+        boxes: its answers are boxes alone, which are fused with those of others, and cut out for a further model.
+        item_of_chain: what one prediction holds where a further model looked at the boxes.
         draft: what its answers are as an annotation of new pictures: SHAPES where they lie somewhere on a picture,
             CLASSES where the best one is the class of all of it; "" where they are none.
     """
@@ -74,6 +79,10 @@ class Answer:
     layouts: tuple[Layout, ...] = ()
     found: Callable[[ModelSpec, Arrays, int, Placement, DecodeSpec], Detections] | None = None
     elsewhere: bool = False
+    shares: Callable[[ModelSpec, Arrays], NDArray[np.float32]] | None = None
+    maps: str = ""
+    boxes: bool = False
+    item_of_chain: Schema = field(default_factory=dict)
     draft: str = ""
 
     def roles(self, named: Collection[str]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ HOW_WORDS = {
     "data": _("learned from"),
     "fine_tuned": _("fine-tuned"),
     "distilled": _("distilled"),
+    "part": _("part of it"),
     "judged": _("judged"),
     "served": _("answers with it"),
     "answered": _("answered"),

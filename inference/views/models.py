@@ -16,6 +16,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from inference import model_tasks
+from inference.composing.views import parts_of
 from inference.edge import speeds
 from inference.forms import ModelEditForm
 from inference.import_forms import BringForm, UploadForm, VersionForm
@@ -94,6 +95,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             if written[part.name]
         ],
         "form": VersionForm(user=request.user),
+        "parts": parts_of(chosen, request.user) if chosen else [],
         "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
     }  # fmt: skip
     return render(request, "inference/model_detail.html", context)

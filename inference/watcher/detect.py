@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from inference.server import decode, model_json
-from inference.server.engine import Engine
+from inference.server import composed, decode, model_json
 from inference.server.spec import DecodeSpec, InputSpec, ModelSpec
 from inference.task_kinds import TASKS
 from inference.watcher.pictures import Layout, Pixels
@@ -52,7 +51,7 @@ class Detector:
         self.input: InputSpec = self.spec.input
         self.limits = DecodeSpec(lowest, self.spec.decode.iou_threshold, MOST)
         self.ids = np.array([known.id for known in self.spec.classes], np.int64)
-        self.engine = Engine(folder / "model.onnx", threads=threads)
+        self.engine = composed.load(folder, self.spec, threads=threads)
         self._ground: decode.Floats | None = None
 
     def look(self) -> dict[str, Any]:
@@ -60,12 +59,15 @@ class Detector:
         seen = self.input
         return {
             "width": seen.width, "height": seen.height, "resize": seen.resize, "channels": seen.channels,
-            "whole": seen.overlap is not None,
+            "whole": seen.overlap is not None or bool(seen.parts),
         }  # fmt: skip
 
     def find(self, look: Pixels, layout: Layout) -> Found:
         """What is on a picture."""
-        read = self._tiles(look) if self.input.overlap is not None else self._one(look, layout)
+        if self.input.overlap is not None:
+            read = self._tiles(look)
+        else:
+            read = self._parcel(look) if self.input.parts else self._one(look, layout)
         return Found(read.boxes.astype(np.float64), read.scores.astype(np.float64), self.ids[read.classes])
 
     def _one(self, look: Pixels, layout: Layout) -> decode.Detections:
@@ -82,6 +84,12 @@ class Detector:
         )
         outputs = self.engine.run({seen.name: self._ground[None]})
         return self.found(self.spec, outputs, 0, placement, self.limits)
+
+    def _parcel(self, look: Pixels) -> decode.Detections:
+        """The boxes of a composed model, whose parts are each shown the whole picture as they expect it."""
+        image = Image.fromarray(look if look.shape[2] == 3 else look[:, :, 0])
+        parcel, placement = decode.preprocess(image, self.input)
+        return self.found(self.spec, self.engine.run({self.input.name: parcel[None]}), 0, placement, self.limits)
 
     def _normal(self, pixels: Pixels) -> decode.Floats:
         mean, std = np.asarray(self.input.mean, np.float32), np.asarray(self.input.std, np.float32)

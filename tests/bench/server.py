@@ -1,8 +1,9 @@
 """What the model server costs: `python -m tests.bench.server [--rounds 5] [--json]`.
 
-Five questions, each against its reference in the same run on the same machine: CPU time per request where the
+Six questions, each against its reference in the same run on the same machine: CPU time per request where the
 model costs nothing; what the platform's proxy (`/serve/…`) adds to it in the web server; pictures per second against
-the raw engine loop; cost of an idle service; time to ready. All but the second call the model server itself.
+the raw engine loop; cost of an idle service; time to ready; what an ensemble costs beside its parts. All but the second
+and the last call the model server itself.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
+from inference.composing.describing import Recipe
+from inference.server import boxes, decode
+from inference.server.engine import Engine
 from tests.inference import tiny
 from tests.inference.conftest import get, start_server
+from tests.inference.parted import folder_of, loaded
 from tests.inference.pictures import encoded
 from tests.running import free_port
 
@@ -160,8 +166,6 @@ def against_raw(folder: Path, *, threads: int, rounds: int, seconds: float) -> d
     """
     resnet18(folder)
     noise = np.random.default_rng(0).integers(0, 255, (56, 56, 3), np.uint8)
-    from PIL import Image
-
     picture = encoded(Image.fromarray(noise).resize((224, 224)), "JPEG", quality=85)
     request = post("/predict", picture, "image/jpeg")
     (folder / "picture.jpg").write_bytes(picture)
@@ -268,6 +272,39 @@ def cold_start(folder: Path, *, times: int) -> float:
     return statistics.median(taken)
 
 
+def ensemble(folder: Path, *, threads: int, rounds: int) -> dict[str, float]:
+    """Time of an ensemble of two for eight pictures over that of both parts in bare ONNX Runtime, in turn.
+
+    `fusing_ms` is what two times 300 boxes of 20 classes take to be fused, for one picture.
+    """
+    parts = [resnet18(folder / name) for name in ("one", "two")]
+    joint = folder_of(folder / "both", Recipe("ensemble", (), "mean"), *parts)
+    spec, answering = loaded(joint, threads=threads)
+    rng = np.random.default_rng(0)
+    pictures = [Image.fromarray(rng.integers(0, 256, (224, 224, 3), np.uint8)) for _ in range(8)]
+    feeds = {"images": np.stack([decode.preprocess(picture, spec.input)[0] for picture in pictures])}
+    tensor = np.stack([decode.preprocess(picture, spec.input.parts[0])[0] for picture in pictures])
+    bare = [Engine(part / "model.onnx", threads=threads) for part in parts]
+    took: list[tuple[float, float]] = []
+    for _ in range(4 * rounds + 1):
+        began = time.perf_counter()
+        for engine in bare:
+            engine.session.run(None, {"images": tensor})
+        between = time.perf_counter()
+        answering.run(feeds)
+        took.append((between - began, time.perf_counter() - between))
+    corners = rng.random((2, 300, 2)) * 600
+    found = [
+        boxes.Boxes(np.concatenate([low, low + 40], 1), rng.random(300), rng.integers(0, 20, 300)) for low in corners
+    ]
+    began = time.perf_counter()
+    for _ in range(20):
+        boxes.fused(found, [1, 1], iou=0.55)
+    fusing = (time.perf_counter() - began) / 20
+    alone, together = (statistics.median(column) for column in zip(*took[1:], strict=True))
+    return {"ratio": together / alone, "parts_ms": 1000 * alone, "ms": 1000 * together, "fusing_ms": 1000 * fusing}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
@@ -286,11 +323,12 @@ def main() -> None:
             "resnet18": against_raw(
                 Path(place) / "resnet", threads=asked.threads, rounds=asked.rounds, seconds=asked.seconds
             ),
+            "ensemble": ensemble(Path(place) / "ensemble", threads=asked.threads, rounds=asked.rounds),
         }  # fmt: skip
     if asked.json:
         print(json.dumps(found))
         return
-    noop, resnet, at = found["no_op"], found["resnet18"], found["conditions"]
+    noop, resnet, at, both = found["no_op"], found["resnet18"], found["conditions"], found["ensemble"]
     print(f"{at['cpus']} CPUs, load before {at['load_before']:.2f}, {at['threads']} threads, {at['rounds']} rounds")
     rows = [
         ("CPU per request, no-op model, 1 caller", f"{noop['c1_cpu_ms']:.2f} ms", "≤ 0.5 ms (LitServe 2.3)"),
@@ -309,6 +347,9 @@ def main() -> None:
         ("idle service: CPU, memory", f"{100 * noop['idle_cores']:.2f} % of a core, {noop['pss_mib']:.0f} MiB",
          "≤ 2 %, ≤ 300 MB"),
         ("start to ready", f"{found['cold_start_s']:.2f} s", "≤ 2 s"),
+        ("ensemble of two against its bare parts", f"{both['ratio']:.3f}", "≤ 1.05"),
+        ("  ms for 8 pictures, ensemble / parts", f"{both['ms']:.1f} / {both['parts_ms']:.1f}", ""),
+        ("  fusing 2 × 300 boxes of a picture", f"{both['fusing_ms']:.1f} ms", ""),
     ]  # fmt: skip
     for what, value, goal in rows:
         print(f"{what:<44} {value:>28}   {goal}")

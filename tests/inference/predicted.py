@@ -10,8 +10,7 @@ from pathlib import Path
 from inference.batch import predictions, results
 from inference.batch.kind import PredictionKind
 from inference.batch.tables import Prediction
-from inference.server import model_json
-from inference.server.engine import Engine
+from inference.server import composed, model_json
 from inference.server.requested import Requested
 from inference.server.service import Call, Service
 from inference.server.settings import Settings
@@ -69,7 +68,8 @@ def heads_of(run: RunDir) -> list[dict]:
 
 
 async def _served(folder: Path, sent: list[bytes], asked: dict) -> list[list[dict]]:
-    service = Service(Settings(model_dir=folder, max_batch=8), model_json.load(folder), Engine(folder / "model.onnx"))
+    spec = model_json.load(folder)
+    service = Service(Settings(model_dir=folder, max_batch=8), spec, composed.load(folder, spec))
     service.start()
     try:
         requested = Requested.from_values(asked)

@@ -48,5 +48,6 @@ ANSWER = Answer(
     best_only=True,
     asked=("top_k",),
     layouts=LAYOUTS,
+    shares=probabilities,
     elsewhere=True,
 )

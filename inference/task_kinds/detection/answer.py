@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from inference.server import decode
 from inference.server.requested import Requested
-from inference.server.spec import DecodeSpec, ModelSpec
+from inference.server.spec import CHAIN, CLASS_SCORE, DETECTED, DETECTED_SCORE, DecodeSpec, ModelSpec
 from inference.task_kinds.detection import layouts
 from inference.task_kinds.schema import BOX, CLASS, SHARE, an_object
 from inference.task_kinds.served import SHAPES, Answer, Arrays
 from training.presets.tiling.boxes import Parts
 from training.presets.tiling.masks import Patch
 
+OF_CHAIN = (DETECTED, DETECTED_SCORE, CLASS_SCORE)
 LOWEST_SCORE, MOST_OF_TILE = 0.01, 300  # what of a tile is put together with the others
 
 
@@ -22,13 +25,33 @@ def read(
 ) -> list[list[dict[str, Any]]]:
     """For each picture its boxes in the picture's own pixels, best first."""
     limits = limits_of(spec.decode, requested)
-    return [
-        [
-            {**spec.class_at(c), "score": round(float(s), 6), "box": [round(float(v), 2) for v in b]}
-            for b, s, c in zip(boxes.boxes, boxes.scores, boxes.classes, strict=True)
-        ]
-        for boxes in (detections(spec, outputs, row, placement, limits) for row, placement in enumerate(placements))
-    ]
+    answers = []
+    for row, placement in enumerate(placements):
+        boxes = detections(spec, outputs, row, placement, limits)
+        answers.append(
+            [
+                {
+                    **spec.class_at(c),
+                    "score": round(float(s), 6),
+                    "box": [round(float(v), 2) for v in b],
+                    **of_chain(spec, outputs, row, int(place)),
+                }
+                for b, s, c, place in zip(boxes.boxes, boxes.scores, boxes.classes, boxes.places, strict=True)
+            ]
+        )
+    return answers
+
+
+def of_chain(spec: ModelSpec, outputs: Arrays, row: int, place: int) -> dict[str, Any]:
+    """What the two parts of a chain said of an object each; nothing of other models."""
+    if spec.graph is None or spec.graph.kind != CHAIN:
+        return {}
+    kind, sure, class_score = (outputs[spec.outputs[role]][row, place] for role in OF_CHAIN)
+    first = spec.graph.parts[0].spec
+    return {
+        "detected": {**first.class_at(int(kind)), "score": round(float(sure), 6)},
+        "class_score": None if np.isnan(class_score) else round(float(class_score), 6),
+    }
 
 
 def detections(
@@ -86,6 +109,18 @@ def limits_of(model: DecodeSpec, requested: Requested) -> DecodeSpec:
 
 
 ITEM = an_object(**CLASS, score=SHARE, box=BOX)
+ITEM_OF_CHAIN = an_object(
+    **CLASS,
+    score={**SHARE, "description": "The detector's, times class_score where there is one."},
+    box=BOX,
+    detected=an_object(**CLASS, score=SHARE),
+    class_score={
+        "type": ["number", "null"],
+        "minimum": 0,
+        "maximum": 1,
+        "description": "How sure the second model is of the class; null of an object that it does not look at.",
+    },
+)
 ANSWER = Answer(
     outputs=layouts.OWN,
     read=read,
@@ -97,4 +132,6 @@ ANSWER = Answer(
     layouts=layouts.LAYOUTS,
     found=detections,
     elsewhere=True,
+    boxes=True,
+    item_of_chain=ITEM_OF_CHAIN,
 )

@@ -137,4 +137,5 @@ ANSWER = Answer(
     slow=True,
     joining=OfTiles,
     layouts=LAYOUTS,
+    maps="logits",
 )

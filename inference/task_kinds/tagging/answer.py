@@ -56,5 +56,11 @@ LAYOUTS = (
 )
 ITEM = an_object(**CLASS, score=SHARE, present=YES, threshold=SHARE)
 ANSWER = Answer(
-    outputs=("logits",), read=read, item=ITEM, asked=("score_threshold", "top_k"), layouts=LAYOUTS, elsewhere=True
+    outputs=("logits",),
+    read=read,
+    item=ITEM,
+    asked=("score_threshold", "top_k"),
+    layouts=LAYOUTS,
+    elsewhere=True,
+    shares=scores_of,
 )

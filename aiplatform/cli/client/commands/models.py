@@ -10,6 +10,7 @@ from typing import Any
 from aiplatform.cli.client import output, waiting
 from aiplatform.cli.client.commands import (
     bringing,
+    composing,
     converting,
     evaluations_compared,
     lookup,
@@ -101,6 +102,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     bringing.add(models)
     registry.add(models)
     converting.add(models)
+    composing.add(models)
     evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.")
     verb = evaluate.verb("start", start, "Evaluate a model version on a dataset version.")
     verb.add_argument("model", help=registry.VERSION)

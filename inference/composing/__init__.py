@@ -1,0 +1,1 @@
+"""Make a version of other versions: an ensemble, or a detector with a classifier behind it."""

@@ -1,0 +1,36 @@
+"""Composed models on disk, made of tiny ones as the registry makes them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from inference.composing.describing import Recipe, described
+from inference.server import composed, model_json
+from inference.server.engine import Loaded
+from inference.server.spec import ModelSpec
+
+
+def folder_of(into: Path, recipe: Recipe, *parts: Path) -> Path:
+    """A folder as a composed version has it."""
+    into.mkdir(parents=True)
+    known = [json.loads((part / "model.json").read_text()) for part in parts]
+    for place, part in enumerate(parts, 1):
+        shutil.copyfile(part / "model.onnx", into / f"part{place}.onnx")
+    about = described(recipe, known, [part.name for part in parts])
+    (into / "model.json").write_text(json.dumps(about))
+    return into
+
+
+def changed(folder: Path, **fields: object) -> Path:
+    """The same model with other words in its model.json; `input` is added to what stands there."""
+    about = json.loads((folder / "model.json").read_text())
+    given = {**fields, "input": about["input"] | dict(fields.get("input", {}))}
+    (folder / "model.json").write_text(json.dumps(about | given))
+    return folder
+
+
+def loaded(folder: Path, *, threads: int = 1) -> tuple[ModelSpec, Loaded]:
+    spec = model_json.load(folder)
+    return spec, composed.load(folder, spec, threads=threads)
