@@ -277,12 +277,12 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
     ModelTask.objects.filter(pk=task.pk, made=None).update(figures=figures, message=message)
 
 
-def use(*, task: ModelTask, number: int, by: User, name: str = "") -> ModelVersion:
+def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion:
     """Make the version that an import with the declaration of one of the best ways would make.
 
     Args:
         task: which `by` may edit.
-        number: of the way, counted from 0, as `figures` has it.
+        rank: of the way among those that are shown, 1 is the best.
         name: of the new model, in place of the one that was given.
 
     Raises:
@@ -295,10 +295,11 @@ def use(*, task: ModelTask, number: int, by: User, name: str = "") -> ModelVersi
     by.require(Action.MODELS_MANAGE)
     if task.made is not None:
         raise _used(task.made)
-    if number not in [one["number"] for one in task.figures.get("best", ())]:
-        raise Invalid(_("Choose one of the ways that are shown."), field="number")
+    shown = task.figures.get("best", ())
+    if not 1 <= rank <= len(shown):
+        raise Invalid(_("Choose one of the ways that are shown."), field="rank")
     files, spec, owner = files_of(task), task.job.spec, task.job.owner
-    declared = ways.as_import(files, ways_of(task)[number])
+    declared = ways.as_import(files, ways_of(task)[shown[rank - 1]["number"]])
     about = {field: spec[field] for field in ("name", "description", "visibility")}
     if name:
         about["name"] = name

@@ -15,6 +15,7 @@ from aiplatform.cli.client.commands import (
     lookup,
     registry,
     resources,
+    trying,
     versioned,
 )
 from aiplatform.cli.client.commands.verbs import (
@@ -99,6 +100,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("model", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
     bringing.add(models)
+    trying.add(models)
     registry.add(models)
     converting.add(models)
     evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.")
