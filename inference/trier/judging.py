@@ -7,7 +7,9 @@ With truth the answers are compared with it:
   one class, each is in one pair at most, and those that overlap most are paired first. Where model and data share no
   name of a class, any answer may be paired with any object. Of a segmenter, which answers one region for each class,
   the box of a region is compared with the box around all objects of the class.
-- Classes of whole pictures: the share of pictures whose class was answered. Tags: the F1 of those answered.
+- Classes of whole pictures: the mean of the share of pictures whose class was answered and of the probability that it
+  was given; 0 where the numbers are no probabilities (outside of 0 to 1, or of a sum other than 1). Tags: the F1 of
+  those answered.
 
 Without truth nobody can know; what is judged is whether the answers look like those of a model that was shown what it
 learned from:
@@ -16,8 +18,8 @@ learned from:
   nearly all of the picture, very long, or cut at several edges of it is worth less or nothing. More than 50 answers on
   a picture, scores that are all equal, and five or more answers of one class alone count less. A picture on which
   nothing was found counts 0.
-- Classes: how far the best probability is above chance; 0 where the numbers are no probabilities (outside of 0 to 1, or
-  of a sum other than 1), less where every picture is of one class or all are as good as certain, as wrong pixels do.
+- Classes: how far the best probability is above chance; 0 where the numbers are no probabilities, less where every
+  picture is of one class or all are as good as certain, as wrong pixels do.
 - Tags: how far from undecided they are; less where none or all are there on every picture.
 - Regions: the mean score by area, less where one region covers all of each picture.
 
@@ -84,10 +86,20 @@ def _classes_right(known: Sequence[tuple[Sequence[Prediction], Picture]]) -> flo
     shares = []
     for row, picture in known:
         there = _named(picture)
-        tags = [one["name"] for one in row if one.get("present")]
-        said = set(tags if row and "present" in row[0] else [one["name"] for one in row[:1]])
-        shares.append(2 * len(said & there) / max(len(said) + len(there), 1))
+        if row and "present" in row[0]:
+            said = {one["name"] for one in row if one["present"]}
+            shares.append(2 * len(said & there) / max(len(said) + len(there), 1))
+        elif _are_probabilities(row):
+            given = max((float(one["score"]) for one in row if one["name"] in there), default=0.0)
+            shares.append(0.5 * (row[0]["name"] in there) + 0.5 * given)
+        else:
+            return 0.0
     return sum(shares) / len(shares)
+
+
+def _are_probabilities(row: Sequence[Prediction]) -> bool:
+    scores = np.array([one["score"] for one in row], np.float64)
+    return bool(len(scores)) and scores.min() >= 0 and scores.max() <= 1 and 0.98 < scores.sum() < 1.02
 
 
 def _boxes_right(known: Sequence[tuple[Sequence[Prediction], Picture]], names: set[str]) -> float:
@@ -137,11 +149,10 @@ def _classes_plausible(answers: Rows) -> float:
         return _tags_plausible(answers)
     best, said = [], set()
     for row in answers:
-        scores = np.array([one["score"] for one in row], np.float64)
-        if not len(scores) or scores.min() < 0 or scores.max() > 1 or not 0.98 < scores.sum() < 1.02:
+        if not _are_probabilities(row):
             return 0.0
-        chance = 1 / len(scores)
-        best.append((scores[0] - chance) / max(1 - chance, 1e-9) if len(scores) > 1 else 0.0)
+        chance = 1 / len(row)
+        best.append((float(row[0]["score"]) - chance) / (1 - chance) if len(row) > 1 else 0.0)
         said.add(row[0]["name"])
     score = sum(best) / len(best)
     if len(answers) > 1 and len(said) == 1:

@@ -265,7 +265,7 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
     """Keep which ways are the best; may be called again."""
     outputs = RunDir.of(task.job_id, attempt.number).outputs
     found = results.read(outputs, ways=len(task.job.spec["ways"]))
-    if not found.best:
+    if not found.pictures:
         return
     works = any(one.score > 0 for one in found.best)
     figures = {

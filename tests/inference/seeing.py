@@ -7,7 +7,10 @@ distance of that mean from the one that the right way gives for `picture()`.
 from __future__ import annotations
 
 import io
+import json
 import math
+import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,9 +18,12 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
 from PIL import Image
 
+from datasets.models import DatasetVersion
 from inference.formats.declared import PIXELS
 from inference.server import decode
 from inference.server.spec import InputSpec
+from tests.datasets.helpers import imported, zipped
+from tests.factories import datasets
 
 SIDE, CLASSES, KIND = 128, ("ant", "bee", "cat", "dog", "elk", "fox", "gnu"), 3
 NAMES = {
@@ -161,4 +167,114 @@ def write(
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     made.ir_version = 8
     save(made, str(path))
+    return path
+
+
+def annotated(owner) -> DatasetVersion:
+    """A version of an empty picture and two with their box annotated."""
+    boxes = [{"id": n, "image_id": n, "category_id": 9, "bbox": [60, 24, 80, 72]} for n in (1, 2)]
+    images = [{"id": n, "file_name": f"{n}.png", "width": WIDTH, "height": HEIGHT} for n in (0, 1, 2)]
+    kinds = [{"id": 9, "name": CLASSES[KIND]}, {"id": 4, "name": "bee"}]
+    coco = {"images": images, "annotations": boxes, "categories": kinds}
+    files = {f"{n}.png": picture(seed=n) for n in (1, 2)} | {"0.png": picture(box=(0, 0, 0, 0))}
+    row = imported(datasets.dataset(owner, "shelf"), zipped({"a.json": json.dumps(coco), **files}))
+    assert row.state == "done", row.error
+    return row.version
+
+
+def labelled(owner) -> DatasetVersion:
+    """A version of dark and light pictures, by their folders."""
+    dark, light = [picture(box=(0, 0, 0, 0), seed=n) for n in (1, 2)], []
+    for seed in (3, 4):
+        light.append(picture(box=(0, 0, WIDTH, HEIGHT), seed=seed))
+    files = {f"{name}/{n}.png": data for name, own in (("dark", dark), ("light", light)) for n, data in enumerate(own)}
+    row = imported(datasets.dataset(owner, "shades"), zipped(files))
+    assert row.state == "done", row.error
+    return row.version
+
+
+def classifier(path: Path, pixels: str, *, shares: bool) -> Path:
+    """Whether a picture is light: as light as one is under `pixels`; what it answers are shares, or logits."""
+    light = decode.open_image(picture(box=(0, 0, WIDTH, HEIGHT)))
+    target = float(decode.preprocess(light, spec(pixels, "stretch"))[0].mean())
+    ground, found = ([0.95, 0.05], [-0.9, 0.9]) if shares else ([3.0, 0.0], [-3.0, 3.0])
+    return write(path, [(np.array([ground]), np.array([found]))], target, 0.1 * abs(target))
+
+
+def free(path: Path) -> Path:
+    """A YOLO whose file says no size."""
+    rows = np.zeros((1, 11, 8400), np.float32)
+    return write(path, [(rows, rows)], 0.5, 0.1, None)
+
+
+def endless(path: Path) -> Path:
+    """A loop that goes on for ever, and would answer as YOLO does."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["going"], ["goes"]), helper.make_node("Sin", ["turn"], ["turned"])],
+        "body",
+        [
+            helper.make_tensor_value_info("n", TensorProto.INT64, []),
+            helper.make_tensor_value_info("going", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("turn", TensorProto.FLOAT, [1, 11, 336]),
+        ],
+        [
+            helper.make_tensor_value_info("goes", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("turned", TensorProto.FLOAT, [1, 11, 336]),
+        ],
+    )
+    constants = [
+        numpy_helper.from_array(np.array(2**62, np.int64), "times"),
+        numpy_helper.from_array(np.array(True), "yes"),
+        numpy_helper.from_array(np.zeros((1, 11, 336), np.float32), "zeros"),
+    ]
+    nodes = [
+        helper.make_node("ReduceMean", ["images"], ["mean"], keepdims=0),
+        helper.make_node("Add", ["zeros", "mean"], ["begin"]),
+        helper.make_node("Loop", ["times", "yes", "begin"], ["output0"], body=body),
+    ]
+    return _saved(path, nodes, [("output0", [1, 11, 336])], constants)
+
+
+def huge(path: Path) -> Path:
+    """One that says it answers as YOLO does, and answers 800 GB."""
+    constants = [numpy_helper.from_array(np.array([1, 100, 2_000_000_000], np.int64), "shape")]
+    nodes = [
+        helper.make_node("ReduceMean", ["images"], ["mean"], keepdims=0),
+        helper.make_node("Expand", ["mean", "shape"], ["output0"]),
+    ]
+    return _saved(path, nodes, [("output0", [1, 11, "cells"])], constants)
+
+
+def evil(path: Path, how: str) -> Path:
+    """A file that must not come to a job."""
+    if how == "text":
+        path.write_bytes(b"This is no model.")
+        return path
+    nodes = [helper.make_node("Identity", ["images"], ["output0"], domain="evil" if how == "custom" else "")]
+    weight = numpy_helper.from_array(np.zeros(1, np.float32), "weight")
+    if how == "external":
+        weight.ClearField("raw_data")
+        weight.data_location = TensorProto.EXTERNAL
+        weight.external_data.add(key="location", value="/etc/passwd")
+    return _saved(path, nodes, [("output0", [1, 11, 336])], [weight])
+
+
+def bomb() -> bytes:
+    """A PNG of 60 000 × 60 000 pixels in a few bytes."""
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"\0" * 99)) + chunk(b"IEND", b"")
+
+
+def _saved(path: Path, nodes: list, outputs: list, constants: list, side: int = SIDE) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, side, side])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs]
+    graph = helper.make_graph(nodes, "seeing", [images], ends, constants)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("evil", 1)]
+    made = helper.make_model(graph, opset_imports=opsets[: 1 + any(node.domain for node in nodes)])
+    made.ir_version = 8
+    path.write_bytes(made.SerializeToString())
     return path
