@@ -229,7 +229,7 @@ class ModelTaskKind(JobKind):
     def url(self, job: Job) -> str:
         task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()
         shown = task and (task.made or task.version)
-        if not task or not shown:
+        if not task or not shown or task.act == ModelTask.Act.TRY:  # whose ways stand on the job's page
             return super().url(job)
         page = f"{reverse('inference:model-detail', args=[shown.model_id])}?version={shown.number}"
         return page if task.made else f"{page}#h-speed"

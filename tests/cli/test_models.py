@@ -130,7 +130,7 @@ def test_cli_converts_a_version_and_keeps_a_variant(real_aip, alice, tmp_path, c
 
 def test_cli_tries_a_model_shows_its_ways_and_uses_one(real_aip, alice, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(tus, "upload", lambda _client, path, **_: uploaded(alice, path.read_bytes(), path.name).pk)
-    monkeypatch.setitem(waiting.until_over.__kwdefaults__, "pause", lambda _s: tried.ran(ModelTask.objects.get()))
+    monkeypatch.setitem(waiting.until_over.__kwdefaults__, "pause", lambda _s: tried.over(ModelTask.objects.get()))
     path = seeing.model(tmp_path / "net.onnx", "yolo")
     (tmp_path / "p.png").write_bytes(seeing.picture())
     (tmp_path / "labels.txt").write_text("\n".join(seeing.CLASSES))

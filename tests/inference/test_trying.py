@@ -349,7 +349,7 @@ def test_form_begins_a_trial_and_its_page_makes_the_model(as_alice, tmp_path):
 
 def test_form_without_pictures_says_so_beside_what_else_is_wrong(as_alice, tmp_path):
     path = seeing.model(tmp_path / "net.onnx", "yolo")
-    given = asked(path, act="try", name="a\0") | {"pictures": []}
+    given = asked(path, act="try", name="") | {"pictures": []}
 
     page = as_alice.post("/models/new/", given)
 
