@@ -119,7 +119,7 @@ class EvaluationKind(JobKind):
 
 
 class ModelTaskKind(JobKind):
-    """`python -m inference.measuring` of a version, `.converter` of an archive of torch, `.trier` of what is brought."""
+    """`python -m inference.measuring` of a version, `.converter` of a torch archive, `.trier` of what is brought."""
 
     name = model_jobs.KIND
     device_kinds = DEVICE_KINDS

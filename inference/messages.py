@@ -79,8 +79,8 @@ MODEL_TASK = {
     ),
     "nothing_works": Wording(
         _(
-            "In no way did it find anything that makes sense. Try pictures of what it was trained on, name its classes, "
-            "or say how large its input is; a model whose head is not decoded must be exported anew."
+            "In no way did it find anything that makes sense. Try pictures of what it was trained on, name its "
+            "classes, or say how large its input is; a model whose head is not decoded must be exported anew."
         )
     ),
     "no_shape": Wording(_("Nothing says how large the input %(name)s is. Describe the model with a model.json.")),

@@ -359,7 +359,7 @@ class PromotionVerdict(models.Model):
 
 
 class ModelTask(models.Model):
-    """A job about a model: measure it, count what it learned from, read a torch archive, try one. How it runs is `job`."""
+    """A job about a model: measure it, count what it learned from, read a torch archive, try it. `job` is how it runs."""
 
     class Act(models.TextChoices):
         MEASURE = "measure", _("Measure the speed")

@@ -55,7 +55,9 @@ def judge(spec: ModelSpec | None, answers: Rows, pictures: Sequence[Picture]) ->
         known = [(row, picture) for row, picture in zip(answers, pictures, strict=True) if _named(picture) & names]
         score = _classes_right(known) if known else _classes_plausible(answers)
     else:
-        objects = [(row, picture) for row, picture in zip(answers, pictures, strict=True) if picture.objects is not None]
+        objects = [
+            (row, picture) for row, picture in zip(answers, pictures, strict=True) if picture.objects is not None
+        ]
         score = _boxes_right(objects, names) if objects else _boxes_plausible(answers, pictures, len(names))
     return _share(score), _share(_sure(answers))
 

@@ -16,6 +16,7 @@ from PIL import Image
 from inference.evaluator import truth
 from inference.predictor.samples import Pictures, Unopened
 from inference.server import decode
+from inference.task_kinds.served import CLASSES
 
 SIDE = 1280  # px: pictures are made so small at most before they are tried and shown
 MOST_SHOWN_BYTES = 1 << 20  # of a picture that is shown
@@ -138,7 +139,7 @@ def _of_dataset(root: Path) -> list[_Known]:
             paths = [json.loads(line)["path"] for line in file if line.strip()]
         return [_Known(path) for path in paths[:TRIED]]
     names = {kind.id: kind.name for kind in found.classes}
-    if found.task == truth.CLASSES:
+    if found.task == CLASSES:
         return _in_turn(found, names)
     rows = []
     for sample in found.samples:

@@ -160,15 +160,20 @@ def _out(way: Way, code: str, error: Exception | None = None) -> None:
 
 
 def _best(ways: Sequence[Way]) -> list[Way]:
-    """The best ways, best first; of ways that answer alike the first, which is the more usual one."""
+    """The best ways, best first; of ways that answer alike the first, which is the more usual one.
+
+    Some that found nothing stand behind fewer than LEAST_SHOWN others: one sees what a wrong way looks like. Where no
+    way found anything there is none to choose.
+    """
     ran = sorted((way for way in ways if not way.why), key=lambda way: (-way.score, -way.sure, way.number))
     shown: list[Way] = []
+    some = any(any(way.answers) for way in ran)
     for way in ran:
-        if any(_alike(way, other) for other in shown):
+        if any(way.answers) and any(_alike(way, other) for other in shown):
             way.why = "same"
         elif len(shown) == MOST_SHOWN:
             way.why = "worse"
-        elif way.score <= 0 and (len(shown) >= LEAST_SHOWN or not any(way.answers)):
+        elif way.score <= 0 and (len(shown) >= LEAST_SHOWN or not some):
             way.why = "nothing"
         else:
             shown.append(way)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -102,9 +102,7 @@ class TrialActs(Base):
             trials.examples([*fields.pop("pictures"), *uploads]) as pictures,
             bringing.brought(request.user, fields, declared, tried=True) as source,
         ):
-            task = trials.submit(
-                user=request.user, brought=source, declared=declared, pictures=pictures, **fields
-            )
+            task = trials.submit(user=request.user, brought=source, declared=declared, pictures=pictures, **fields)
         return Response(ModelTaskOut(task).data, status=202)
 
     def _own(self, model: Model) -> Model:

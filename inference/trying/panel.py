@@ -12,6 +12,7 @@ from aiplatform.lib import wording
 from inference.batch import shapes, showing
 from inference.formats.declared import Declared
 from inference.models import ModelTask, ModelVersion
+from inference.task_kinds.served import SHAPES
 from inference.trying import results, trials, words
 from inference.trying.results import Found, Row, Tried
 from workers.jobs.job_page import Panel
@@ -54,7 +55,7 @@ def _declared(task: ModelTask, found: Found) -> list[Declared]:
 
 
 def _way(task: ModelTask, found: Found, tried: Tried, way: Declared) -> dict[str, Any]:
-    placed = shapes.draft_of(way.task) == showing.SHAPES
+    placed = shapes.draft_of(way.task) == SHAPES
     return {
         "rank": found.best.index(tried) + 1,
         "title": words.title(way),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -111,7 +110,9 @@ def submit(
     try:
         with found:
             if brought.torch:
-                said = _("An archive of torch cannot be tried. Export the model as ONNX, or bring it in and declare it.")
+                said = _(
+                    "An archive of torch cannot be tried. Export the model as ONNX, or bring it in and declare it."
+                )
                 raise CannotTry(said)
             brought.bring(work / FILES)
             tried = _possible(work / FILES, declared)
@@ -175,7 +176,7 @@ def _none(files: Files, out: Sequence[ways.Out], refusals: Sequence[DomainError]
     found = Refusals()
     for refusal in refusals:
         with found:
-            raise refusal if refusal.message else Invalid(_NAME_THEM(), field="labels")
+            raise refusal
     if found:
         first, *others = found.all
         first.others = tuple(others)
@@ -186,10 +187,6 @@ def _none(files: Files, out: Sequence[ways.Out], refusals: Sequence[DomainError]
         "into boxes, or describe it by a model.json."
     )
     return CannotTry(said % {"shapes": shapes[:300]})
-
-
-def _NAME_THEM() -> str:  # noqa: N802  a text that waits for its language
-    return _("Name the classes of the model, one a line, in the order of its outputs: they cannot be counted in it.")
 
 
 def _check_sound(folder: Path, files: Files, way: Declared) -> None:
@@ -351,9 +348,9 @@ def examples(uploads: Sequence[Any]) -> Iterator[list[Example]]:
         for one in uploads:
             if isinstance(getattr(one, "file", None), Path):  # an upload in parts
                 opened.append(one.file.open("rb"))
-                found.append(Example(os.path.basename(one.filename), opened[-1]))
+                found.append(Example(Path(one.filename).name, opened[-1]))
             else:
-                found.append(Example(os.path.basename(one.name or "picture"), one))
+                found.append(Example(Path(one.name or "picture").name, one))
         yield found
     finally:
         for file in opened:

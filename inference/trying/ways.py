@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.formats.declared import LAYOUTS, PIXELS, RESIZES, Declared, Files
+from inference.formats.declared import LAYOUTS, RESIZES, Declared, Files
 from inference.task_kinds.layouts import Layout, Unfit
 
 MOST = 64  # ways that are tried
@@ -100,12 +102,17 @@ def _base(files: Files, declared: Declared, task: str, layout: Layout, *, named:
     if not named and count is not None and not 1 <= count <= MOST_CLASSES:
         raise Unfit
     if not named and count is None:
-        raise Invalid("", field="labels")
+        said = _(
+            "Name the classes of the model, one a line, in the order of its outputs: they cannot be counted in it."
+        )
+        raise Invalid(said, field="labels")
     base = replace(declared, task=task, layout=layout.name)
-    said, shape = files.known(base), files.summary.inputs[0].shape if files.summary.inputs else []
-    for side, place in (("height", 2), ("width", 3)):
-        if len(shape) == 4 and shape[place] < 1 and not getattr(said, side):
-            base = replace(base, **{side: SIDES.get(task, SIDE)})
+    known, shape = files.known(base), files.summary.inputs[0].shape if files.summary.inputs else []
+    usual = SIDES.get(task, SIDE)
+    if len(shape) == 4 and shape[2] < 1 and not known.height:
+        base = replace(base, height=usual)
+    if len(shape) == 4 and shape[3] < 1 and not known.width:
+        base = replace(base, width=usual)
     return base
 
 
@@ -126,6 +133,5 @@ def _ways(files: Files, base: Declared, layout: Layout) -> Iterator[Declared]:
     usual = PIXELS_FIRST.get(base.task, PIXELS_OTHERWISE)
     pixels: Sequence[str] = (base.pixels,) if base.pixels or files.known(base).mean else usual
     resizes = (base.resize,) if base.resize else (layout.resize, *(one for one in RESIZES if one != layout.resize))
-    assert set(usual) == set(PIXELS)
     for one in pixels:
         yield from (replace(base, pixels=one, resize=resize) for resize in resizes)

@@ -184,9 +184,8 @@ def annotated(owner) -> DatasetVersion:
 
 def labelled(owner) -> DatasetVersion:
     """A version of dark and light pictures, by their folders."""
-    dark, light = [picture(box=(0, 0, 0, 0), seed=n) for n in (1, 2)], []
-    for seed in (3, 4):
-        light.append(picture(box=(0, 0, WIDTH, HEIGHT), seed=seed))
+    dark = [picture(box=(0, 0, 0, 0), seed=seed) for seed in (1, 2)]
+    light = [picture(box=(0, 0, WIDTH, HEIGHT), seed=seed) for seed in (3, 4)]
     files = {f"{name}/{n}.png": data for name, own in (("dark", dark), ("light", light)) for n, data in enumerate(own)}
     row = imported(datasets.dataset(owner, "shades"), zipped(files))
     assert row.state == "done", row.error
@@ -261,6 +260,7 @@ def evil(path: Path, how: str) -> Path:
 
 def bomb() -> bytes:
     """A PNG of 60 000 × 60 000 pixels in a few bytes."""
+
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 

@@ -269,7 +269,9 @@ def test_pictures_that_are_none_and_bombs_are_left_out(alice, tmp_path):
 
 def test_large_picture_is_shown_small(alice, tmp_path):
     task = tried.submitted(
-        alice, seeing.model(tmp_path / "net.onnx", "yolo"), pictures=[seeing.picture(3000, 1800, (900, 360, 2100, 1440))]
+        alice,
+        seeing.model(tmp_path / "net.onnx", "yolo"),
+        pictures=[seeing.picture(3000, 1800, (900, 360, 2100, 1440))],
     )
 
     tried.ran(task)

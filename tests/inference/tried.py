@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from inference.formats.declared import Declared
+from inference.formats.declared import NOTHING, Declared
 from inference.kind import ModelTaskKind
 from inference.models import ModelTask
 from inference.services import importing
@@ -15,7 +15,7 @@ from workers.models import Job
 from workers.runs import RunDir
 
 
-def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = Declared(), **about) -> ModelTask:
+def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = NOTHING, **about) -> ModelTask:
     """Queued; pictures are bytes."""
     given = [trials.Example(f"{place}.png", io.BytesIO(data)) for place, data in enumerate(pictures)]
     brought = importing.uploaded(path, path.name, declared, tried=True)
