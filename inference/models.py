@@ -359,7 +359,7 @@ class PromotionVerdict(models.Model):
 
 
 class ModelTask(models.Model):
-    """A job about a model: measure it, count what it learned from, read a torch archive, try it. `job` is how it runs."""
+    """A job about a model: measure it, count what it learned from, read an archive, or try one; `job` runs it."""
 
     class Act(models.TextChoices):
         MEASURE = "measure", _("Measure the speed")

@@ -127,10 +127,10 @@ def submit(
         }  # fmt: skip
         called = titles.derived(f"{model or name} trial", room=100)
         with transaction.atomic():
-            resources: Resources = {"cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0}
-            job = submission.submit(
-                owner=user, kind=model_jobs.KIND, name=called, spec=spec, max_runtime=LONGEST, **resources
-            )
+            resources: Resources = {
+                "cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0, "max_runtime": LONGEST,
+            }  # fmt: skip
+            job = submission.submit(owner=user, kind=model_jobs.KIND, name=called, spec=spec, **resources)
             task = ModelTask.objects.create(job=job, act=ModelTask.Act.TRY)
             home(job).parent.mkdir(parents=True, exist_ok=True)
             work.rename(home(job))
