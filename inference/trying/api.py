@@ -145,4 +145,5 @@ class TrialActs(Base):
         task: ModelTask = self.get_object()
         if task.act != ModelTask.Act.TRY:
             raise Invalid(_("This job tries no model."))
-        return get_object_or_404(ModelTask.objects.select_related("job__owner", "made__model"), pk=task.pk)
+        rows = ModelTask.objects.visible_to(self.request.user).select_related("job__owner", "made__model")
+        return get_object_or_404(rows, pk=task.pk)
