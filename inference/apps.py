@@ -30,6 +30,7 @@ class InferenceConfig(AppConfig):
         from inference.push.side_bar import entries as push_entries
         from inference.push.tables import PushTarget
         from inference.services import evaluations, publishing, starting_weights, trail
+        from inference.trying import panel as trial_panel
         from inference.video import kind as video_kind
         from inference.video.tables import VideoFile
         from inference.views import figures
@@ -49,6 +50,7 @@ class InferenceConfig(AppConfig):
         push_words.register()
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
+        job_page.PANELS.register(trial_panel.PANEL)
         audit.register_verbs(trail.VERBS)
         audit.register_verbs(edge_words.VERBS)
         audit.register_verbs(push_words.VERBS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -10,14 +10,18 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import refusals_shown_on
 from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
 from inference import model_tasks
 from inference.formats import declared
 from inference.formats.declared import LAYOUTS, PIXEL_WORDS, Declared
 from inference.models import Visibility
+from inference.trying import trials
 from workers.models import Job
 
 LONG = forms.Textarea(attrs={"rows": 3})
+TRY = "try"  # what the button of a trial is called
 RESIZE_WORDS = {"stretch": _("Stretched to the input"), "letterbox": _("Whole, with grey at its edges")}
 
 
@@ -29,6 +33,15 @@ def layout_choices() -> list[tuple[str, Any]]:
         for task, layouts in LAYOUTS.items()
     ]
     return [("", _("As the shapes say")), *groups]
+
+
+class PicturesField(forms.FileField):
+    """Any number of files of one input; its value is a list."""
+
+    widget = type("Files", (forms.FileInput,), {"allow_multiple_selected": True})
+
+    def clean(self, data: Any, initial: Any = None) -> list[Any]:
+        return [super(PicturesField, self).clean(one, initial) for one in data or ()]
 
 
 class BringForm(forms.Form):
@@ -79,6 +92,19 @@ class BringForm(forms.Form):
     resize = forms.ChoiceField(
         label=_("Pictures are"), required=False, choices=[("", _("As usual for such models")), *RESIZE_WORDS.items()]
     )
+    pictures = PicturesField(
+        label=_("Pictures"),
+        required=False,
+        help_text=_("Up to six on which one sees whether an answer is right."),
+    )
+    dataset = forms.ModelChoiceField(
+        label=_("Dataset"),
+        queryset=DatasetVersion.objects.none(),
+        required=False,
+        empty_label=_("None"),
+        help_text=_("Its pictures with most on them; what is annotated tells which way is right."),
+    )
+    called: ClassVar[dict[str, str]] = {"version": "dataset"}
     DECLARED = ("task", "labels", "pixels", "layout", "width", "height", "resize")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -87,7 +113,15 @@ class BringForm(forms.Form):
         tasks = [("", _("As the files say")), *((task, words[task]) for task in LAYOUTS)]
         self.fields["task"].choices = tasks  # type: ignore[attr-defined]  # a choice, declared above
         self.fields["layout"].choices = layout_choices()  # type: ignore[attr-defined]  # a choice, declared above
+        self.fields["dataset"].queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            DatasetVersion.objects.usable_by(user).select_related("dataset")
+        )
         self.user = user
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the model is to be tried on pictures first."""
+        return self.data.get("act") == TRY
 
     def clean_job(self) -> Job | None:
         number = self.cleaned_data["job"]
@@ -110,6 +144,9 @@ class BringForm(forms.Form):
         if bool(given.get("file")) == named and not {"file", "path", "job"} & set(self.errors):
             # where nothing is said no field is wrong by itself
             self.add_error("file" if named else None, _("Choose a file, or say where the model lies."))
+        if self.is_trial and not {"pictures", "dataset"} & set(self.errors):
+            with refusals_shown_on(self):
+                trials.check_pictures(len(given.get("pictures") or ()), given.get("dataset"))
         return given
 
     def about(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.monitoring import baselines, collecting
 from inference.services import evaluations, learning, model_jobs, promotion, serving, withdrawing
+from inference.trying import trials
 from training.presets import cores, tiling
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, Fact, JobKind, Launch
@@ -118,7 +119,7 @@ class EvaluationKind(JobKind):
 
 
 class ModelTaskKind(JobKind):
-    """`python -m inference.measuring` of a version, and `python -m inference.converter` of an archive of torch."""
+    """`python -m inference.measuring` of a version, `.converter` of a torch archive, `.trier` of what is brought."""
 
     name = model_jobs.KIND
     device_kinds = DEVICE_KINDS
@@ -136,6 +137,8 @@ class ModelTaskKind(JobKind):
         task = self._task(job)
         if task.act == ModelTask.Act.BASELINE:
             return self._counting(task, run)
+        if task.act == ModelTask.Act.TRY:
+            return self._trying(task, run)
         return self._measuring(task, run) if task.act == ModelTask.Act.MEASURE else self._converting(task, run)
 
     def _task(self, job: Job) -> ModelTask:
@@ -190,10 +193,25 @@ class ModelTaskKind(JobKind):
             own_network=True,
         )
 
+    def _trying(self, task: ModelTask, run: RunDir) -> Launch:
+        kept, number = trials.home(task.job), task.job.spec["version"]
+        data = DatasetVersion.objects.usable_by(task.job.owner).filter(pk=number or 0).first()
+        if number and data is None:
+            raise Vanished(wording.message("model_task.data_gone"))
+        copy_code(run, "server", "task_kinds", "evaluator", "predictor", "trier")
+        write_json(run.params, trials.params(task))
+        environ = {"AIP_TRY_DIR": str(kept)}
+        if data is not None:
+            environ |= {"AIP_DATASET_DIR": str(data.path), "AIP_IMAGES_DIR": str(data.images_path)}
+        argv, readable = [sys.executable, "-m", "inference.trier"], [kept, *(data.folders if data else ())]
+        return Launch(argv=argv, env=environ, read_only=readable, own_network=True)
+
     def ended(self, job: Job, attempt: Attempt) -> None:
         model_jobs.publish(job, attempt)
-        task = ModelTask.objects.filter(job=job, act=ModelTask.Act.BASELINE).select_related("version").first()
-        if task is not None:
+        task = ModelTask.objects.filter(job=job).select_related("version", "job").first()
+        if task is not None and task.act == ModelTask.Act.TRY:
+            trials.publish(task, attempt)
+        elif task is not None and task.act == ModelTask.Act.BASELINE:
             outputs = RunDir.of(job.pk, attempt.number).outputs
             baselines.keep(task, model_jobs.read(outputs, baselines.FILE))
 
@@ -202,6 +220,8 @@ class ModelTaskKind(JobKind):
         if task.act == ModelTask.Act.CONVERT:
             if not model_jobs.archive_of(job).is_file():
                 raise Vanished(wording.message("model_task.archive_gone"))
+        elif task.act == ModelTask.Act.TRY:
+            trials.files_of(task)
         elif not ModelVersion.objects.usable_by(job.owner).filter(pk=task.version_id or 0).exists():
             raise Vanished(wording.message("model_task.version_gone"))
         cluster_for(job.owner, job.cluster)
@@ -209,7 +229,7 @@ class ModelTaskKind(JobKind):
     def url(self, job: Job) -> str:
         task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()
         shown = task and (task.made or task.version)
-        if not task or not shown:
+        if not task or not shown or task.act == ModelTask.Act.TRY:  # whose ways stand on the job's page
             return super().url(job)
         page = f"{reverse('inference:model-detail', args=[shown.model_id])}?version={shown.number}"
         return page if task.made else f"{page}#h-speed"

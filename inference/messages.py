@@ -71,6 +71,19 @@ MODEL_TASK = {
     "no_weights": Wording(_("There are no weights in the archive: no table of tensors.")),
     "does_not_run": Wording(_("The program of the archive does not take a picture of %(width)s×%(height)s: %(error)s")),
     "not_exported": Wording(_("The program of the archive cannot become ONNX: %(error)s")),
+    "files_gone": Wording(_("The files of this trial are gone. Bring the model in again.")),
+    "data_gone": Wording(_("The dataset that the model was to be tried on is no longer there for you.")),
+    "no_pictures": Wording(_("None of the pictures can be read. Try the model on others, as JPEG or PNG.")),
+    "not_opened": Wording(_("ONNX Runtime cannot open the model: %(error)s Export it anew, for another opset.")),
+    "too_long": Wording(
+        _("The model did not answer within %(seconds)s s. Try it on one small picture, or export a smaller model.")
+    ),
+    "nothing_works": Wording(
+        _(
+            "In no way did it find anything that makes sense. Try pictures of what it was trained on, name its "
+            "classes, or say how large its input is; a model whose head is not decoded must be exported anew."
+        )
+    ),
     "no_shape": Wording(_("Nothing says how large the input %(name)s is. Describe the model with a model.json.")),
 }
 

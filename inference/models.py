@@ -361,18 +361,19 @@ class PromotionVerdict(models.Model):
 
 
 class ModelTask(models.Model):
-    """A job about a model: measure it, count what it learned from, or read a torch archive. How it runs is `job`."""
+    """A job about a model: measure it, count what it learned from, read an archive, or try one; `job` runs it."""
 
     class Act(models.TextChoices):
         MEASURE = "measure", _("Measure the speed")
         CONVERT = "convert", _("Read a torch archive")
         BASELINE = "baseline", _("Count the training images")
+        TRY = "try", _("Try on pictures")
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="model_task")
     act = models.CharField(max_length=8, choices=Act)
     version = models.ForeignKey(ModelVersion, models.CASCADE, null=True, related_name="measurements")
     figures = models.JSONField(default=dict)  # what was measured, with its conditions
-    made = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="+")  # of a torch archive
+    made = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="+")  # of what was brought
     message = MessageField()  # why nothing was made of it
 
     objects = ModelTaskQuerySet.as_manager()

@@ -16,7 +16,7 @@ from workers.models import Job
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """None while nothing is known of its end, and where this person may not see the model."""
     task = ModelTask.objects.filter(job=job).first()
-    if task is None:
+    if task is None or task.act == ModelTask.Act.TRY:  # which has a panel of its own
         return None
     if task.message and task.made_id is None:
         name = job.spec.get("name", "")

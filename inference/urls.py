@@ -13,6 +13,7 @@ from inference.keys import views as keys
 from inference.monitoring import views as monitoring
 from inference.push import views as push
 from inference.traffic import views as traffic
+from inference.trying import views as trying
 from inference.video import views as video
 from inference.views import comparing, evaluations, models, registry, services
 
@@ -34,6 +35,8 @@ urlpatterns = [
     path("models/<int:pk>/card/", registry.model_card, name="model-card"),
     path("models/<int:pk>/alias/", registry.model_alias, name="model-alias"),
     path("models/<int:pk>/alias/remove/", registry.model_alias_remove, name="model-alias-remove"),
+    path("models/tries/<int:pk>/use/", trying.trial_use, name="trial-use"),
+    path("models/tries/<int:pk>/pictures/<int:place>/", trying.trial_picture, name="trial-picture"),
     path("models/versions/<int:pk>/stage/", registry.version_stage, name="version-stage"),
     path("models/versions/<int:pk>/speed/", models.version_speed, name="version-speed"),
     path("models/versions/<int:pk>/measure/", models.version_measure, name="version-measure"),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 from django.db import transaction
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -21,10 +18,10 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
-from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
 from inference import model_tasks
+from inference.api import bringing
 from inference.api.registry import ModelActs, VersionActs
 from inference.api.serializers import (
     HardwareSpeedOut,
@@ -40,15 +37,12 @@ from inference.api.serializers import (
 )
 from inference.composing.api import ComposeActs
 from inference.edge import speeds
-from inference.formats.declared import NOTHING, Declared, labels_of
 from inference.models import Model, ModelTask, ModelVersion, Stage
 from inference.monitoring import baselines
 from inference.orders import MODELS
 from inference.services import cards, importing, model_jobs, packaging
 from inference.services import models as registry
-from inference.services.bytes import on_disk
-
-ORIGINS = ("file", "upload", "path", "job")
+from inference.trying.api import TrialActs
 
 
 class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -209,10 +203,10 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
         return Response(ModelTaskOut(baselines.learn(user=request.user, version=version)).data, status=202)
 
 
-class ModelTaskViewSet(RetrieveModelMixin, NumberedViewSet):
-    """Jobs about models: what became of a measurement, or of an archive of torch."""
+class ModelTaskViewSet(TrialActs, RetrieveModelMixin, NumberedViewSet):
+    """Jobs about models: what became of a measurement, of an archive of torch, or of a model tried on pictures."""
 
-    needs: ClassVar[dict[str, Action]] = {"retrieve": Action.MODELS_VIEW}
+    needs: ClassVar[dict[str, Action]] = TrialActs.acts | {"retrieve": Action.MODELS_VIEW}
     serializer_class = ModelTaskOut
     queryset = ModelTask.objects.none()
 
@@ -222,27 +216,13 @@ class ModelTaskViewSet(RetrieveModelMixin, NumberedViewSet):
 
 def _brought_in(request: ApiRequest, fields: dict[str, Any]) -> Response:
     """Make what was sent, or named, a version; or queue the job that will."""
-    declared = _declared(fields)
-    origins: dict[str, Any] = {name: fields.pop(name) for name in ORIGINS if name in fields}
-    ways = [{"file"}, {"upload"}, {"path"}, {"job"}, {"path", "job"}]
-    if set(origins) not in ways:
-        said = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
-        raise Invalid(said, field="file")
-    about = {
-        "user": request.user, "declared": declared, "made": partial(_kept, request),
-        "queued": partial(_queued, request), **fields,
-    }  # fmt: skip
-    if {"path", "job"} & set(origins):
-        lying = importing.lying(request.user, origins.get("path", ""), origins.get("job"))
-        return _answer(importing.bring_in(brought=lying, **about))
-    with _bytes(origins) as (archive, filename):
-        return _answer(importing.bring_in(brought=importing.uploaded(archive, filename, declared), **about))
-
-
-def _declared(fields: dict[str, Any]) -> Declared:
-    """What is said of the model; taken out of `fields`."""
-    given = {name: fields.pop(name) for name in vars(NOTHING) if name in fields}
-    return Declared(**given | {"labels": labels_of(given.get("labels", ""))})
+    declared = bringing.declared_of(fields)
+    with bringing.brought(request.user, fields, declared) as source:
+        made = importing.bring_in(
+            user=request.user, brought=source, declared=declared, made=partial(_kept, request),
+            queued=partial(_queued, request), **fields,
+        )  # fmt: skip
+        return _answer(made)
 
 
 def _answer(made: ModelVersion | ModelTask) -> Response:
@@ -264,13 +244,3 @@ def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[s
     serializer_in.is_valid(raise_exception=True)
     checked: dict[str, Any] = serializer_in.validated_data
     return checked
-
-
-def _bytes(origins: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:
-    """The sent file, or the finished upload that was named."""
-    if "file" in origins:
-        return on_disk(origins["file"])
-    upload = origins["upload"]
-    if upload.state == type(upload).State.OPEN:
-        raise Invalid(_("This upload is not complete yet."), field="upload")
-    return nullcontext((upload.file, upload.filename))

@@ -58,7 +58,7 @@ def page(prediction: Prediction, begin: int) -> dict[str, Any]:
     placed = shapes.draft_of(prediction.task) == SHAPES
     places = {entry["id"]: place for place, entry in enumerate(prediction.classes)}
     return {
-        "cards": [_card(line, places, placed=placed) for line in some[:PER_PAGE]],
+        "cards": [card(line, places, placed=placed) for line in some[:PER_PAGE]],
         "next": some[PER_PAGE]["n"] if len(some) > PER_PAGE else None,
     }
 
@@ -68,7 +68,13 @@ def why(code: str) -> Any:
     return ERROR_WORDS.get(code, ERROR_WORDS["unreadable"])
 
 
-def _card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
+def card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
+    """What is drawn of the answer to a picture, and what is said of it.
+
+    Args:
+        places: id of a class → its place, which gives its colour.
+        placed: the answers lie somewhere on the picture.
+    """
     drawn = line["predictions"][:MOST_SHAPES]
     masked = [one for one in drawn if shapes.mask_of(one, line)][:MOST_MASKS]
     return {

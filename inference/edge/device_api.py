@@ -24,7 +24,7 @@ from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.downloads import attachment, send_file
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.parsers import CarefulMultiPartParser
-from inference.edge import download, fleet, logs, sampling
+from inference.edge import download, fleet, logs, packages, sampling
 from inference.edge.tables import EdgeDevice
 from inference.server import keeping
 
@@ -119,7 +119,7 @@ class PackageView(DeviceView):
         if not fleet.may_fetch(self.device(request), sha256):
             raise NotFound(_("There is no such package for this device."))
         try:
-            descriptor = os.open(fleet.package_file(sha256), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = os.open(packages.package_file(sha256), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
             raise NotFound(_("The package is gone. Release the version once more.")) from None
         return send_file(request._request, descriptor, f"{sha256[:12]}.zip")

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import secrets
 import time
 from collections.abc import Mapping
 from datetime import timedelta
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError, Q
+from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.services import audit
 from accounts.services.tokens import digest
-from aiplatform.lib import disk, files, zips
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.titles import TITLE
-from inference.edge import keys, logs, sampling, speeds
+from inference.edge import keys, logs, packages, sampling, speeds
+from inference.edge.packages import CannotRelease
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
 from inference.edge.words import FAILURES, OUTCOMES, SAMPLES
 from inference.models import ModelVersion
-from inference.services import packaging
 from inference.traffic import proportions
 
 CODE_LIVES = timedelta(days=1)
@@ -39,7 +35,6 @@ HALTED_AT = 0.2  # share of the devices that it reached, from which failures sto
 MOST_DEVICES = 10_000
 FEW_PICTURES, MOST_ERRORS = 20, 0.1  # of so many pictures, the share that a model may fail with
 KEPT_REPORTS = 200  # of a device
-KEPT_PACKAGES = timedelta(days=1)  # since they were made, after nobody wants them
 SAME_WORD_S = 3600  # so long a device is told the same bytes, and answered that nothing changed
 LONGEST = 300
 
@@ -49,13 +44,6 @@ class NotKnown(DomainError):
 
     code = "device_not_known"
     status = 401
-
-
-class CannotRelease(DomainError):
-    """This version cannot go to devices."""
-
-    code = "cannot_release"
-    field = "version"
 
 
 def create(*, user: User, name: str, days_offline: int = 7) -> EdgeGroup:
@@ -77,21 +65,11 @@ def create(*, user: User, name: str, days_offline: int = 7) -> EdgeGroup:
     return group
 
 
-def _tidy() -> None:
-    """Remove packages that no group runs and that were made more than a day ago."""
-    held = EdgeGroup.objects.values_list("wanted", "before")
-    there = {number for pair in held for number in pair if number is not None}
-    for package in EdgePackage.objects.exclude(pk__in=there).filter(created_at__lt=now() - KEPT_PACKAGES):
-        with contextlib.suppress(ProtectedError):  # released again meanwhile
-            package.delete()
-            package_file(package.sha256).unlink(missing_ok=True)
-
-
 def delete(*, group: EdgeGroup, by: User) -> None:
     """Remove a group with its devices; they keep running what they have, and hear that they are not known."""
     audit.record(by, "edge_group_deleted", group)
     group.delete()
-    _tidy()
+    packages.tidy()
 
 
 def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, str]:
@@ -168,7 +146,7 @@ def release(
     if share not in SHARES:
         said = _("A release reaches %(shares)s percent of the devices.")
         raise Invalid(said % {"shares": ", ".join(map(str, SHARES))}, field="share")
-    package = _package(version)
+    package = packages.of(version)
     with transaction.atomic():
         held = EdgeGroup.objects.select_for_update().get(pk=group.pk)
         if held.wanted_id != package.pk:
@@ -179,7 +157,7 @@ def release(
         held.soak_minutes, held.stage_at = soak_minutes or 0, now()
         held.save()
         audit.record(by, "edge_released", held, version=str(version), share=share)
-    _tidy()
+    packages.tidy()
     return held
 
 
@@ -199,42 +177,6 @@ def roll_back(*, group: EdgeGroup, by: User) -> EdgeGroup:
         held.save()
         audit.record(by, "edge_rolled_back", held, version=held.wanted.model_label)
     return held
-
-
-def _package(version: ModelVersion) -> EdgePackage:
-    """The package of a version, made where it is not there yet."""
-    known = EdgePackage.objects.filter(version=version).first()
-    if known is not None and package_file(known.sha256).exists():
-        return known
-    try:
-        entries = packaging.entries(version)
-    except Invalid as exc:
-        raise CannotRelease(exc.message) from None
-    root = keys.folder() / "packages"
-    root.mkdir(exist_ok=True)
-    making = root / f".{secrets.token_hex(8)}"
-    total, found = 0, hashlib.sha256()
-    if version.size_bytes > files.free_bytes(root):
-        raise disk.DiskFull
-    try:
-        with making.open("wb") as out:
-            for block in zips.blocks(entries):
-                out.write(block)
-                found.update(block)
-                total += len(block)
-        making.rename(root / f"{found.hexdigest()}.zip")
-        files.flush_folder(root)
-    finally:
-        making.unlink(missing_ok=True)
-    made, _new = EdgePackage.objects.get_or_create(
-        sha256=found.hexdigest(), defaults={"version": version, "model_label": str(version)[:130], "size_bytes": total}
-    )
-    return made
-
-
-def package_file(sha256: str) -> Path:
-    """Where the bytes of a package lie."""
-    return keys.folder() / "packages" / f"{sha256}.zip"
 
 
 # What devices ask

@@ -48,14 +48,14 @@ class ServiceSample(models.Model):
             ),
         ]
 
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
     @property
     def summary(self) -> str:
         """The classes that were answered and how often each, the three most frequent: "RBC ×12, WBC"."""
         counts = Counter(str(one.get("name", ""))[:50] for one in self.answers if one.get("name"))
         return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.most_common(3))
-
-    def __str__(self) -> str:
-        return self.sha256[:12]
 
     @property
     def file(self) -> Path:

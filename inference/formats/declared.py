@@ -148,14 +148,51 @@ def describe(folder: Path, weights: Path, declared: Declared) -> Known:
         return said
     if weights.suffix.lower() != ".onnx":
         return _merged(declared, said, {})
-    summary = onnx.inspect(weights)
-    said = _merged(declared, said, summary.metadata)
+    files = Files(folder, weights)
+    said = files.known(declared)
     if not said.task:
         if declared:
             raise Invalid(_("Say what the model is for."), field="task")
         return said  # an ONNX file that answers tensors
-    target.write_text(json.dumps(_Description(summary, said, declared).model_json(), ensure_ascii=False, indent=1))
+    target.write_text(json.dumps(files.model_json(declared), ensure_ascii=False, indent=1))
     return said
+
+
+class Files:
+    """What the files of an ONNX model say, read once for any number of declarations.
+
+    Raises:
+        RefusedModel: the ONNX file is broken or unsafe.
+    """
+
+    def __init__(self, folder: Path, weights: Path) -> None:
+        self.beside = _known(weights, folder)
+        self.summary = onnx.inspect(weights)
+
+    def known(self, declared: Declared) -> Known:
+        """What is declared, and what the files say of the rest."""
+        return _merged(declared, self.beside, self.summary.metadata)
+
+    def model_json(self, declared: Declared) -> dict[str, Any]:
+        """The model.json of the model as it is declared; declaration or files name the task.
+
+        Raises:
+            Invalid: all that does not fit at once.
+        """
+        return _Description(self.summary, self.known(declared), declared).model_json()
+
+    def classes(self, layout: Layout) -> int | None:
+        """For how many classes the outputs answer where they are laid out so; None where that is free.
+
+        Raises:
+            Unfit: they are not.
+        """
+        return layout.find(outputs_of(self.summary))[1]
+
+
+def outputs_of(summary: onnx.Summary) -> list[Output]:
+    """The outputs of a file as layouts look at them."""
+    return [Output(each.name, tuple(each.shape), summary.makers.get(each.name, "")) for each in summary.outputs]
 
 
 def _known(weights: Path, folder: Path) -> Known:
@@ -231,8 +268,7 @@ class _Description:
 
     @property
     def _outputs(self) -> list[Output]:
-        makers = self.summary.makers
-        return [Output(each.name, tuple(each.shape), makers.get(each.name, "")) for each in self.summary.outputs]
+        return outputs_of(self.summary)
 
     def _output(self, layout: Layout) -> Found:
         try:

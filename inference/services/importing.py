@@ -106,10 +106,10 @@ def lying(user: User, path: str, job: Job | None) -> Brought:
     return from_job(job, path, by=user) if job is not None else from_home(user, path)
 
 
-def uploaded(archive: Path, filename: str, declared: Declared = NOTHING) -> Brought:
-    """What somebody sent."""
-    suffix = Path(filename).suffix.lower()
-    origin = Origin(Source.IMPORT if declared else Source.UPLOAD, label=filename if declared else "")
+def uploaded(archive: Path, filename: str, declared: Declared = NOTHING, *, tried: bool = False) -> Brought:
+    """What somebody sent; what is tried first will be declared."""
+    suffix, said = Path(filename).suffix.lower(), bool(declared) or tried
+    origin = Origin(Source.IMPORT if said else Source.UPLOAD, label=filename if said else "")
     if suffix in TORCH:
         return Brought(partial(_single, archive, suffix), origin, suffix)
     return Brought(partial(registry.unpack, archive, filename), origin)

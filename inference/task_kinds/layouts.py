@@ -42,6 +42,7 @@ class Layout:
         resize: how pictures usually come into the input of such models.
         ground: the first class of the outputs may be the ground, which has no label.
         elsewhere: what has outputs so: architectures of transformers by their names, and END_TO_END.
+        told: the lines in other languages read it, see inference/snippets.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Layout:
     resize: str = "stretch"
     ground: bool = False
     elsewhere: tuple[str, ...] = ()
+    told: bool = True
 
 
 def one(outputs: Outputs, rank: int, *names: str) -> Output:

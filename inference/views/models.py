@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseRedirect
@@ -25,6 +28,7 @@ from inference.orders import MODELS
 from inference.services import cards, importing, model_jobs, packaging, swapping
 from inference.services import models as registry
 from inference.services.bytes import on_disk
+from inference.trying import trials
 from inference.views import model_page
 from workers import kinds
 from workers.device_kinds import CPU
@@ -138,10 +142,15 @@ def _brought_in(request: SignedInRequest, form: BringForm, **about: Any) -> Mode
     """What becomes of a form that is filled in rightly: a version, or the job that will make it."""
     given, declared = form.cleaned_data, form.declared()
     about |= form.about() | {"user": request.user, "declared": declared}
-    if given["file"]:
-        with on_disk(given["file"]) as (archive, filename):
-            return importing.bring_in(brought=importing.uploaded(archive, filename, declared), **about)
-    return importing.bring_in(brought=importing.lying(request.user, given["path"], given["job"]), **about)
+    with ExitStack() as open_files:
+        bring: Callable[..., ModelVersion | ModelTask] = importing.bring_in
+        if form.is_trial:
+            pictures = open_files.enter_context(trials.examples(given["pictures"]))
+            bring = partial(trials.submit, pictures=pictures, version=given["dataset"])
+        if given["file"]:
+            archive, filename = open_files.enter_context(on_disk(given["file"]))
+            return bring(brought=importing.uploaded(archive, filename, declared, tried=form.is_trial), **about)
+        return bring(brought=importing.lying(request.user, given["path"], given["job"]), **about)
 
 
 def _page_of(made: ModelVersion | ModelTask) -> HttpResponse:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from aiplatform.cli.client import tus
+from aiplatform.cli.client import tus, waiting
 from inference.conversion.tables import Conversion
 from inference.models import ModelTask, ModelVersion
 from tests.datasets.helpers import uploaded
 from tests.factories import models as factory
 from tests.factories import work
-from tests.inference import converted, foreign, judged, tiny
+from tests.inference import converted, foreign, judged, seeing, tiny, tried
 from training.services import homes
 from workers.runs import RunDir
 
@@ -126,3 +126,28 @@ def test_cli_converts_a_version_and_keeps_a_variant(real_aip, alice, tmp_path, c
     assert "fp16: accepted" in printed.out
     assert "fp16 is cells v2." in printed.out + printed.err
     assert "is a conversion itself" in printed.err
+
+
+def test_cli_tries_a_model_shows_its_ways_and_uses_one(real_aip, alice, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(tus, "upload", lambda _client, path, **_: uploaded(alice, path.read_bytes(), path.name).pk)
+    monkeypatch.setitem(waiting.until_over.__kwdefaults__, "pause", lambda _s: tried.over(ModelTask.objects.get()))
+    path = seeing.model(tmp_path / "net.onnx", "yolo")
+    (tmp_path / "p.png").write_bytes(seeing.picture())
+    (tmp_path / "labels.txt").write_text("\n".join(seeing.CLASSES))
+
+    assert real_aip(alice, "models", "try", path) == 2
+    said = ("--picture", tmp_path / "p.png", "--labels", tmp_path / "labels.txt", "--name", "finder")
+    assert real_aip(alice, "models", "try", path, *said) == 0
+    task = ModelTask.objects.get()
+    assert real_aip(alice, "models", "ways", task.pk) == 0
+    assert real_aip(alice, "models", "use", task.pk, 1) == 0
+    assert real_aip(alice, "models", "use", task.pk, 1) != 0
+
+    printed = capfd.readouterr()
+    assert "YOLOv8 and later" in printed.out
+    assert "pixels: 0 to 1, letterbox" in printed.out
+    assert "dog 0.90" in printed.out
+    assert f"aip models use {task.pk} 1 makes a version" in printed.out
+    assert "was made of this trial already" in printed.err
+    version = ModelVersion.objects.get()
+    assert (version.model.name, version.source) == ("finder", "import")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.edge import fleet, keys
+from inference.edge import fleet, keys, packages
 from inference.edge.device.trust import canonical
 from tests.factories import models as factory
 from tests.inference.edge_device import Device, ask, released, row, wait_for
@@ -139,7 +139,7 @@ def whole(place: Path) -> bool:
 
 def test_package_that_came_damaged_is_refused_and_the_next_download_begins_anew(alice, group, version, device):
     wanted = released(group, version, alice)
-    kept = fleet.package_file(wanted)
+    kept = packages.package_file(wanted)
     good = kept.read_bytes()
     kept.write_bytes(good[:-10] + b"x" * 10)
 
@@ -151,10 +151,12 @@ def test_package_that_came_damaged_is_refused_and_the_next_download_begins_anew(
 
 def test_cut_download_goes_on_where_it_ended(alice, group, version, device):
     wanted = released(group, version, alice)
-    good = fleet.package_file(wanted).read_bytes()
+    good = packages.package_file(wanted).read_bytes()
     (device.root / "part").mkdir(parents=True, exist_ok=True)
     (device.root / "part" / wanted).write_bytes(good[: len(good) // 2])
-    fleet.package_file(wanted).write_bytes(b"-" * (len(good) // 2) + good[len(good) // 2 :])  # only the rest is right
+    packages.package_file(wanted).write_bytes(
+        b"-" * (len(good) // 2) + good[len(good) // 2 :]
+    )  # only the rest is right
 
     assert device.round() == "updated"
 
@@ -338,7 +340,7 @@ def spoil(sha: str, group, *changes: object) -> None:
     from inference.edge.tables import EdgePackage
 
     pairs = dict(zip(changes[::2], changes[1::2], strict=True))
-    path = fleet.package_file(sha)
+    path = packages.package_file(sha)
     with zipfile.ZipFile(path) as package:
         content = {name: pairs.get(name, package.read(name)) for name in package.namelist()}
     with zipfile.ZipFile(path, "w") as package:
@@ -346,7 +348,7 @@ def spoil(sha: str, group, *changes: object) -> None:
             package.writestr(zipfile.ZipInfo(name), data)
     data = path.read_bytes()
     made = hashlib.sha256(data).hexdigest()
-    path.rename(fleet.package_file(made))
+    path.rename(packages.package_file(made))
     EdgePackage.objects.filter(sha256=sha).update(sha256=made, size_bytes=len(data))
 
 

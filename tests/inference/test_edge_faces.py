@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.edge import download, fleet, keys, stages
+from inference.edge import download, fleet, keys, packages, stages
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
 from tests.factories import models as factory
 
@@ -205,11 +205,11 @@ def test_reports_are_kept_when_something_changed_and_odd_ones_do_no_harm(group, 
 def test_version_without_a_description_is_no_package(group, alice, tmp_path):
     mute = factory.model_version(alice, tmp_path, name="mute", task="tensor")
 
-    with pytest.raises(fleet.CannotRelease):
+    with pytest.raises(packages.CannotRelease):
         fleet.release(group=group, version=mute, share=100, by=alice)
     with pytest.raises(DomainError):
         fleet.release(group=group, version=mute, share=33, by=alice)
-    with pytest.raises(fleet.CannotRelease):
+    with pytest.raises(packages.CannotRelease):
         fleet.roll_back(group=group, by=alice)
 
 
@@ -293,7 +293,7 @@ def test_deleting_a_model_leaves_what_devices_run(alice, group, version):
 
     group.refresh_from_db()
     assert group.wanted.sha256 == sha
-    assert fleet.package_file(sha).exists()
+    assert packages.package_file(sha).exists()
 
 
 def test_packages_that_no_group_runs_are_removed_a_day_later(alice, group, version, tmp_path):
@@ -302,12 +302,12 @@ def test_packages_that_no_group_runs_are_removed_a_day_later(alice, group, versi
         fleet.release(
             group=group, version=factory.model_version(alice, tmp_path, name=name, task=task), share=100, by=alice
         )
-    assert fleet.package_file(first.sha256).exists()
+    assert packages.package_file(first.sha256).exists()
     EdgePackage.objects.update(created_at=now() - timedelta(days=2))
 
     fleet.release(group=EdgeGroup.objects.get(), version=version, share=100, by=alice)
     assert {package.model_label for package in EdgePackage.objects.all()} == {"cells v1", "third v1"}
-    assert fleet.package_file(first.sha256).exists()
+    assert packages.package_file(first.sha256).exists()
     fleet.delete(group=EdgeGroup.objects.get(), by=alice)
 
     assert not EdgePackage.objects.exists()

@@ -2,10 +2,8 @@
 
 import http.client
 import json
-import math
 from datetime import timedelta
 
-import numpy as np
 import pytest
 from django.core.cache import cache
 from django.urls import reverse
@@ -20,7 +18,7 @@ from inference.measuring import baseline as program
 from inference.models import ModelTask
 from inference.monitoring import baselines, collecting, drift, found, rolling, telling
 from inference.monitoring.tables import ModelBaseline, ServiceStatistics
-from inference.server import keeping, statistics
+from inference.server import statistics
 from inference.services import serving
 from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory
@@ -28,18 +26,10 @@ from tests.inference import pictures, tiny
 from tests.inference.asking import call
 from tests.inference.conftest import start_server
 from tests.inference.running import bring, running_at
+from tests.inference.tallies import tally_of
 from workers.runs import RunDir
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a model server of its own")]
-
-
-def tally_of(count, *, brightness=0.5, classes=("one",), score=0.9):
-    made = statistics.empty()
-    features = dict.fromkeys(statistics.FEATURES, 0.5) | {"brightness": brightness}
-    for number in range(count):
-        answers = [{"name": classes[number % len(classes)], "score": score}]
-        statistics.add(made, (features, [brightness] * statistics.FIELDS), answers)
-    return made
 
 
 @pytest.fixture(autouse=True)
@@ -72,144 +62,6 @@ def counted(service, tally, *, hours_ago=0):
         images=tally["images"],
         tally=tally,
     )
-
-
-def test_features_tell_bright_from_dark_large_from_small_and_sharp_from_blurred():
-    def read(image, **options):
-        return statistics.read(pictures.encoded(image, **options), max_pixels=10**8)[0]
-
-    from PIL import Image, ImageFilter
-
-    noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (480, 640, 3), np.uint8)).resize((64, 48))
-    black, white = Image.new("RGB", (640, 480)), Image.new("RGB", (6400, 480), "white")
-    assert (read(black)["brightness"], read(white)["brightness"]) == (0.0, pytest.approx(1.0))
-    assert read(white)["size"] > read(black)["size"]
-    assert read(white)["shape"] > read(black)["shape"]
-    assert read(noise)["sharpness"] > read(noise.filter(ImageFilter.GaussianBlur(3)))["sharpness"]
-    assert read(Image.new("RGB", (64, 64), "red"))["saturation"] == pytest.approx(1.0)
-    assert all(0 <= value <= 1 for value in read(Image.new("L", (1, 4000))).values())
-
-
-def test_turned_photograph_has_the_shape_that_people_see():
-    from PIL import Image
-
-    exif = Image.Exif()
-    exif[0x0112] = 6  # turned by a quarter
-    wide = pictures.encoded(Image.new("RGB", (640, 320)), "JPEG", exif=exif)
-
-    assert statistics.read(wide, max_pixels=10**8)[0]["shape"] == pytest.approx((-1 + 3) / 6)
-
-
-def test_index_is_the_sum_it_says_and_chance_alone_gives_nothing():
-    before, after = [50_000, 30_000, 20_000], [40_000, 30_000, 30_000]
-    p, q = [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]
-    by_hand = sum((b - a) * math.log(b / a) for a, b in zip(p, q, strict=True))
-
-    assert drift.index(before, after) == pytest.approx(by_hand, abs=1e-3)
-    assert drift.index([0, 0], [1, 2]) == 0.0
-    random = np.random.default_rng(7)
-    found = [
-        drift.index(random.multinomial(150, [0.1] * 10), random.multinomial(150, [0.1] * 10)) for _number in range(300)
-    ]
-    assert np.mean([value >= drift.STEADY for value in found]) < 0.05
-    assert np.mean([value >= drift.OTHER for value in found]) < 0.01
-
-
-def test_many_objects_of_one_picture_say_no_more_than_the_picture():
-    """Each picture shows twenty objects of one class: the same population, twice."""
-    random = np.random.default_rng(3)
-
-    def of(count):
-        made = statistics.empty()
-        features = dict.fromkeys(statistics.FEATURES, 0.5)
-        for _number in range(count):
-            name = str(random.integers(0, 20))
-            statistics.add(made, (features, [0.5] * statistics.FIELDS), [{"name": name, "score": 0.9}] * 20)
-        return made
-
-    found = [drift.compared(of(500), of(100))[0].value for _number in range(60)]
-
-    assert np.mean([value >= drift.OTHER for value in found]) < 0.1
-
-
-def test_comparison_names_what_changed_and_nothing_else():
-    before, after = tally_of(200, classes=("one", "two")), tally_of(200, brightness=0.9, classes=("one", "two"))
-
-    verdicts = {one.name: one.verdict for one in drift.compared(before, after)}
-
-    assert verdicts.pop("brightness") == "other"
-    assert set(verdicts.values()) == {"steady"}
-    assert {one.verdict for one in drift.compared(before, tally_of(20))} == {"unknown"}
-
-
-def test_distance_is_in_standard_deviations_of_pictures():
-    random = np.random.default_rng(0)
-
-    def of(mean, count=2000):
-        made = statistics.empty()
-        for value in random.normal(mean, 0.1, count):
-            statistics.add(made, (dict.fromkeys(statistics.FEATURES, 0.5), [float(value)] * statistics.FIELDS), [])
-        return made
-
-    assert drift.distance(of(0.5), of(0.7)) == pytest.approx(2.0, abs=0.1)
-    assert drift.distance(of(0.5), of(0.5)) == pytest.approx(0.0, abs=0.1)
-    assert drift.distance(of(0.5, 20), of(0.5)) is None
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda tally: tally | {"images": -1},
-        lambda tally: tally | {"images": True},
-        lambda tally: tally | {"scores": [0] * 3},
-        lambda tally: tally | {"scores": ["1"] * statistics.BINS},
-        lambda tally: tally | {"classes": []},
-        lambda tally: tally | {"features": {}},
-        lambda tally: tally | {"layout": {"sums": [float("nan")] * 27, "squares": [0.0] * 27}},
-        lambda tally: tally | {"layout": {"sums": [1e200] * 27, "squares": [0.0] * 27}},
-        lambda tally: tally | {"classes": {"a\x00b": 1}},
-        lambda tally: tally | {"classes": {"\ud800": 1}},
-        lambda tally: [tally],
-        lambda tally: None,
-    ],
-)
-def test_what_a_program_tells_is_not_believed(spoil):
-    assert drift.sound(tally_of(3)) == tally_of(3)
-    assert drift.sound(spoil(tally_of(3))) is None
-
-
-def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
-    at = [3600.0 * 1000]
-    hours = statistics.Hours(clock=lambda: at[0])
-    for number in range(5):
-        at[0] = 3600.0 * (1000 + number)
-        hours.add((dict.fromkeys(statistics.FEATURES, 0.5), [0.5] * statistics.FIELDS), [])
-    assert sorted(hours.tallies) == [3600 * (1002 + number) for number in range(3)]
-
-    assert hours.wanted()
-    hours._credit = -0.5
-    assert not hours.wanted()
-    hours._seen -= 3600  # an hour later
-    assert hours.wanted()
-    hours._credit -= 1.1  # one picture took a second: nothing was saved beyond that
-    assert not hours.wanted()
-
-
-def test_keeper_keeps_by_rule_and_only_so_many():
-    low = [{"score": 0.9}, {"score": 0.2}]
-    keeper = keeping.Keeper(percent=0, below=0.3)
-    keeper.look(b"sure", [{"score": 0.9}])
-    keeper.look(b"empty", [])
-    assert keeper.take() is None
-    for number in range(keeping.MOST + 5):
-        keeper.look(bytes([number]), low)
-    taken = [keeper.take() for _number in range(keeping.MOST + 5)]
-    assert [kept.picture[0] for kept in taken if kept] == list(range(keeping.MOST))
-    always = keeping.Keeper(percent=100, below=0)
-    always.look(b"x", [])
-    assert always.take().why == keeping.CHANCE
-    always.look(b"x" * (keeping.MOST_BYTES + 1), [])
-    assert always.take() is None
 
 
 def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, alice):

@@ -21,6 +21,7 @@ from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call, one_call
 from tests.inference.running import bring
+from tests.inference.tried import state, tried
 from tests.running import free_port
 from workers.proxy import endpoints
 
@@ -63,24 +64,8 @@ def counter(monkeypatch):
     return fresh
 
 
-def tried(service, newer, alice, places, port=7, **given):
-    trial = trials.start(service=service, version=newer, by=alice, **{"mode": "canary", "percent": 50, **given})
-    bring(trial.job, "running")
-    places[service.job_id] = places.get(service.job_id, ("127.0.0.1", 1))
-    places[trial.job_id] = ("127.0.0.1", port)
-    sweep()
-    trial = ServiceTrial.objects.select_related("job", "version", "service").get(pk=trial.pk)
-    assert trial.answers
-    return trial
-
-
 def withdrawn(service, number=None):
     raise trials.withdrawing.ModelWithdrawn("gone")
-
-
-def state(job):
-    job.refresh_from_db()
-    return "ending" if job.is_final or job.desired == "stop" else "up"
 
 
 def test_promotion_moves_the_address_to_the_server_that_runs_already(alice, service, newer, places):

@@ -23,7 +23,8 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   form.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(form.getAttribute("action") || location.href, { method: "POST", body: new FormData(form) });
+    const body = new FormData(form, event.submitter); // which of its buttons it was
+    const answer = await fetch(form.getAttribute("action") || location.href, { method: "POST", body });
     if (answer.redirected) {
       location.assign(answer.url);
       return;
@@ -34,6 +35,6 @@ document.addEventListener("submit", async (event) => {
     showRefusal(form, shown);
     form.removeAttribute("aria-busy");
   } catch {
-    form.submit(); // shows what is wrong as a page of its own
+    form.requestSubmit(event.submitter); // shows what is wrong as a page of its own
   }
 });

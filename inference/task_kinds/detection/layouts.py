@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inference.server import decode
 from inference.server.spec import InputSpec, ModelSpec
+from inference.task_kinds.detection import further
+from inference.task_kinds.detection.reading import Floats, corners, logistic, spread, values
 from inference.task_kinds.layouts import END_TO_END, Found, Layout, Output, Outputs, Unfit, of_rank, one
 from inference.task_kinds.served import Arrays
 
@@ -24,46 +25,29 @@ OWN = ("boxes", "scores")
 YOLO, YOLOV5, END2END, DETR = ("yolo",), ("yolov5",), ("end2end",), ("detr_logits", "detr_boxes")
 DETR_SIGMOID = ("detr_sigmoid_logits", "detr_boxes")
 
-Floats = NDArray[np.float32]
-
 
 def boxes_and_scores(spec: ModelSpec, outputs: Arrays, row: int) -> tuple[Floats, Floats]:
     """Boxes [P, 4] as x1 y1 x2 y2 in pixels of the input and probabilities [P, C] of one picture of a batch."""
     roles = tuple(spec.outputs)
     if roles == YOLO:
-        (rows,) = (values.T for values in _values(spec, outputs, row, YOLO))
-        return _corners(rows[:, :4]), np.ascontiguousarray(rows[:, 4:])
+        (rows,) = (values.T for values in values(spec, outputs, row, YOLO))
+        return corners(rows[:, :4]), np.ascontiguousarray(rows[:, 4:])
     if roles == YOLOV5:
-        (rows,) = _values(spec, outputs, row, YOLOV5)
-        return _corners(rows[:, :4]), np.asarray(rows[:, 4:5] * rows[:, 5:], np.float32)
+        (rows,) = values(spec, outputs, row, YOLOV5)
+        return corners(rows[:, :4]), np.asarray(rows[:, 4:5] * rows[:, 5:], np.float32)
     if roles == END2END:
-        (rows,) = _values(spec, outputs, row, END2END)
-        scores = np.zeros((len(rows), len(spec.classes)), np.float32)
-        known = np.flatnonzero((rows[:, 5] >= 0) & (rows[:, 5] < len(spec.classes)))
-        scores[known, rows[known, 5].astype(np.int64)] = rows[known, 4]
-        return rows[:, :4], scores
+        (rows,) = values(spec, outputs, row, END2END)
+        return rows[:, :4], spread(rows[:, 5], rows[:, 4], len(spec.classes))
     if roles in (DETR, DETR_SIGMOID):
-        logits, boxes = _values(spec, outputs, row, roles)
+        logits, boxes = values(spec, outputs, row, roles)
         seen = cast(InputSpec, spec.input)
         size = np.array([seen.width, seen.height] * 2, np.float32)
-        scores = decode.probabilities(logits)[:, :-1] if roles == DETR else _logistic(logits)
-        return _corners(boxes * size), scores
-    boxes, scores = _values(spec, outputs, row, OWN)
+        scores = decode.probabilities(logits)[:, :-1] if roles == DETR else logistic(logits)
+        return corners(boxes * size), scores
+    if roles in further.READERS:
+        return further.READERS[roles](spec, outputs, row)
+    boxes, scores = values(spec, outputs, row, OWN)
     return boxes, scores
-
-
-def _values(spec: ModelSpec, outputs: Arrays, row: int, roles: tuple[str, ...]) -> list[Floats]:
-    return [np.asarray(outputs[spec.outputs[role]][row], np.float32) for role in roles]
-
-
-def _logistic(logits: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -80, 80))), np.float32)
-
-
-def _corners(boxes: Floats) -> Floats:
-    """Boxes of centre x, centre y, width, height as x1 y1 x2 y2."""
-    centre, half = boxes[:, :2], boxes[:, 2:] / 2
-    return np.concatenate([centre - half, centre + half], axis=1)
 
 
 def _single(role: str, place: int, beside: int) -> Callable[[Outputs], Found]:
@@ -163,4 +147,5 @@ LAYOUTS = (
             "DetaForObjectDetection",
         ),
     ),
+    *further.LAYOUTS,
 )

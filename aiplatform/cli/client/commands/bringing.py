@@ -49,12 +49,7 @@ def add(models: Noun) -> None:
     verb.add_argument("--home", metavar="PATH", help="a file or a folder in your home on the platform instead")
     verb.add_argument("--job", type=int, metavar="N", help="the outputs of this job instead")
     verb.add_argument("--path", help="with --job: a file or a folder of its outputs")
-    verb.add_argument("--task", help="what the model is for, such as detection")
-    verb.add_argument("--labels", metavar="FILE", help="a label a line, or JSON; - reads standard input")
-    verb.add_argument("--layout", help="how its outputs are laid out, such as logits, yolo or detr")
-    verb.add_argument("--pixels", help="what pixels become: imagenet, unit (0..1), signed (-1..1) or bytes (0..255)")
-    verb.add_argument("--size", type=_size, metavar="WxH", help="of its input, where the file leaves that free")
-    verb.add_argument("--resize", choices=["stretch", "letterbox"], help="how pictures come into the input")
+    declaring(verb)
     verb.add_argument("--description", help="what it is, in a sentence; of a new model")
     verb.add_argument("--wait", action="store_true", help="wait until an archive of torch was read; 6 when it was not")
     verb = models.verb("measure", measure, "Measure how fast a version answers, and show what was measured before.")
@@ -66,6 +61,16 @@ def add(models: Noun) -> None:
     verb.add_argument("--list", action="store_true", help="only show what was measured")
     verb = models.verb("hardware", hardware, "Show how fast a version answers on each kind of hardware.")
     verb.add_argument("model", help=registry.VERSION)
+
+
+def declaring(verb: argparse.ArgumentParser) -> None:
+    """Options that say what the files of a model do not."""
+    verb.add_argument("--task", help="what the model is for, such as detection")
+    verb.add_argument("--labels", metavar="FILE", help="a label a line, or JSON; - reads standard input")
+    verb.add_argument("--layout", help="how its outputs are laid out, such as logits, yolo or detr")
+    verb.add_argument("--pixels", help="what pixels become: imagenet, unit (0..1), signed (-1..1) or bytes (0..255)")
+    verb.add_argument("--size", type=_size, metavar="WxH", help="of its input, where the file leaves that free")
+    verb.add_argument("--resize", choices=["stretch", "letterbox"], help="how pictures come into the input")
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -80,13 +85,8 @@ def bring_in(args: argparse.Namespace) -> int | None:
     ways = [bool(args.file), args.home is not None, args.job is not None]
     if sum(ways) != 1:
         raise ClientError("Name files, or --home PATH, or --job N: one of them.", USAGE)
-    fields: dict[str, Any] = {name: getattr(args, name) for name in ("task", "layout", "pixels", "resize")}
-    fields |= {"path": args.home or args.path, "job": args.job}
-    if args.size:
-        fields["width"], fields["height"] = args.size
-    if args.labels:
-        fields["labels"] = _text(args.labels)
-    model = _own(args.client, args.name)
+    fields: dict[str, Any] = declared(args) | {"path": args.home or args.path, "job": args.job}
+    model = own(args.client, args.name)
     if model is None:
         fields |= {"name": args.name, "description": args.description}
     fields = {name: value for name, value in fields.items() if value is not None}
@@ -107,6 +107,16 @@ def bring_in(args: argparse.Namespace) -> int | None:
     return OK if made else JOB_FAILED
 
 
+def declared(args: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `declaring` say, as the API has it."""
+    fields: dict[str, Any] = {name: getattr(args, name) for name in ("task", "layout", "pixels", "resize")}
+    if args.size:
+        fields["width"], fields["height"] = args.size
+    if args.labels:
+        fields["labels"] = _text(args.labels)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _text(path: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
@@ -114,7 +124,7 @@ def _text(path: str) -> str:
         raise ClientError(f"{path} cannot be read: {exc}", USAGE) from None
 
 
-def _own(client: Client, name: str) -> int | None:
+def own(client: Client, name: str) -> int | None:
     """Id of one's own model of a name, or by its number; None where the name is free."""
     if name.isdigit():
         return int(name)

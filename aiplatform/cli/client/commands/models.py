@@ -16,6 +16,7 @@ from aiplatform.cli.client.commands import (
     lookup,
     registry,
     resources,
+    trying,
     versioned,
 )
 from aiplatform.cli.client.commands.verbs import (
@@ -100,6 +101,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("model", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
     bringing.add(models)
+    trying.add(models)
     registry.add(models)
     converting.add(models)
     composing.add(models)

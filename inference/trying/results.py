@@ -1,0 +1,112 @@
+"""Read what the program of a trial left, as far as it is sound: whoever made the model may have written it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib import files
+from aiplatform.lib.numbers import finite
+from inference.batch.results import word
+
+NAME, PICTURES = "tried.json", "pictures"
+MOST_BYTES = 32 << 20
+MOST_SHOWN, MOST_ANSWERS, MOST_PICTURES, MOST_TRUTHS = 8, 50, 6, 300
+MOST_SIDE = 1280
+CODES = ("unreadable", "does_not_run", "no_numbers", "time", "same", "worse", "nothing")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One of the best ways: its place among all, its figures (0..1), and the answers to each picture."""
+
+    number: int
+    score: float
+    sure: float
+    answers: list[list[Row]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a trial. `pictures` have name, width, height, label and truth, the boxes known to be there."""
+
+    pictures: list[Row] = field(default_factory=list)
+    best: list[Tried] = field(default_factory=list)
+    fallen: dict[int, str] = field(default_factory=dict)
+    with_truth: bool = False
+    tried: int = 0
+
+    def counts(self) -> dict[str, int]:
+        """How many ways fell out for each reason."""
+        return dict(Counter(self.fallen.values()))
+
+
+def read(outputs: Path, *, ways: int) -> Found:
+    """What stands in the outputs of an attempt; nothing where that is not sound.
+
+    Args:
+        ways: how many were tried.
+    """
+    try:
+        with os.fdopen(files.open_beneath(outputs, NAME), "rb") as file:
+            found = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError, files.OutsideRoot):
+        return Found()
+    if not isinstance(found, dict):
+        return Found()
+    pictures = [_picture(row) for row in _rows(found.get("pictures"))[:MOST_PICTURES]]
+    best = [_tried(row, len(pictures)) for row in _rows(found.get("best"))[:MOST_SHOWN]]
+    fallen = {_whole(row.get("n")): word(row.get("code"), 20) for row in _rows(found.get("fallen"))[:ways]}
+    seen: set[int] = set()
+    kept = [one for one in best if 0 <= one.number < ways and not (one.number in seen or seen.add(one.number))]  # type: ignore[func-returns-value]  # adds, and says nothing
+    return Found(
+        pictures,
+        kept if pictures else [],
+        {number: code for number, code in fallen.items() if code in CODES and 0 <= number < ways},
+        found.get("with_truth") is True,
+        _whole(found.get("tried")),
+    )
+
+
+def picture(outputs: Path, place: int) -> int:
+    """An open descriptor of one of the small pictures.
+
+    Raises:
+        OSError, OutsideRoot: there is none.
+    """
+    return files.open_beneath(outputs, f"{PICTURES}/{place}.jpg")
+
+
+def _picture(row: Row) -> Row:
+    width, height = (min(max(_whole(row.get(side)), 1), MOST_SIDE) for side in ("width", "height"))
+    truth = [{"name": word(one.get("name"), 200), "box": one.get("box")} for one in _rows(row.get("truth"))]
+    return {
+        "name": word(row.get("name"), 200), "width": width, "height": height, "label": word(row.get("label"), 200),
+        "truth": truth[:MOST_TRUTHS],
+    }  # fmt: skip
+
+
+def _tried(row: Row, pictures: int) -> Tried:
+    given = row.get("answers")
+    answers = [_rows(one)[:MOST_ANSWERS] for one in given[:pictures]] if isinstance(given, list) else []
+    answers += [[] for _missing in range(pictures - len(answers))]
+    return Tried(_whole(row.get("n"), -1), _share(row.get("score")), _share(row.get("sure")), answers)
+
+
+def _share(value: Any) -> float:
+    return min(max(finite(value) or 0.0, 0.0), 1.0)
+
+
+def _whole(value: Any, otherwise: int = 0) -> int:
+    number = finite(value)
+    return otherwise if number is None else int(min(max(number, -1), 2**31 - 1))
+
+
+def _rows(value: Any) -> list[Row]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []  # type: ignore[misc]  # JSON's tables are dicts
