@@ -71,7 +71,7 @@ class WaysOut(serializers.Serializer):
     ways = WayOut(many=True)
 
 
-class UseIn(StrictMixin, serializers.Serializer):
+class TrialUseIn(StrictMixin, serializers.Serializer):
     """Which way to use, 1 is the best; `name` in place of the one that was given."""
 
     rank = serializers.IntegerField(min_value=1)
@@ -127,7 +127,7 @@ class TrialActs(Base):
         about = {"pictures": found.pictures, "with_truth": found.with_truth, "tried": found.tried}
         return Response(WaysOut({**about, "fallen": found.counts(), "ways": rows}).data)
 
-    @extend_schema(request=UseIn, responses={201: ModelVersionOut})
+    @extend_schema(request=TrialUseIn, responses={201: ModelVersionOut})
     @action(detail=True, methods=["post"])
     @once_in_parts
     def use(self, request: ApiRequest, pk: str) -> Response:
@@ -135,7 +135,7 @@ class TrialActs(Base):
         task = self._trial()
         if not ModelTask.objects.editable_by(request.user).filter(pk=task.pk).exists():
             self.permission_denied(request)
-        given = UseIn(data=request.data, context=self.get_serializer_context())
+        given = TrialUseIn(data=request.data, context=self.get_serializer_context())
         given.is_valid(raise_exception=True)
         version = trials.use(task=task, by=request.user, **given.validated_data)
         return Response(ModelVersionOut(version).data, status=201)
