@@ -21,7 +21,7 @@ from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call, one_call
 from tests.inference.running import bring
-from tests.inference.tried import state, tried
+from tests.inference.service_trials import state, tried
 from tests.running import free_port
 from workers.proxy import endpoints
 

@@ -1,24 +1,47 @@
-"""A version that is tried at a service: its server runs, and gets its part of the requests."""
+"""Trials that have run: the real program, alone in its run as a job has it."""
 
 from __future__ import annotations
 
-from inference.tasks import sweep
-from inference.traffic import trials
-from inference.traffic.tables import ServiceTrial
-from tests.inference.running import bring
+import io
+from pathlib import Path
+
+from inference.formats.declared import NOTHING, Declared
+from inference.kind import ModelTaskKind
+from inference.models import ModelTask
+from inference.services import importing
+from inference.trying import results, trials
+from tests.inference import programs
+from workers.models import Job
+from workers.runs import RunDir
 
 
-def tried(service, newer, alice, places, port=7, **given):
-    trial = trials.start(service=service, version=newer, by=alice, **{"mode": "canary", "percent": 50, **given})
-    bring(trial.job, "running")
-    places[service.job_id] = places.get(service.job_id, ("127.0.0.1", 1))
-    places[trial.job_id] = ("127.0.0.1", port)
-    sweep()
-    trial = ServiceTrial.objects.select_related("job", "version", "service").get(pk=trial.pk)
-    assert trial.answers
-    return trial
+def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = NOTHING, **about) -> ModelTask:
+    """Queued; pictures are bytes."""
+    given = [trials.Example(f"{place}.png", io.BytesIO(data)) for place, data in enumerate(pictures)]
+    brought = importing.uploaded(path, path.name, declared, tried=True)
+    about = {"name": path.stem} | about
+    return trials.submit(user=user, brought=brought, declared=declared, pictures=given, version=version, **about)
 
 
-def state(job):
-    job.refresh_from_db()
-    return "ending" if job.is_final or job.desired == "stop" else "up"
+def ran(task: ModelTask) -> str:
+    """Run its program and let the kind publish what it left; gives its log."""
+    log = programs.ran(ModelTaskKind(), task.job)
+    task.refresh_from_db()
+    return log
+
+
+def best(task: ModelTask) -> list[Declared]:
+    """The ways that it shows, best first."""
+    ways = trials.ways_of(task)
+    return [ways[one["number"]] for one in task.figures["best"]]
+
+
+def found(task: ModelTask) -> results.Found:
+    """All that its first attempt left."""
+    return results.read(RunDir.of(task.job_id, 1).outputs, ways=len(task.job.spec["ways"]))
+
+
+def over(task: ModelTask) -> None:
+    """Run it to the end that its job has for those who wait."""
+    ran(task)
+    Job.objects.filter(pk=task.job_id).update(published_attempt=1)

@@ -178,7 +178,7 @@ def make(tmp_path: Path) -> World:
         (r"reports/", {"pk": reports.create(user=owner, title="Found").pk, "number": 1}),
         (r"run-views/", {"pk": View.objects.create(owner=owner, name="mine").pk}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
-        (r"model-tasks/", {"pk": model_jobs.measure(user=owner, version=model).pk}),
+        (r"model-tasks/|models/tries/", {"pk": model_jobs.measure(user=owner, version=model).pk, "place": 0}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
