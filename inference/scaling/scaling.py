@@ -1,7 +1,8 @@
 """Give a service as many servers as its callers need: start, lead requests there, drain, end.
 
-The first server is `Service.job`; those beside it are rows of `ServiceReplica`. Whoever sees a caller wait asks for a
-look (`nudge`), and a sweep looks every 20 seconds. A look takes the steps that are due, one at a time.
+The first server is `Service.job`; those beside it are rows of `ServiceReplica`. Requests that are passed on ask for a
+look, once in three seconds (`nudge`), and a sweep looks every 20 seconds. A look takes the steps that are due, one at
+a time.
 """
 
 from __future__ import annotations

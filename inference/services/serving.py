@@ -259,7 +259,7 @@ def stop(*, service: Service, by: User) -> Service:
 
 
 def _beside(service: Service) -> list[Job]:
-    """Take from a service the servers beside its first that are not over: what it changes to, was, tries, or has more.
+    """Take from a service all servers but its first that are not over: the next, the old, a trial's, and further ones.
 
     Within a transaction that holds it.
     """

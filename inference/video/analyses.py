@@ -212,7 +212,7 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
     """Watch the source of an analysis once more, with other lines and zones and on as much as it had.
 
     Raises:
-        Vanished: model or video are gone.
+        CannotWatch: model or video are gone.
         DomainError: see `submit`.
     """
     version = ModelVersion.objects.usable_by(by).filter(pk=before.version_id or 0).first()
