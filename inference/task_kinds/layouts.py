@@ -42,6 +42,8 @@ class Layout:
         resize: how pictures usually come into the input of such models.
         ground: the first class of the outputs may be the ground, which has no label.
         elsewhere: what has outputs so: architectures of transformers by their names, and END_TO_END.
+        side: px, of an input that the file leaves free and nobody named.
+        pixels: rules for pixels, the more usual for such models first.
         told: the lines in other languages read it, see inference/snippets.
     """
 
@@ -53,6 +55,8 @@ class Layout:
     resize: str = "stretch"
     ground: bool = False
     elsewhere: tuple[str, ...] = ()
+    side: int = 224
+    pixels: tuple[str, ...] = ("imagenet", "unit", "signed", "bytes")
     told: bool = True
 
 

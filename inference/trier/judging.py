@@ -35,7 +35,9 @@ from typing import Any
 import numpy as np
 
 from inference.server.spec import ModelSpec
+from inference.task_kinds import TASKS
 from inference.task_kinds.matching import boxes_overlap
+from inference.task_kinds.served import SHAPES
 from inference.trier.samples import Object, Picture
 
 MANY = 50  # answers on a picture
@@ -50,7 +52,7 @@ Rows = Sequence[Sequence[Prediction]]
 def judge(spec: ModelSpec | None, answers: Rows, pictures: Sequence[Picture]) -> tuple[float, float]:
     """Score of the answers to pictures, and the mean score of the answers, both 0..1; see the module's first lines."""
     names = {kind.name for kind in spec.classes} if spec else set()
-    whole = spec is not None and spec.task in ("classification", "tagging")
+    whole = spec is not None and spec.task in TASKS and TASKS[spec.task].answer.draft != SHAPES
     if whole:
         known = [(row, picture) for row, picture in zip(answers, pictures, strict=True) if _named(picture) & names]
         score = _classes_right(known) if known else _classes_plausible(answers)

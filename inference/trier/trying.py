@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ LEAST_SHOWN, MOST_SHOWN = 3, 8
 MOST_ANSWERS, MOST_MASKS = 50, 10  # of a picture that are kept
 MOST_MASK_BYTES = 200_000  # of the masks of a picture
 MOST_OUTPUT_BYTES = 1 << 30  # of one run of the model
-KEPT = ("class_id", "name", "score", "box", "mask", "share", "present")
+MOST_FIELD = 2000  # characters of a field of an answer that is kept, masks besides
 Answers = list[list[dict[str, Any]]]  # of each picture
 Arrays = Mapping[str, np.ndarray]
 
@@ -197,4 +198,5 @@ def _short(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _kept(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one[name] for name in KEPT if name in one}
+    """An answer without what is too large to be shown beside others."""
+    return {name: value for name, value in one.items() if name == "mask" or len(json.dumps(value)) <= MOST_FIELD}

@@ -14,11 +14,6 @@ from inference.task_kinds.layouts import Layout, Unfit
 
 MOST = 64  # ways that are tried
 MOST_CLASSES = 1000  # of a model whose classes nobody named: more of them are cells of a picture, not classes
-SIDES = {"detection": 640}  # px, of an input that the file leaves free and nobody named
-SIDE = 224
-#: The more usual ones first: of ways that answer alike the first is taken.
-PIXELS_FIRST = {"detection": ("unit", "bytes", "imagenet", "signed")}
-PIXELS_OTHERWISE = ("imagenet", "unit", "signed", "bytes")
 UNFIT, REFUSED, TOO_MANY = "unfit", "refused", "too_many"
 
 
@@ -108,11 +103,10 @@ def _base(files: Files, declared: Declared, task: str, layout: Layout, *, named:
         raise Invalid(said, field="labels")
     base = replace(declared, task=task, layout=layout.name)
     known, shape = files.known(base), files.summary.inputs[0].shape if files.summary.inputs else []
-    usual = SIDES.get(task, SIDE)
     if len(shape) == 4 and shape[2] < 1 and not known.height:
-        base = replace(base, height=usual)
+        base = replace(base, height=layout.side)
     if len(shape) == 4 and shape[3] < 1 and not known.width:
-        base = replace(base, width=usual)
+        base = replace(base, width=layout.side)
     return base
 
 
@@ -130,8 +124,7 @@ def _whole(files: Files, base: Declared) -> Declared:
 
 
 def _ways(files: Files, base: Declared, layout: Layout) -> Iterator[Declared]:
-    usual = PIXELS_FIRST.get(base.task, PIXELS_OTHERWISE)
-    pixels: Sequence[str] = (base.pixels,) if base.pixels or files.known(base).mean else usual
+    pixels: Sequence[str] = (base.pixels,) if base.pixels or files.known(base).mean else layout.pixels
     resizes = (base.resize,) if base.resize else (layout.resize, *(one for one in RESIZES if one != layout.resize))
     for one in pixels:
         yield from (replace(base, pixels=one, resize=resize) for resize in resizes)

@@ -116,6 +116,7 @@ class AtWork(Walk):
             choice = page.locator(f"#id_{name}")
             choice.select_option(label=self._option(choice.locator("option").all_inner_texts(), begins))
         page.locator("#id_keep").select_option("all")
+        page.locator("#id_max_loss").fill("0.05")  # a short training is not robust
         page.locator("#submit-form button.btn-primary").click()
         page.wait_for_url(re.compile(r"/conversions/\d+/$"))
         number = int(page.url.rstrip("/").rpartition("/")[2])

@@ -136,7 +136,7 @@ def _named(outputs: Outputs) -> Found:
             raise Unfit
         return fit[0]
 
-    wanted = (((1, 2), ("num",)), ((3,), ("box",)), ((2,), ("score",)), ((2,), ("class", "label")))
+    wanted = (((1, 2), ("num",)), ((3,), ("boxes",)), ((2,), ("score",)), ((2,), ("class", "label")))
     found = (called(rank, *words) for rank, words in wanted)
     return {role: output.name for role, output in zip(EFFICIENT, found, strict=True)}, None
 

@@ -10,6 +10,7 @@ class a question of its own, without "no object").
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -114,7 +115,7 @@ def _logits(beside: int) -> Callable[[Outputs, int], bool]:
     return fits
 
 
-LAYOUTS = (
+_ALL = (
     Layout("boxes", "Boxes [N, P, 4] as x1 y1 x2 y2 in pixels, and scores [N, P, C]", OWN, _pair(*OWN, 0)),
     Layout("yolo", "YOLOv8 and later: [N, 4 + C, P]", YOLO, _single("yolo", 1, 4), _lone(1, 4), "letterbox"),
     Layout("yolov5", "YOLOv5: [N, P, 5 + C]", YOLOV5, _single("yolov5", 2, 5), _lone(2, 5), "letterbox"),
@@ -149,3 +150,5 @@ LAYOUTS = (
     ),
     *further.LAYOUTS,
 )
+#: Detectors look at larger pictures than others, most of them without mean and deviation.
+LAYOUTS = tuple(replace(layout, side=640, pixels=("unit", "bytes", "imagenet", "signed")) for layout in _ALL)
