@@ -56,7 +56,9 @@ class VideoForm(ResourceForm):
         required=False,
         min_value=0.01,
         max_value=1,
-        help_text=_("From which something is followed. Empty: the model's own."),
+        help_text=_(
+            "From which something is followed. Empty: the best one of its newest evaluation, else the model's own."
+        ),
     )
     places = forms.CharField(
         label=_("Lines and zones"),

@@ -16,7 +16,7 @@ from inference.video.kind import VideoKind
 from inference.video.tables import VideoEvent, VideoFile
 from inference.watcher import missing
 from tests.factories import models as factory
-from tests.inference import clips, watched
+from tests.inference import clips, judged, watched
 from tests.inference.running import bring
 from workers.models import Attempt
 
@@ -63,6 +63,17 @@ def test_what_walks_is_followed_counted_and_drawn(alice, model, tmp_path):
     detections = (results.outputs(analysis) / "detections.jsonl").read_text().splitlines()
     assert len(detections) == 120
     assert {kind for _number, kind, *_rest in json.loads(detections[50])["boxes"]} == {1, 2}
+
+
+def test_score_is_the_best_one_of_the_newest_evaluation_where_nobody_gives_one(alice, tmp_path):
+    evaluation = judged.evaluation(alice, tmp_path)
+    model, source = evaluation.model_version, watched.video(alice, tmp_path)
+    best = evaluation.metrics["threshold"]
+
+    assert watched.submitted(alice, model, source).params["min_score"] == best
+    assert watched.submitted(alice, model, source, min_score=0.4).params["min_score"] == 0.4
+    evaluation.delete()
+    assert watched.submitted(alice, model, source).params["min_score"] is None
 
 
 def test_boxes_lie_where_the_squares_are(alice, model, tmp_path):
