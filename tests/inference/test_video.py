@@ -175,7 +175,7 @@ def test_upload_is_refused_by_name_and_size(alice, tmp_path):
 
 def test_without_decoder_the_way_to_install_it_is_told(alice, model, tmp_path, monkeypatch):
     source = watched.video(alice, tmp_path, seconds=1)
-    monkeypatch.setattr(missing, "decoder", lambda: True)
+    monkeypatch.setattr(missing, "is_missing", lambda: True)
 
     with pytest.raises(analyses.NoDecoder, match="pip install av"):
         watched.submitted(alice, model, source)
