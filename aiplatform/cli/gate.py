@@ -30,6 +30,7 @@ SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
 ONE_MORE_LOOK = ("--reruns", "1", "-rR")
 #: What `--long` sets: the proofs of the gate, for hours. The short form is the default where a test reads it.
 LONG = {
+    "AIP_LONG": "1",  # tests marked long, too
     "AIP_CHAOS_KILLS": "300",  # of processes of a running platform
     "AIP_CRASH_LOOP_SECONDS": "120",  # in which broker, scheduler and agent die again and again
     "AIP_KILLS": "50",  # of one training, between checkpoints
@@ -120,15 +121,20 @@ def migrations() -> int:
     )
 
 
+def _marked(mark: str) -> tuple[str, str]:
+    """Choose the tests of a step: all of a mark with `--long`, else without those that are marked long, too."""
+    return "-m", mark if "AIP_LONG" in os.environ else f"({mark}) and not long"
+
+
 def unit() -> int:
-    return _pytest(*SIDE_BY_SIDE, "tests")
+    return _pytest(*SIDE_BY_SIDE, *_marked(f"not {' and not '.join((*sorted(MARKED), 'gpu'))}"), "tests")
 
 
 def coverage() -> int:
     """The unit tests once more, measured; a line for each app at the end. Slower by half, so only on demand."""
     for old in (ROOT / ".test_cache").glob("coverage*"):
         old.unlink()
-    code = _pytest("-p", "tests.covered", *SIDE_BY_SIDE, "tests")
+    code = _pytest("-p", "tests.covered", *SIDE_BY_SIDE, "tests")  # pyproject.toml chooses
     return _run(sys.executable, "-m", "tests.covered") or code
 
 
@@ -143,23 +149,23 @@ def postgres() -> int:
         database = {"AIP_TEST_DATABASE_URL": url, "AIP_TEST_DATABASE_MIGRATED": "1"}
         if failed := _run(sys.executable, "manage.py", "migrate", "--noinput", "-v", "0", **database):
             return failed
-        return _pytest(*SIDE_BY_SIDE, "-m", "postgres", "--reuse-db", *_naming("postgres"), **database)
+        return _pytest(*SIDE_BY_SIDE, *_marked("postgres"), "--reuse-db", *_naming("postgres"), **database)
 
 
 def journey() -> int:
     """Run whole platforms, from upload to a served model."""
     if not _apt("rsync", "rsync"):  # people copy into jobs with it
         return _skipped("rsync")
-    return _pytest(*SIDE_BY_SIDE, *PATIENT, "-m", "journey", "tests/journeys")
+    return _pytest(*SIDE_BY_SIDE, *PATIENT, *_marked("journey"), "tests/journeys")
 
 
 def proof() -> int:
     """Test access of everybody to everything, every sandbox, presets that really train, interrupted uploads."""
-    return _pytest(*SIDE_BY_SIDE, "-m", "proof", *_naming("proof"))
+    return _pytest(*SIDE_BY_SIDE, *_marked("proof"), *_naming("proof"))
 
 
 def chaos() -> int:
-    return _pytest(*PATIENT, "-m", "chaos", "tests/chaos")
+    return _pytest(*PATIENT, *_marked("chaos"), "tests/chaos")
 
 
 def browser() -> int:
@@ -167,7 +173,7 @@ def browser() -> int:
     browsers = ("chromium-headless-shell", "chromium")  # the first has no windows: half the processor time
     if not there and not any(_apt(name, name, "fonts-wqy-zenhei") for name in browsers):  # a font that knows Chinese
         return _skipped("Chromium")
-    return _pytest(*SIDE_BY_SIDE, *TO_THE_DEATH, "-m", "browser", "tests/browser")
+    return _pytest(*SIDE_BY_SIDE, *TO_THE_DEATH, *_marked("browser"), "tests/browser")
 
 
 def _skipped(what: str, needs: str = "root, apt and a network") -> int:
@@ -218,7 +224,7 @@ STEPS: dict[str, Callable[[], int]] = {
 LANES = (
     ("chaos", "journey"),
     ("unit", "browser"),
-    ("proof", "postgres"),
+    ("types", "proof", "postgres"),
 )
 GIVE_WAY = 5  # how much nicer the lanes after the first are
 ON_DEMAND = {"coverage"}  # run when they are named

@@ -57,8 +57,22 @@ def test_gate_long_lengthens_what_is_not_set(steps, monkeypatch):
     assert os.environ["AIP_CHAOS_KILLS"] == gate.LONG["AIP_CHAOS_KILLS"]
 
 
+@pytest.mark.parametrize(("form", "chosen"), [([], "(proof) and not long"), (["--long"], "proof")])
+def test_gate_asks_tests_marked_long_in_the_long_form_alone(steps, monkeypatch, form, chosen):
+    for name in gate.LONG:
+        monkeypatch.setenv(name, "")  # restored afterwards, whatever the gate sets
+        monkeypatch.delenv(name)
+    run: list[tuple[str, ...]] = []
+    monkeypatch.setattr(gate, "_pytest", lambda *arguments, **more: run.append(arguments) or 0)
+    monkeypatch.setitem(gate.STEPS, "proof", gate.proof)
+
+    gate.main([*form, "proof"])
+
+    assert run[0][run[0].index("-m") + 1] == chosen
+
+
 def test_gate_long_names_only_settings_that_a_test_reads():
-    own = {"AIP_TEST_TIMEOUT", "AIP_STEP_TIMEOUT"}
+    own = {"AIP_TEST_TIMEOUT", "AIP_STEP_TIMEOUT", "AIP_LONG"}
     read = "".join(path.read_text() for path in (gate.ROOT / "tests").rglob("*.py") if path.name != "test_gate.py")
 
     assert [name for name in gate.LONG if f'"{name}"' not in read and name not in own] == []

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from tests.attacks.described import query_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.django_db, pytest.mark.filterwarnings("ignore")]
 
 EXAMPLES = int(os.environ.get("AIP_SCHEMA_EXAMPLES", "2"))
 BODIES = {  # sent to every operation that takes JSON, beside what its description leads to

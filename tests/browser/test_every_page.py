@@ -58,8 +58,16 @@ def things(site, olga, cluster, tmp_path) -> list[str]:
     return [*tabs, *data, f"/models/{model}/", f"/evaluations/{judgement.pk}/", f"/cluster/nodes/{node.pk}/"]
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize(("width", "language"), [(390, "en"), (1440, "zh-CN")], ids=["narrow-english", "wide-chinese"])
+#: The short form looks at each page in one of the ways, the long one in both.
+WAYS = {"narrow-english": (390, "en"), "wide-chinese": (1440, "zh-CN")}
+LOOKS = [
+    pytest.param(*way, part, id=f"{name}-{part}", marks=[pytest.mark.long] if part % 2 != place else [])
+    for place, (name, way) in enumerate(WAYS.items())
+    for part in range(PARTS)
+]
+
+
+@pytest.mark.parametrize(("width", "language", "part"), LOOKS)
 def test_pages_are_accessible_and_fit(open_as, olga, things, accessible, fits, shot, width, language, part):
     page = open_as(olga, width=width, height=844, language=language)
     wrong: list[str] = []

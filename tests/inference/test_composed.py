@@ -369,6 +369,7 @@ def test_evaluation_of_a_chain_knows_the_classes_of_its_second_part(tmp_path):
     assert found["summary"]["ap50"] > 0.3
 
 
+@pytest.mark.long
 def test_speed_of_a_composed_model_is_measured_on_pictures(tmp_path):
     first, second = tiny.detector(tmp_path / "first"), tiny.classifier(tmp_path / "second")
     joint = folder_of(tmp_path / "joint", Recipe("chain"), first, second)

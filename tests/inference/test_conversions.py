@@ -28,6 +28,7 @@ from inference.targets import known
 from tests.factories import models as factory
 from tests.inference import converted, judged, tiny, versions
 from tests.inference.running import bring
+from tests.long_form import first
 from workers.models import Attempt
 from workers.runs import RunDir
 
@@ -94,6 +95,7 @@ def test_forms_are_made_judged_timed_and_kept_as_versions(alice, model, data):
     assert made.sha256 != model.sha256
 
 
+@pytest.mark.long
 def test_int8_file_holds_bytes_with_a_scale_for_each_channel(alice, tmp_path, data):
     model = factory.model_version(alice, tmp_path, name="net", task="segmentation")
     conversion = converted.submitted(alice, model, data, targets=("int8",), max_loss=1.0)
@@ -128,6 +130,7 @@ def test_form_that_loses_too_much_is_made_again_without_the_nodes_that_suffer(al
     assert conversion.variants.get().made.metrics["accuracy"] == rows_of(conversion)["source"]["value"]
 
 
+@pytest.mark.long
 def test_form_that_still_loses_too_much_is_refused_and_never_becomes_a_version(alice, tmp_path, monkeypatch):
     folder = fragile(tmp_path / "fragile")
     graph = onnx.load(folder / "model.onnx").graph
@@ -197,6 +200,7 @@ def test_killed_conversion_goes_on_after_the_forms_that_are_done(alice, model, d
     assert ModelVersion.objects.filter(model=model.model).count() == 5
 
 
+@pytest.mark.long
 def test_loss_has_an_interval_from_the_images_where_there_are_enough(alice, tmp_path):
     """Eight bits hold nothing of the fragile model: its loss is surely one, that of FP32 surely none."""
     data = judged.dataset_version(
@@ -225,6 +229,7 @@ def test_publishing_twice_makes_no_version_twice(alice, model, data):
     assert again.number == 2
 
 
+@pytest.mark.long
 def test_suspended_conversion_ends_with_the_code_that_keeps_it(alice, model, data):
     conversion = converted.submitted(alice, model, data)
     bring(conversion.job, "running")
@@ -238,7 +243,10 @@ def test_suspended_conversion_ends_with_the_code_that_keeps_it(alice, model, dat
     assert not conversion.variants.exists()
 
 
-@pytest.mark.parametrize("task", ["segmentation", "keypoints", "embedding", "instances", "tagging", "classification"])
+TASKS = ("segmentation", "keypoints", "embedding", "instances", "tagging", "classification")
+
+
+@pytest.mark.parametrize("task", first(1, TASKS))
 def test_every_task_can_be_converted(alice, tmp_path, task):
     from tests.inference import versions
 

@@ -31,6 +31,7 @@ def answer(up: Up, token: str, board: int, path: str) -> object:
     return None
 
 
+@pytest.mark.long
 def test_i09_board_shows_the_curve_of_its_job_and_nothing_else(tmp_path: Path):
     with running(tmp_path / "platform", AIP_ENGINE_INDEX=INDEX) as up:
         token = first_admin(up)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.journey
 LARGE = 400 << 20
 
 
+@pytest.mark.long
 def test_aip_files_bring_what_was_cut_and_give_it_back(tmp_path):
     project = tmp_path / "project"
     (project / "src").mkdir(parents=True)

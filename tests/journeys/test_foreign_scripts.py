@@ -13,6 +13,7 @@ pytestmark = pytest.mark.journey
 SWITCHES = "-hint:mine -CloseDelay:1 -keep:5 -ShowStep"
 
 
+@pytest.mark.long
 def test_scripts_of_other_people_run_unchanged_and_one_that_fails_says_why(tmp_path):
     styles = {style.name: style for style in STYLES}
     with running(tmp_path / "platform") as up:

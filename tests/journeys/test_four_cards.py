@@ -93,6 +93,7 @@ def run_here(root: Path) -> None:
             assert text[1] == "1"
 
 
+@pytest.mark.long
 def test_scheduler_shares_four_cards_among_eight_jobs(tmp_path):
     import subprocess
     import sys

@@ -13,6 +13,7 @@ from tests.journeys.up import call, first_admin, running
 pytestmark = pytest.mark.journey
 
 
+@pytest.mark.long
 def test_image_is_built_run_kept_in_use_and_deleted_from_the_terminal(tmp_path):
     wheels, project = tmp_path / "wheels", tmp_path / "project"
     wheel(wheels, "ring", "1.0")

@@ -40,6 +40,7 @@ def every(**chosen: object) -> list[str]:
     return [part for word in words for part in ("-p", word)]
 
 
+@pytest.mark.long
 def test_data_sent_once_is_trained_on_twice_and_a_killed_training_goes_on(tmp_path):
     archive = shades(tmp_path / "shades.zip")
     with running(tmp_path / "platform") as up:

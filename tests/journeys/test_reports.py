@@ -13,6 +13,7 @@ SCRIPT = ROOT / "tests" / "journeys" / "summary_writer.py"
 OVER = {"stopped", "failed", "succeeded"}
 
 
+@pytest.mark.long
 def test_summary_writer_needs_no_change_and_a_killed_agent_loses_and_doubles_nothing(tmp_path):
     with running(tmp_path / "platform") as up:
         token = first_admin(up)

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.journey
 SAY = "import os; print(*(os.environ.get(name, '-') for name in ('AIP_ARRAY_INDEX', 'RANK', 'WORLD_SIZE')))"
 
 
+@pytest.mark.long
 def test_array_retries_followers_launchers_and_a_template(tmp_path):
     project = tmp_path / "project"
     project.mkdir()

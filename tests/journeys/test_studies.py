@@ -35,6 +35,7 @@ def _rows(up: Up, question: str) -> list[dict[str, Any]]:
         return [dict(row) for row in base.execute(question).fetchall()]
 
 
+@pytest.mark.long
 def test_study_makes_each_of_its_trials_once_whatever_is_killed_and_whenever(tmp_path):
     with running(tmp_path / "data", AIP_CPU_OVERCOMMIT="4") as up:
         token, chance = first_admin(up), random.Random(7)

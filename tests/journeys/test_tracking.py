@@ -63,6 +63,7 @@ def reported(url: str, token: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.long
 def test_script_in_a_job_reports_by_its_environment_alone(tmp_path):
     if why := why_not_installed():
         pytest.skip(why)

@@ -8,6 +8,7 @@ from tests.running import apart, ended_well
 pytestmark = pytest.mark.journey
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_processes_of_two_machines_meet(tmp_path):
     if why := machines_that_meet.why_not():

@@ -147,6 +147,7 @@ def test_anomaly_preset_holds_good_images_out_where_the_split_has_none(tmp_path)
 # ---- the preset ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_anomaly_preset_finds_what_it_never_saw_and_is_judged_as_it_says(tmp_path, cloth):
     job = Job(tmp_path / "job", cloth, "anomaly", {"eval_split": "test", "bank_patches": 300})

@@ -10,6 +10,7 @@ import pytest
 import torch
 from sklearn import metrics
 
+from tests.long_form import first
 from tests.presets import versions
 from tests.presets.jobs import Job
 from training.presets import classify, classify_card, export, nets, variation
@@ -39,18 +40,18 @@ def loss_of(one: classify.Classification, batch: Any, draws: dict[str, torch.Ten
 # ---- networks --------------------------------------------------------------------------------------------------
 
 
-LARGE = ("resnet18", "resnet50", "googlenet_bn", "lite0")  # among the proofs: they take the time of all the others
+LARGE = ("resnet18", "resnet50", "googlenet_bn", "lite0")  # in the long form: they take the time of all the others
 SIZES = [*((name, 28, 28) for name in nets.RECIPES), *((name, 70, 45) for name in ("lenet5", "googlenet_bn", "vit"))]
 
 
-def large_are_proofs(*cases: Any) -> list[Any]:
+def large_are_long(*cases: Any) -> list[Any]:
     names = [case[0] if isinstance(case, tuple) else case for case in cases]
-    marks = [[pytest.mark.proof] if name in LARGE else [] for name in names]
+    marks = [[pytest.mark.long] if name in LARGE else [] for name in names]
     values = [case if isinstance(case, tuple) else (case,) for case in cases]
     return [pytest.param(*value, marks=mark) for value, mark in zip(values, marks, strict=True)]
 
 
-@pytest.mark.parametrize(("architecture", "width", "height"), large_are_proofs(*SIZES))
+@pytest.mark.parametrize(("architecture", "width", "height"), large_are_long(*SIZES))
 def test_export_answers_as_every_classifier_does(tmp_path, architecture, width, height):
     torch.manual_seed(0)
     channels = 3 if architecture == "lite0" else 1
@@ -73,7 +74,7 @@ def test_nets_are_as_large_as_their_papers_say():
     assert sum(p.numel() for p in lenet.parameters()) == pytest.approx(61_706, rel=0.01)
 
 
-@pytest.mark.parametrize("architecture", nets.RECIPES)
+@pytest.mark.parametrize("architecture", first(3, nets.RECIPES))
 def test_nets_keep_what_is_frozen_and_learn_the_rest(shades, tmp_path, architecture):
     one = task(shades, tmp_path / "cache", architecture=architecture, frozen_stages=2, lr=0.1, backbone_lr=1.0)
     kept = [layer for stage in one.model.stages()[:2] for layer in stage]
@@ -202,7 +203,7 @@ def test_classify_preset_refuses_an_input_that_is_too_small(shades, tmp_path):
         task(shades, tmp_path / "cache", width=8)
 
 
-@pytest.mark.parametrize("architecture", large_are_proofs(*nets.RECIPES))
+@pytest.mark.parametrize("architecture", large_are_long(*nets.RECIPES))
 def test_classify_preset_loss_goes_down_on_a_batch_it_sees_again(shades, tmp_path, architecture):
     one = task(shades, tmp_path / "cache", architecture=architecture, lr=RATES.get(architecture, 0.01), backbone_lr=1.0)
     batch, draws = one.load(list(range(16))), one.draw(torch.Generator().manual_seed(0), 16)

@@ -119,7 +119,7 @@ def test_known_images_are_one_for_each_class_at_least(shades, tmp_path):
         task(shades, tmp_path / "cache", gallery=1)
 
 
-@pytest.mark.parametrize("architecture", ["resnet9", pytest.param("lite0", marks=pytest.mark.proof)])
+@pytest.mark.parametrize("architecture", ["resnet9", pytest.param("lite0", marks=pytest.mark.long)])
 def test_export_answers_as_the_embedder_does(tmp_path, architecture):
     torch.manual_seed(0)
     channels = 3 if architecture == "lite0" else 1
@@ -228,6 +228,7 @@ def test_embed_preset_loss_goes_down_on_a_batch_it_sees_again(shades, tmp_path):
     assert losses[-1] < 0.5 * losses[0]
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_embed_preset_goes_on_after_a_suspend_and_is_judged_as_it_judged_itself(tmp_path, shades):
     params = {**SMALL, "steps": 16}

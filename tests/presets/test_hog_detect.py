@@ -153,6 +153,7 @@ def test_hog_detect_preset_refuses_a_version_without_boxes(tmp_path):
 # ---- the preset ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_hog_detect_preset_is_paused_learns_and_its_model_is_judged_as_it_says(tmp_path, squares):
     job = Job(tmp_path / "job", squares, "hog_detect", SQUARES)

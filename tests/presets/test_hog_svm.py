@@ -176,6 +176,7 @@ def test_hog_preset_refuses_cells_that_do_not_fit(shades, tmp_path):
 # ---- the preset ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_hog_preset_is_paused_continued_and_its_model_judged_as_it_says(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "hog_svm", {})
@@ -197,6 +198,7 @@ def test_hog_preset_is_paused_continued_and_its_model_judged_as_it_says(tmp_path
     assert judged["summary"]["accuracy"] == figures["val/accuracy"]
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_hog_preset_ends_at_sigterm(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "hog_svm", {})

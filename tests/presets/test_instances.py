@@ -133,6 +133,7 @@ def test_instances_preset_scores_what_is_really_there_as_right(outlines, tmp_pat
     assert one.figures([], one.score)["val/mask_ap50"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_instances_preset_goes_on_after_a_suspend_and_its_model_is_evaluated_alike(tmp_path, outlines):
     params = {**SMALL, "steps": 30, "lr": 0.01, "ema": 0.5}

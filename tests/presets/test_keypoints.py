@@ -302,6 +302,7 @@ def test_keypoints_preset_learns_the_same_on_two_lanes_as_on_one(figures, tmp_pa
 # ---- the preset ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_keypoints_preset_goes_on_after_a_suspend_and_is_judged_as_it_judged_itself(tmp_path, figures):
     straight = Job(tmp_path / "straight", figures, "keypoints", {**SMALL, "steps": 6})

@@ -27,6 +27,8 @@ TINY = {
     "segment": {"architecture": "unet", "net_width": 8},
 }
 STEPS = {"budget_minutes": 0, "batch_size": 4}
+#: Tried in the long form, as they look with what the detector looks with.
+LONGER = [pytest.param(name, marks=pytest.mark.long) for name in ("classify", "segment")]
 
 
 def version_for(preset: str, folder: Path) -> Path:
@@ -42,7 +44,7 @@ def colours(path: Path) -> np.ndarray:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("preset", ["classify", "detect", "segment"])
+@pytest.mark.parametrize("preset", ["detect", *LONGER])
 def test_preset_shows_its_batch_and_its_times_and_trains_nothing(tmp_path, preset):
     job = Job(
         tmp_path / "job", version_for(preset, tmp_path / "version"), preset, {**STEPS, **TINY[preset], "steps": 9}
@@ -67,7 +69,7 @@ def test_preset_shows_its_batch_and_its_times_and_trains_nothing(tmp_path, prese
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("preset", ["classify", "detect"])
+@pytest.mark.parametrize("preset", ["detect", *LONGER[:1]])
 def test_preset_keeps_answers_along_the_way_and_after_a_restart_and_shows_its_layers(tmp_path, preset):
     params = {**STEPS, **TINY[preset], "steps": 5, "eval_share": 0.01, "show_steps": True}
     job = Job(tmp_path / "job", version_for(preset, tmp_path / "version"), preset, params)
@@ -100,6 +102,7 @@ def test_preset_keeps_answers_along_the_way_and_after_a_restart_and_shows_its_la
     assert bool(shown["cams"]) == (preset == "classify")
 
 
+@pytest.mark.long
 @pytest.mark.proof
 @pytest.mark.parametrize("preset", ["keypoints", "embed"])
 def test_layers_of_every_network_take_an_image_that_somebody_gave(preset, tmp_path):
@@ -247,7 +250,7 @@ def test_samples_beyond_the_most_lose_every_second_but_never_the_newest(tmp_path
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("preset", ["classify", "detect"])
+@pytest.mark.parametrize("preset", ["detect", *LONGER[:1]])
 def test_preset_says_where_the_time_of_a_step_goes(tmp_path, preset):
     job = Job(
         tmp_path / "job", version_for(preset, tmp_path / "version"), preset, {**STEPS, **TINY[preset], "steps": 9}

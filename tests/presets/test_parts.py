@@ -179,7 +179,7 @@ def test_lite0_takes_the_published_weights_or_says_which_are_missing():
         lite0.load_pretrained(model, {})
 
 
-MORE_SIZES = [pytest.param(*size, marks=pytest.mark.proof) for size in ((96, 64), (96, 48), (96, 80), (80, 112))]
+MORE_SIZES = [pytest.param(*size, marks=pytest.mark.long) for size in ((96, 64), (96, 48), (96, 80), (80, 112))]
 
 
 @pytest.mark.parametrize(("width", "height"), [(112, 80), *MORE_SIZES])

@@ -48,6 +48,7 @@ def test_more_points_come_at_epoch_ends_while_they_stay_within_their_share():
     assert not points.affordable(0.05, 0.96, used_s=100, spent_s=0, cost_s=1)
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_short_training_gives_a_curve_of_five_points_and_scores_the_end_on_all_images(tmp_path):
     version = versions.squares(tmp_path / "squares", train=24, val=40)

@@ -189,6 +189,7 @@ def made(preset: str, root: Path) -> Any:
     return segment.Segmentation(run, segment_card.CARD.read({**params, "architecture": "unet", "net_width": 8}), ALONE)
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_preset_run_without_a_budget_ends_where_nothing_gets_better(tmp_path):
     version = versions.shades(tmp_path / "shades", train=16, val=4)
@@ -268,6 +269,7 @@ def test_presets_refuse_a_batch_that_its_parts_do_not_fill(tmp_path):
         classify.Trainer(classify.Classification(run, card, ALONE), run, card, ALONE)
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_preset_run_by_two_machines_equals_two_processes_and_one(tmp_path, gang):
     version, alone = gang
@@ -294,6 +296,7 @@ torch.float32 = torch.float64
 """
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_preset_run_with_adamw_by_two_ranks_equals_one_but_for_rounding(tmp_path):
     """AdamW divides tiny gradients by themselves, so rounding shows; in double precision there is none left to show."""

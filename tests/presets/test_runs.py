@@ -98,6 +98,7 @@ def test_preset_run_is_paused_continued_and_finished_by_control_file(tmp_path, s
     assert job.curve("progress")[-1] == 1
 
 
+@pytest.mark.long
 def test_preset_run_of_which_nobody_needs_a_result_ends_without_scores_and_model(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000, "eval_share": 0})
 
@@ -187,6 +188,7 @@ def test_detect_preset_goes_on_with_more_time_at_the_size_it_began_with(tmp_path
     assert "4 to score on (val), 320×208" in log
 
 
+@pytest.mark.long
 def test_detect_preset_goes_on_with_the_layers_that_learned_before(tmp_path):
     version = versions.squares(tmp_path / "squares", train=8, val=4)
     params = {"budget_minutes": 0, "batch_size": 4, "head_width": 16, "eval_share": 0}
@@ -199,6 +201,7 @@ def test_detect_preset_goes_on_with_the_layers_that_learned_before(tmp_path):
     assert "restored from step-000001" in log
 
 
+@pytest.mark.long
 def test_detect_preset_scores_a_sample_without_objects(tmp_path):
     version = versions.squares(tmp_path / "squares", train=8, val=4)
     annotations = json.loads((version / "annotations.json").read_text())
@@ -212,6 +215,7 @@ def test_detect_preset_scores_a_sample_without_objects(tmp_path):
     assert code == 0, log
 
 
+@pytest.mark.long
 def test_detect_preset_learns_what_the_demo_shows_within_few_steps(tmp_path):
     version = versions.digits_demo(tmp_path / "digits")
     params = {"steps": 200, "budget_minutes": 0, "flip": 0, "eval_split": "test", "eval_share": 0}

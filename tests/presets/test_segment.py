@@ -261,6 +261,7 @@ def test_segment_preset_goes_on_after_a_suspend_and_its_export_answers_like_torc
     assert judged["summary"]["miou"] == pytest.approx(figures[1]["val/miou"], abs=0.01)  # images of the input's size
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_segment_preset_is_paused_continued_and_finished_early(tmp_path, outlines):
     job = Job(tmp_path / "job", outlines, "segment", {**SMALL, "steps": 100_000})

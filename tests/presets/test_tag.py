@@ -171,6 +171,7 @@ def test_tag_preset_keeps_thresholds_only_of_all_images(squares, tmp_path):
     assert one.cuts.all()
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_tag_preset_as_a_job_learns_and_its_model_is_judged_as_it_says(tmp_path, squares):
     job = Job(tmp_path / "job", squares, "tag", {**SMALL, "net_width": 8, "lr": 0.1, "steps": 90, "flip": 0.5})

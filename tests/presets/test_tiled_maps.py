@@ -270,6 +270,7 @@ def test_images_of_too_many_tiles_are_refused_for_segmenters_as_well(outlines, t
         task(outlines, tmp_path / "cache")
 
 
+@pytest.mark.long
 @pytest.mark.proof
 async def test_tiled_segmenter_goes_on_after_a_suspend_and_is_judged_and_served_as_it_scored_itself(tmp_path):
     version = versions.squares(tmp_path / "squares", train=10, val=4, enlarged=3)

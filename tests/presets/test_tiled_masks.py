@@ -256,6 +256,7 @@ def test_score_of_tiles_of_what_is_really_there_is_nearly_right(outlines, tmp_pa
     assert len(found) <= sum(len(one.truth[row][0]) for row in one.score) + 2
 
 
+@pytest.mark.long
 @pytest.mark.proof
 async def test_tiled_instances_go_on_after_a_suspend_and_are_judged_and_served_as_they_scored_themselves(tmp_path):
     version = versions.squares(tmp_path / "squares", train=10, val=4, enlarged=3)  # sides of 42 to 75 pixels

@@ -120,6 +120,7 @@ def test_weights_without_names_are_refused(tmp_path):
         weights.read(tmp_path / "w.pth")
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_preset_begins_with_weights_once_says_how_many_and_remembers_it(tmp_path):
     shades = versions.shades(tmp_path / "shades")

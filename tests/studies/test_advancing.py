@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.long_form import first
 from tests.studies.helpers import Killed, complete, end, live, numbers, report, run, study
 from training.models import TrainingJob
 from training.studies import acts, advancing, decider
@@ -51,6 +52,7 @@ def test_study_of_the_same_seed_and_outcomes_asks_the_same(alice):
     assert [one.params for one in first.trials.all()] == [one.params for one in second.trials.all()]
 
 
+@pytest.mark.long
 def test_tpe_finds_more_than_its_first_trials_did(alice):
     made = study(alice, space=["x = -5 .. 5.0"], max_trials=20, at_once=1)
 
@@ -76,7 +78,7 @@ DIES = {
 }
 
 
-@pytest.mark.parametrize("moment", DIES)
+@pytest.mark.parametrize("moment", first(4, sorted(DIES)))
 def test_a_death_at_any_moment_loses_and_doubles_no_trial(alice, monkeypatch, moment):
     path, after = DIES[moment]
     undisturbed = study(alice, name="undisturbed", max_trials=4, at_once=2)
@@ -265,6 +267,7 @@ def test_parameters_by_hand_are_tried_next_once(alice):
     assert Study.objects.get().enqueued == []
 
 
+@pytest.mark.long
 def test_warm_start_begins_with_the_trials_of_an_earlier_study(alice):
     earlier = study(alice, name="earlier", max_trials=15, at_once=1)
     _run_through(earlier)

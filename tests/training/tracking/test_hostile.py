@@ -77,7 +77,7 @@ def test_names_and_values_are_text_wherever_they_come_back(laptop):
     assert laptop.data(uid)["params"] == {odd: odd}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(
