@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import product
 from types import SimpleNamespace
 
@@ -17,6 +18,9 @@ from aiplatform.cli import doctor
 from tests import old_databases, stored_sentences
 from workers.models import Curve
 from workers.output import point_files
+
+#: Migrations one by one take minutes: in short on PostgreSQL alone, which is stricter with tables that hold rows.
+ONE_BY_ONE = pytest.mark.proof if "AIP_TEST_DATABASE_URL" in os.environ else pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +85,7 @@ def fresh(django_db_setup, django_db_blocker, tmp_path_factory):
     return made
 
 
+@pytest.mark.long
 @pytest.mark.proof
 @pytest.mark.postgres
 def test_squashed_migrations_make_the_tables_of_the_single_ones(fresh, upgraded):
@@ -88,6 +93,7 @@ def test_squashed_migrations_make_the_tables_of_the_single_ones(fresh, upgraded)
     assert fresh.schema == upgraded.schema
 
 
+@pytest.mark.long
 @pytest.mark.proof
 @pytest.mark.postgres
 def test_squashed_migrations_seed_the_rows_of_the_single_ones(fresh, upgraded):
@@ -96,7 +102,7 @@ def test_squashed_migrations_seed_the_rows_of_the_single_ones(fresh, upgraded):
     assert fresh.rows == upgraded.seeded
 
 
-@pytest.mark.proof
+@ONE_BY_ONE
 @pytest.mark.postgres
 def test_migrate_marks_squashed_migrations_applied_and_changes_no_row(upgraded):
     empty = {t for t, rows in upgraded.before.items() if not rows and t.startswith(old_databases.OURS)}
@@ -107,13 +113,13 @@ def test_migrate_marks_squashed_migrations_applied_and_changes_no_row(upgraded):
     assert upgraded.ahead == []
 
 
-@pytest.mark.proof
+@ONE_BY_ONE
 @pytest.mark.postgres
 def test_migrate_moves_quotas_and_marks_the_first_administrator(upgraded):
     assert upgraded.early == ([("lab", "gpu", 3, 2)], ["olga"])
 
 
-@pytest.mark.proof
+@ONE_BY_ONE
 @pytest.mark.postgres
 def test_migrate_turns_stored_sentences_into_codes_and_facts(upgraded):
     kept = upgraded.messages
@@ -134,6 +140,7 @@ def _closed(loader: MigrationLoader, wanted: set) -> set:
     return {node for key in wanted for node in loader.graph.forwards_plan(key)}
 
 
+@pytest.mark.long
 def test_loader_takes_every_earlier_state_as_a_consistent_history(monkeypatch):
     """How far two apps were when the program was exchanged, in every combination that could be."""
     single = MigrationLoader(None, replace_migrations=False)
@@ -169,6 +176,8 @@ def test_doctor_names_a_database_of_a_newer_program(db):
     assert [finding.text for finding in doctor._schema()] == ["this program is older than the database"]
 
 
+@ONE_BY_ONE
+@pytest.mark.postgres
 def test_points_of_curves_move_into_files(upgraded):
     was = upgraded.before["workers_metricpoint"]
 

@@ -75,9 +75,10 @@ def read() -> dict[str, str]:
     return found
 
 
-def belongs(key: str, world: World, part: int, parts: int) -> bool:
-    """Whether a row of the table is one that `rows` gives for this part."""
-    return key[7:] in sorted(addresses(world)[0])[part::parts]
+def known_rows(world: World, part: int, parts: int) -> dict[str, str]:
+    """The rows of the table that `rows` gives for this part."""
+    mine = set(sorted(addresses(world)[0])[part::parts])
+    return {key: row for key, row in read().items() if key[7:] in mine}
 
 
 def write(table: dict[str, str]) -> None:

@@ -120,6 +120,7 @@ def test_layers_of_every_network_take_an_image_that_somebody_gave(preset, tmp_pa
     assert len(json.loads((job.outputs / "layers" / "layers.json").read_text())["images"]) == 1
 
 
+@pytest.mark.long
 @pytest.mark.proof
 def test_layers_take_an_image_that_somebody_gave_and_refuse_without_a_checkpoint(tmp_path):
     version = version_for("classify", tmp_path / "version")
@@ -249,6 +250,7 @@ def test_samples_beyond_the_most_lose_every_second_but_never_the_newest(tmp_path
     assert left[0] == "step-000000"
 
 
+@pytest.mark.long
 @pytest.mark.proof
 @pytest.mark.parametrize("preset", ["detect", *LONGER[:1]])
 def test_preset_says_where_the_time_of_a_step_goes(tmp_path, preset):

@@ -175,6 +175,7 @@ def test_detect_preset_learns_and_its_export_answers_like_torch(tmp_path):
     assert set(json.loads((job.outputs / "metrics.json").read_text())) >= {"val/ap", "val/ap50", "seconds"}
 
 
+@pytest.mark.long
 def test_detect_preset_goes_on_with_more_time_at_the_size_it_began_with(tmp_path):
     version = versions.squares(tmp_path / "squares", train=8, val=4, enlarged=6)
     params = {"architecture": "lite0-scratch", "batch_size": 4, "head_width": 16, "eval_share": 0}
