@@ -45,6 +45,16 @@ COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
+#: A test of pages in the look that is harder to get right, and in the long form in the usual one, too.
+in_both_looks = pytest.mark.parametrize(
+    ("width", "dark", "language"),
+    [
+        pytest.param(1440, False, "en", id="wide", marks=pytest.mark.long),
+        pytest.param(390, True, "zh-CN", id="narrow-chinese"),
+    ],
+)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Django's ASGI handler leaves the files of an answer to the collector, which may come at any time."""
     config.addinivalue_line("filterwarnings", "ignore:[uU]nclosed file:ResourceWarning")

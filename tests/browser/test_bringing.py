@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from inference.models import ModelTask, ModelVersion
+from tests.browser.conftest import in_both_looks
 from tests.inference import foreign
 from tests.inference.running import bring
 
@@ -17,9 +17,7 @@ FIGURES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_model_of_another_program_is_brought_in_and_measured(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

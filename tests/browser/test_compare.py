@@ -8,6 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import in_both_looks
 from tests.factories import curves, work
 from tests.factories import training as factory
 
@@ -32,9 +33,7 @@ def three(alice, live_server):
     return made
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_trainings_are_chosen_in_the_list_and_compared(
     open_as, alice, three, accessible, fits, shot, width, dark, language
 ):

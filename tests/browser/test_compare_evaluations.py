@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from inference.services import results
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import judged
 
@@ -32,9 +33,7 @@ def _let_miss(evaluation) -> None:
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_evaluations_are_chosen_in_the_list_and_compared(
     open_as, alice, detections, accessible, fits, shot, width, dark, language
 ):

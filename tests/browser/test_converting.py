@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from inference.conversion.tables import Conversion
 from inference.models import ModelVersion
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import converted, judged
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_model_is_converted_and_a_variant_is_kept(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

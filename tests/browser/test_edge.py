@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
 from inference.edge import fleet, sampling, speeds
 from inference.edge.tables import EdgeDevice, EdgeGroup
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import pictures
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_group_is_made_a_device_added_and_a_model_released(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):
@@ -67,9 +65,7 @@ def test_group_is_made_a_device_added_and_a_model_released(
     shot(page, f"edge-list-{width}", full=True)
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_rule_is_set_pictures_come_and_a_dataset_is_made(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

@@ -13,6 +13,7 @@ from datasets.services import imports
 from inference.feedback.tables import ServiceSample
 from inference.services import models as registry
 from inference.services import serving
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.conftest import start_server
@@ -29,9 +30,7 @@ def port(tmp_path_factory):
     process.wait(10)
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_ten_wrong_answers_go_from_the_page_into_an_annotated_dataset(
     open_as, alice, site, tmp_path, port, monkeypatch, accessible, fits, shot, width, dark, language
 ):

@@ -8,6 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import in_both_looks
 from tests.files.helpers import hostile_names
 from training.services import homes
 
@@ -88,7 +89,7 @@ def test_files_page_works_by_keyboard_and_asks_before_it_deletes(open_as, alice,
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize(("width", "dark", "language"), [(390, True, "zh-CN"), (1440, False, "en")])
+@in_both_looks
 def test_hostile_names_and_notebooks_stay_on_the_page(
     open_as, alice, home, accessible, fits, shot, width, dark, language
 ):

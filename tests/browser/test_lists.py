@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from accounts.models import Role
 from accounts.services import roles
+from tests.browser.conftest import in_both_looks
 from tests.factories import annotation, datasets
 from tests.factories import training as trainings
 from training.models import TrainingJob
@@ -148,9 +149,7 @@ def test_tiles_of_an_annotation_follow_state_and_filters_at_once(open_as, alice,
     expect(tiles).to_have_count(3)
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow"]
-)
+@in_both_looks
 def test_changed_lists_are_accessible_and_fit(
     open_as, olga, alice, anna, accessible, fits, shot, width, dark, language
 ):

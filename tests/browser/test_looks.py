@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+from tests.browser.conftest import in_both_looks
 from tests.factories import training as factory
 from tests.factories import work
 from training.models import TrainingJob
@@ -54,9 +55,7 @@ def timed(run, look):
     factory.move(look, "succeeded")
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_preview_is_started_from_the_form_and_shown_beside_it(
     open_as, alice, machine, accessible, fits, shot, width, dark, language
 ):
@@ -83,9 +82,7 @@ def test_preview_is_started_from_the_form_and_shown_beside_it(
     shot(page, f"training-preview-{width}")
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_strip_moves_through_time_and_layers_are_shown(
     open_as, alice, machine, accessible, fits, shot, width, dark, language
 ):
@@ -136,9 +133,7 @@ def test_preview_is_offered_where_there_is_one(open_as, alice, machine):
     expect(act).to_be_hidden()
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_network_of_ones_own_is_written_in_the_form(
     open_as, alice, machine, accessible, fits, shot, width, dark, language
 ):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from inference.models import ModelVersion
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_versions_are_chosen_and_compared(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

@@ -8,6 +8,7 @@ from inference.models import ModelTask
 from inference.monitoring.tables import ModelBaseline, ServiceStatistics
 from inference.server import statistics
 from inference.services import serving
+from tests.browser.conftest import in_both_looks
 from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory
 
@@ -23,9 +24,7 @@ def tally_of(count, shift):
     return made
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_drift_is_seen_against_the_training_images(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

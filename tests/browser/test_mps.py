@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from aiplatform.lib.wording import message
+from tests.browser.conftest import in_both_looks
 from tests.factories import work
 from workers.models import Node
 
@@ -24,9 +25,7 @@ def node(alice, bob, cluster):
     return made
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_operator_allows_mps_and_sees_who_shares_a_card(
     open_as, olga, site, node, accessible, fits, shot, width, dark, language
 ):

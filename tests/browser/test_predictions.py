@@ -11,6 +11,7 @@ from aiplatform import env
 from datasets.models import Dataset
 from datasets.services import imports
 from inference.batch.tables import PredictedData, Prediction
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import predicted, versions
 
@@ -28,9 +29,7 @@ def data(alice, tmp_path, monkeypatch):
     return row.version
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_pictures_are_answered_taken_along_and_made_a_version(
     open_as, alice, site, tmp_path, data, accessible, fits, shot, width, dark, language
 ):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import in_both_looks
 from tests.factories import training as factory
 from tests.factories import work
 from tests.factories.profiles import GPU, changed, of_a_script, wrote
 from training.services import looking
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_steps_are_profiled_by_a_button_and_shown_when_they_are_done(
     open_as, alice, site, accessible, fits, shot, width, dark, language
 ):
@@ -35,9 +33,7 @@ def test_steps_are_profiled_by_a_button_and_shown_when_they_are_done(
     shot(page, f"profile-{width}", full=True)
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_own_code_shows_lines_to_copy_and_then_what_its_script_noted(
     open_as, alice, site, accessible, fits, shot, tmp_path, width, dark, language
 ):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from inference.push import pushes
 from inference.push.tables import Push, PushTarget
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference.far_servers import Folder, serving
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_target_is_kept_and_a_model_pushed_to_it(
     open_as, alice, site, tmp_path, accessible, fits, shot, settings, width, dark, language
 ):

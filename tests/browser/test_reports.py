@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from aiplatform.cli.client import printing
-from tests.browser.conftest import ARGS, CHROMIUM
+from tests.browser.conftest import ARGS, CHROMIUM, in_both_looks
 from tests.factories import reports as factory
 from training.experiments.models import Run
 from training.reports import exporting, writing
@@ -113,7 +113,7 @@ def test_report_is_read(open_as, alice, report, accessible, fits, shot, width, d
     page.wait_for_url("**/edit/")
 
 
-@pytest.mark.parametrize(("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")])
+@in_both_looks
 def test_report_is_written_with_the_keyboard(open_as, alice, report, accessible, fits, shot, width, dark, language):
     page = open_as(alice, width=width, height=900, dark=dark, language=language)
     page.goto("/reports/new/")

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import in_both_looks
 from tests.factories import curves, work
 from tests.factories import training as factory
 from training.experiments.models import Run, Star, Tag, View
@@ -31,9 +32,7 @@ def many(alice, live_server):
     return made
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_runs_are_found_sorted_and_compared(open_as, alice, many, accessible, fits, shot, width, dark, language):
     page = open_as(alice, width=width, height=900, dark=dark, language=language)
     page.goto("/experiments/")

@@ -9,14 +9,13 @@ from playwright.sync_api import expect
 from inference.keys.tables import ServiceKey
 from inference.models import Service
 from inference.services import serving
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_key_is_made_shown_once_and_revoked(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import in_both_looks
 from tests.factories import training as factory
 from tests.factories import work
 from tests.studies.helpers import complete, live, study
@@ -24,9 +25,7 @@ def found(alice, site):
     return made
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_study_shows_what_it_found(open_as, alice, found, accessible, fits, shot, width, dark, language):
     page = open_as(alice, width=width, height=900, dark=dark, language=language)
     page.goto("/studies/")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from inference.services import serving
 from inference.traffic.counting import Counter, Slot
 from inference.traffic.tables import ServiceTrial
+from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference.running import bring
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_version_is_tried_its_figures_shown_and_rolled_back(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from inference.models import ModelTask, ModelVersion
+from tests.browser.conftest import in_both_looks
 from tests.inference import seeing, tried
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_model_is_tried_on_pictures_and_the_right_way_is_used(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import in_both_looks
 from tests.factories import curves, shown, work
 from training.visualisation.runs import VIEWS
 
@@ -22,9 +23,7 @@ def two(alice, cluster, live_server):
     return made
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_visualisation_views_are_drawn_accessible_and_fit(
     open_as, alice, two, accessible, fits, shot, width, dark, language
 ):

@@ -8,13 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from inference.video.tables import VideoAnalysis
+from tests.browser.conftest import in_both_looks
 from tests.browser.hands import until
 from tests.inference import clips, watched
 
 
-@pytest.mark.parametrize(
-    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
-)
+@in_both_looks
 def test_video_is_sent_watched_and_counted_once_more_with_a_drawn_line(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):
