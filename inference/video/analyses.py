@@ -16,8 +16,8 @@ from accounts.services import outbox
 from aiplatform.lib import sealed, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
-from inference.models import Evaluation, ModelVersion
-from inference.services import evaluations
+from inference.models import ModelVersion
+from inference.services import best_scores, evaluations
 from inference.task_kinds import TASKS
 from inference.video import drawn, events, films, results, streams
 from inference.video.tables import VideoAnalysis, VideoFile
@@ -69,7 +69,7 @@ def submit(
         url: the address of a stream, which is watched until somebody ends it.
         places: lines and zones, see `drawn.checked`.
         classes: names of those to follow; none: all.
-        min_score: score from which something is followed; None: see `best_score`, else the model's own.
+        min_score: score from which something is followed; None: see `best_scores.of`, else the model's own.
         max_rate: pictures a second that are looked at, at most; None: all of them.
         film: whether an annotated film is made.
         interval_s: how much time the figures of a row are put together.
@@ -103,7 +103,8 @@ def submit(
     with found:
         params |= _checked_classes(model_version, classes)
     if min_score is None:
-        min_score = best_score(model_version)
+        best = best_scores.of(model_version, by=user)
+        min_score = max(0.01, best.score) if best else None
     params |= _checked_numbers(found, min_score=min_score, max_rate=max_rate, interval_s=interval_s)
     with found:
         if webhook_url:
@@ -235,14 +236,6 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
         gpus_per_node=job.gpus_per_node,
         **{name: params[name] for name in ("min_score", "max_rate", "film", "interval_s")},
     )
-
-
-def best_score(version: ModelVersion) -> float | None:
-    """The score from which a version was right and complete most (F1) in its newest evaluation; None without one."""
-    rows = Evaluation.objects.filter(model_version=version).exclude(metrics={}).order_by("-pk")
-    found = rows.values_list("metrics", flat=True).first() or {}
-    score = finite(found.get("threshold"))
-    return score if score is not None and 0.01 <= score <= 1 else None
 
 
 def url_of(analysis: VideoAnalysis) -> str:
