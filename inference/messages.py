@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording, labelled
-from inference.monitoring.words import COMPARED
+from inference.monitoring.words import COMPARED, LOOKS
 
 SERVICE = {
     "drifted": Wording(_("What %(service)s is shown has changed")),
@@ -16,6 +16,14 @@ SERVICE = {
             "%(value)s). Look whether its answers still hold, and annotate some of them."
         ),
         what=labelled("what", lambda code: COMPARED.get(code, code)),
+    ),
+    "looks_drifted": Wording(
+        _(
+            "The last %(images)s pictures look different from those that its model learned from: %(apart)s standard "
+            "deviations apart, where only 1 of 100 equal samples is more than %(allowed)s apart. Most of it is: "
+            "%(what)s. Look whether its answers still hold, and annotate some of the pictures."
+        ),
+        what=labelled("what", lambda code: LOOKS.get(code, code)),
     ),
     "deleted": Wording(_("This service was deleted.")),
     "model_deleted": Wording(_("The model of this service was deleted.")),
