@@ -123,7 +123,7 @@ class Watch:
             self._end_segment(number)
         found = followed(self.detector.find(picture.look, self.layout), self.asked.classes)
         numbers = self.tracker.update(found.boxes, found.scores, found.kinds, picture.at)
-        events = self.counts.update(found, numbers, picture.at)
+        events = [*self.counts.update(found, numbers, picture.at), *self.happened(picture)]
         self.frames, self.last_at, self.last_pts = self.frames + 1, picture.at, picture.pts
         self._note(found, numbers, events)
         if picture.shown is not None:
@@ -146,6 +146,10 @@ class Watch:
             for event in events:
                 self._events.write(json.dumps(self.dated(event)) + "\n")
             self._events.flush()
+
+    def happened(self, picture: Picture) -> list[dict[str, Any]]:
+        """Events of the source itself; a file has none."""
+        return []
 
     def dated(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event with what names it among those of all attempts: a file has the same ones each time."""
