@@ -71,6 +71,7 @@ def read(folder: Path) -> dict[str, Any]:
         "duration_s": finite(source.get("duration_s")),
         "rate": finite(source.get("rate")),
         "codec": word(source.get("codec"), 30),
+        "decoder": word(source.get("decoder"), 20),
         "silent_since": finite(found.get("silent_since")),
         "silent_why": word(found.get("silent_why"), 200),
         "still": still if (still := found.get("still")) in STILL else "",

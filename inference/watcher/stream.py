@@ -56,6 +56,8 @@ class StreamWatch(Watch):
                 if exc.final:
                     raise
                 why = str(exc)
+                if exc.hardware:
+                    self.without_hardware(why)
             self._is_silent(why)
             self._wait(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
             tries += 1
