@@ -72,7 +72,7 @@ class Stillness:
         known, clock = self._known, now[0]
         while known and clock - (oldest := next(iter(known.items())))[1] > self.after_s:
             del known[oldest[0]]
-        mark = zlib.crc32(np.ascontiguousarray(shown[::EVERY_ROW]))
+        mark = zlib.crc32(np.ascontiguousarray(shown[::EVERY_ROW]).data)
         if known.pop(mark, None) is None:
             self._new, self._count = now, 0
         known[mark] = clock

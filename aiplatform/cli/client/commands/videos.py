@@ -79,9 +79,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     video.verb("show", show, "Show what was counted.").add_argument("id")
     verb = video.verb("events", events, "List what happened.")
     verb.add_argument("id")
-    verb.add_argument(
-        "--type", choices=TYPES, help="only these"
-    )
+    verb.add_argument("--type", choices=TYPES, help="only these")
     verb.add_argument("--place", help="only of this line or zone")
     paging(verb)
     verb = video.verb("film", film, "Download the annotated film.")
