@@ -31,6 +31,7 @@ class InferenceConfig(AppConfig):
         from inference.push.tables import PushTarget
         from inference.services import evaluations, publishing, starting_weights, trail
         from inference.trying import panel as trial_panel
+        from inference.video import events as video_events
         from inference.video import kind as video_kind
         from inference.video.tables import VideoFile
         from inference.views import figures
@@ -47,6 +48,7 @@ class InferenceConfig(AppConfig):
         kinds.register(batch_kind.PredictionKind())
         register_messages()
         notify.KINDS.register(drift.KIND)
+        notify.KINDS.register(video_events.KIND)
         push_words.register()
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording, labelled
-from inference.monitoring.words import COMPARED
+from inference.monitoring.words import COMPARED, LOOKS
 
 SERVICE = {
     "drifted": Wording(_("What %(service)s is shown has changed")),
@@ -16,6 +16,14 @@ SERVICE = {
             "%(value)s). Look whether its answers still hold, and annotate some of them."
         ),
         what=labelled("what", lambda code: COMPARED.get(code, code)),
+    ),
+    "looks_drifted": Wording(
+        _(
+            "The last %(images)s pictures look different from those that its model learned from: %(apart)s standard "
+            "deviations apart, where only 1 of 100 equal samples is more than %(allowed)s apart. Most of it is: "
+            "%(what)s. Look whether its answers still hold, and annotate some of the pictures."
+        ),
+        what=labelled("what", lambda code: LOOKS.get(code, code)),
     ),
     "deleted": Wording(_("This service was deleted.")),
     "model_deleted": Wording(_("The model of this service was deleted.")),
@@ -102,6 +110,10 @@ VIDEO = {
     "entered": Wording(_("%(class)s %(object)s entered %(place)s.")),
     "left": Wording(_("%(class)s %(object)s left %(place)s after %(seconds)s s.")),
     "loitered": Wording(_("%(class)s %(object)s is in %(place)s for %(seconds)s s.")),
+    "frozen": Wording(_("The camera shows the same picture for %(seconds)s s.")),
+    "black": Wording(_("The camera shows only black for %(seconds)s s.")),
+    "over": Wording(_("The camera shows new pictures again, after %(seconds)s s.")),
+    "hangs": Wording(_("A camera of %(name)s shows nothing new")),
     "gone": Wording(_("The model or the video of this analysis was deleted.")),
 }
 

@@ -14,7 +14,7 @@ from datasets.models import DatasetVersion, Upload
 from inference.api.registry_serializers import AliasOut, VersionField
 from inference.formats.declared import LAYOUTS, PIXELS, RESIZES
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service, Visibility
-from inference.services import cards, serving
+from inference.services import best_scores, cards, serving
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.models import Job
 
@@ -272,6 +272,22 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
 
     def get_running_s(self, service: Service) -> float | None:
         return round(service.running.total_seconds(), 1) if service.running is not None else None
+
+
+class ServiceDetailOut(ServiceOut):
+    """One service, with the score that requests to it best begin with."""
+
+    best_score = serializers.SerializerMethodField(
+        help_text="Lowest score of an answer that its page begins with: the best (F1) of the newest evaluation of "
+        "its version; null: as the model says."
+    )
+
+    class Meta(ServiceOut.Meta):
+        fields = [*ServiceOut.Meta.fields, "best_score"]
+
+    def get_best_score(self, service: Service) -> float | None:
+        version = service.model_version
+        return best_scores.to_begin_with(version, by=self.context["request"].user) if version else None
 
 
 class ServiceIn(ResourcesIn):

@@ -14,7 +14,7 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.idempotency import once
-from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceModelIn, ServiceOut
+from inference.api.serializers import ServiceDetailOut, ServiceEditIn, ServiceIn, ServiceModelIn, ServiceOut
 from inference.feedback.api import FeedbackActions
 from inference.keys.api import KeyActions
 from inference.models import Service
@@ -64,6 +64,9 @@ class ServiceViewSet(
     def get_queryset(self) -> Any:
         rows = Service.objects.visible_to(self.request.user).for_list()
         return rows.named_like(self.request.query_params.get("search", ""))
+
+    def get_serializer_class(self) -> Any:
+        return ServiceDetailOut if self.action == "retrieve" else ServiceOut
 
     def get_object(self) -> Service:
         return swapping.refresh(super().get_object())

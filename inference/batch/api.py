@@ -87,8 +87,9 @@ class PredictionIn(ResourcesIn):
         required=False, help_text="The same as a .txt file, or as the first column of a .csv file."
     )
     score_threshold = serializers.FloatField(
-        required=False, allow_null=True, default=None, help_text="Lowest score of an answer; null: as the model says."
-    )
+        required=False, allow_null=True, default=None,
+        help_text="Lowest score of an answer; null: the best one of its newest evaluation, else the model's own.",
+    )  # fmt: skip
     max_detections = serializers.IntegerField(
         required=False, allow_null=True, default=None, help_text="Most answers for a picture; null: as the model says."
     )

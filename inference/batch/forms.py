@@ -51,7 +51,7 @@ class PredictionForm(ResourceForm):
         required=False,
         min_value=0,
         max_value=1,
-        help_text=_("Answers below are left out. Empty: as the model says."),
+        help_text=_("Answers below are left out. Empty: the best one of its newest evaluation, else the model's own."),
     )
     max_detections = forms.IntegerField(
         label=_("Most answers for a picture"),

@@ -20,7 +20,7 @@ from inference.batch import results, sources
 from inference.batch.tables import Prediction
 from inference.evaluator.truth import UNSEEN
 from inference.models import ModelVersion
-from inference.services import evaluations, learning
+from inference.services import best_scores, evaluations, learning
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources
 from workers.models import Attempt, Job
@@ -59,7 +59,7 @@ def submit(
     Args:
         split: of the version; empty takes all pictures, `learning.UNSEEN` those that the model did not learn from.
         listed: names of pictures in the version or the folder; None takes all.
-        score_threshold: lowest score of an answer; None: the model's own.
+        score_threshold: lowest score of an answer; None: the best of its newest evaluation, else the model's own.
         max_detections: most answers for a picture; None: the model's own.
         batch: pictures in one run of the model.
         name: empty makes one of model and pictures.
@@ -85,6 +85,8 @@ def submit(
     with found:
         names = _names(version, root, listed, by=user)
     params: dict[str, Any] = {}
+    if score_threshold is None:
+        score_threshold = best_scores.to_begin_with(model_version, by=user)
     with found:
         params = checked_numbers(score_threshold=score_threshold, max_detections=max_detections, batch=batch)
     with found:

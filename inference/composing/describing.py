@@ -58,6 +58,7 @@ def _follows(spec: ModelSpec) -> dict[str, Any]:
         "input": {
             "name": seen.name, "width": seen.width, "height": seen.height, "channels": seen.channels,
             "mean": list(seen.mean), "std": list(seen.std), "resize": seen.resize,
+            "order": seen.order,
         },
         "output": dict(spec.outputs),
         "decode": {

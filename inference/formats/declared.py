@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -23,23 +23,42 @@ from inference.formats.folder import home_of
 from inference.formats.known import Known
 from inference.formats.onnx import Tensor
 from inference.server import model_json
+from inference.server.spec import BGR, RGB
 from inference.task_kinds import TASKS
 from inference.task_kinds.layouts import Found, Layout, Output, Unfit
 
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {  # of the tasks that a person can declare
     name: {layout.name: layout for layout in task.answer.layouts} for name, task in TASKS.items() if task.answer.layouts
 }
-PIXELS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {  # mean and std of RGB values of 0..255
-    "imagenet": ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
-    "unit": ((0.0, 0.0, 0.0), (255.0, 255.0, 255.0)),
-    "signed": ((127.5, 127.5, 127.5), (127.5, 127.5, 127.5)),
-    "bytes": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+
+
+class Pixels(NamedTuple):
+    """Mean and std of RGB values of 0..255, and the order in which the input takes the channels."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    order: str = RGB
+
+
+PIXELS: Mapping[str, Pixels] = {
+    "imagenet": Pixels((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
+    "unit": Pixels((0.0,) * 3, (255.0,) * 3),
+    "signed": Pixels((127.5,) * 3, (127.5,) * 3),
+    "bytes": Pixels((0.0,) * 3, (1.0,) * 3),
+    "bytes_bgr": Pixels((0.0,) * 3, (1.0,) * 3, BGR),  # YOLOX, and most of what was trained on OpenCV's pictures
+    "caffe_bgr": Pixels((123.68, 116.779, 103.939), (1.0,) * 3, BGR),  # weights of Caffe, and what began with them
+    "unit_bgr": Pixels((0.0,) * 3, (255.0,) * 3, BGR),
 }
+#: Those that take blue first, the more usual first.
+BLUE_FIRST = tuple(name for name, pixels in PIXELS.items() if pixels.order == BGR)
 PIXEL_WORDS = {
     "imagenet": gettext_lazy("Mean and deviation of ImageNet"),
     "unit": gettext_lazy("0 to 1"),
     "signed": gettext_lazy("−1 to 1"),
     "bytes": gettext_lazy("0 to 255, as they are"),
+    "bytes_bgr": gettext_lazy("0 to 255, blue first (BGR)"),
+    "caffe_bgr": gettext_lazy("0 to 255 less the mean of ImageNet, blue first (BGR)"),
+    "unit_bgr": gettext_lazy("0 to 1, blue first (BGR)"),
 }
 RESIZES = ("stretch", "letterbox")
 FLOAT32 = 1  # ONNX's number of the element type
@@ -207,13 +226,14 @@ def _merged(declared: Declared, said: Known, metadata: Mapping[str, str]) -> Kno
         said = others.ultralytics(metadata)
     if declared.task and declared.task != said.task:
         said = replace(said, task="", layout="")
-    mean, std = PIXELS.get(declared.pixels, (said.mean, said.std))
+    pixels = PIXELS.get(declared.pixels, Pixels(said.mean, said.std, BGR if said.blue_first else RGB))
     return replace(
         said,
         task=declared.task or said.task,
         labels=declared.labels or said.labels,
-        mean=mean,
-        std=std,
+        mean=pixels.mean,
+        std=pixels.std,
+        blue_first=pixels.order == BGR,
         width=declared.width or said.width,
         height=declared.height or said.height,
         layout=declared.layout or said.layout,
@@ -296,20 +316,14 @@ class _Description:
             with found:
                 sides[side] = self._side(side, fixed)
         with found:
-            if self.said.blue_first:
-                said = _(
-                    "The preprocessor turns the colours round (blue, green, red). Export the model with that step in "
-                    "it, and leave its preprocessor_config.json out."
-                )
-                raise Invalid(said, field="file")
-        with found:
             if not self.said.mean:
                 raise Invalid(_("Say how pixels become numbers, as in the training of the model."), field="pixels")
         found.end()
         mean, std = self.said.mean, self.said.std
         if channels == 1:
             mean, std = (sum(mean) / len(mean),), (sum(std) / len(std),)
-        return {"name": tensor.name, **sides, "channels": channels, "mean": list(mean), "std": list(std)}
+        seen = {"name": tensor.name, **sides, "channels": channels, "mean": list(mean), "std": list(std)}
+        return seen | ({"order": BGR} if self.said.blue_first and channels == 3 else {})
 
     def _side(self, side: str, fixed: int) -> int:
         given = getattr(self.declared, side)

@@ -173,6 +173,8 @@ def _read(files: dict[str, Path], home: Path) -> Found:
         content.facts["speed"] = _figures(speed) | told
     content.facts["score_threshold"] = spec.decode.score_threshold
     content.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
+    if spec.input.blue_first:
+        content.facts["input"]["order"] = spec.input.order
     if spec.input.overlap is not None:
         content.facts["input"]["tile"] = {"overlap": spec.input.overlap}
     return content

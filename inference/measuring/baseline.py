@@ -11,9 +11,10 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from inference.server import composed, model_json, statistics
+from inference.server import composed, descriptor, model_json, statistics
 from inference.server.refusals import Refusal
 from inference.server.requested import Requested
 from inference.server.service import Call, Service
@@ -46,6 +47,7 @@ async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tal
     service = Service(Settings(model_dir=model, statistics=False), spec, engine)
     service.start()
     best_only = TASKS[spec.task].answer.best_only
+    looks: list[Sequence[float]] = []
     try:
         for path in chosen(dataset):
             data = (dataset / "images" / path).read_bytes()
@@ -55,12 +57,14 @@ async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tal
             except (Refusal, ValueError, OSError) as exc:
                 sys.stdout.write(f"{path} is left out: {exc}\n")
                 continue
+            looks.append(seen.looks)
             statistics.add(tally, seen, statistics.counted(said["predictions"], best_only=best_only))
             if time.monotonic() - began > LONGEST_S:
                 break
     finally:
         await service.stop()
-    return tally
+    rare = descriptor.chance(looks)
+    return tally | ({"chance": {"halves": len(looks) // 2, "rare": rare}} if rare else {})
 
 
 def main() -> int:

@@ -27,6 +27,19 @@ class DriftOut(serializers.Serializer):
     now = serializers.ListField(child=serializers.FloatField())
 
 
+class LooksOut(serializers.Serializer):
+    """How far the pictures as a whole are from those before, by 22 numbers of each."""
+
+    apart = serializers.FloatField(
+        allow_null=True, help_text="Standard deviations by number, at most 3 each; null with too few pictures."
+    )
+    allowed = serializers.FloatField(
+        allow_null=True, help_text="What 1 of 100 equal samples is apart; null where only training images could say."
+    )
+    change = serializers.ChoiceField(VERDICTS)
+    shares = serializers.DictField(child=serializers.FloatField(), help_text="Of the difference, by what it is about.")
+
+
 class MonitoringOut(serializers.Serializer):
     """What a service was shown in a span, against what its model learned from."""
 
@@ -39,6 +52,7 @@ class MonitoringOut(serializers.Serializer):
         allow_null=True, help_text="Of the mean colour layouts, in standard deviations of single pictures."
     )
     drifts = DriftOut(many=True)
+    looks = LooksOut(help_text="The pictures as a whole.")
 
 
 class MonitoringActions:
@@ -53,4 +67,5 @@ class MonitoringActions:
         span = span if span in SPANS else "day"
         seen = found.of(service, span)
         drifts = [{**vars(one), "verdict": one.verdict} for one in seen.drifts]
-        return Response(MonitoringOut({**vars(seen), "span": span, "drifts": drifts}).data)
+        looks = {**vars(seen.looks), "change": seen.looks.verdict, "shares": dict(seen.looks.shares)}
+        return Response(MonitoringOut({**vars(seen), "span": span, "drifts": drifts, "looks": looks}).data)

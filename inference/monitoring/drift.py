@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiplatform.lib.parsers import is_sound
+from inference.server import descriptor
 from inference.server.statistics import BINS, FEATURES, FIELDS, MOST_CLASSES, Tally, empty
 
 STEADY, OTHER = 0.1, 0.25
 VERDICTS = ("steady", "moved", "other", "unknown")
+APART = 0.25  # standard deviations from which pictures as a whole are others; Cohen calls 0.2 small, 0.5 medium
 ENOUGH = 100  # pictures on either side
 FEW = 0.5  # added to each bin, so that an empty one is no infinity (Jeffreys' prior)
 BROAD = 10  # of bins that neighbours are put together to, so that few pictures are not spread too thin
@@ -53,6 +55,7 @@ def together(tallies: Iterable[Mapping[str, Any]]) -> Tally:
         for name in ("sums", "squares"):
             pair = zip(made["layout"][name], tally["layout"][name], strict=True)
             made["layout"][name] = [a + b for a, b in pair]
+        made["looks"] = descriptor.together(made["looks"], tally.get("looks") or descriptor.empty())
     return made
 
 
@@ -125,6 +128,47 @@ def distance(before: Tally, now: Tally) -> float | None:
     return round(math.sqrt(sum(squares) / FIELDS), 3)
 
 
+@dataclass(frozen=True)
+class Looks:
+    """How far pictures as a whole are apart, see inference/server/descriptor.py.
+
+    Attributes:
+        apart: root of the mean over all numbers, in standard deviations of the pictures before; None: too few pictures.
+        allowed: what 1 of 100 equal samples is apart; None where nobody tried, for it takes the training images.
+        shares: of the square of the distance, by what the numbers are about, the largest first.
+    """
+
+    apart: float | None = None
+    allowed: float | None = None
+    shares: Sequence[tuple[str, float]] = ()
+
+    @property
+    def verdict(self) -> str:
+        if self.apart is None or self.allowed is None:
+            return "unknown"
+        if self.apart <= self.allowed:
+            return "steady"
+        return "other" if self.apart >= APART else "moved"
+
+
+def looks(before: Tally, now: Tally) -> Looks:
+    """Compare pictures as a whole."""
+    ones, others = (tally.get("looks") or descriptor.empty() for tally in (before, now))
+    if min(ones["images"], others["images"]) < ENOUGH:
+        return Looks()
+    squares = descriptor.squared(ones, others)
+    shares: dict[str, float] = {}
+    for name, value in zip(descriptor.NAMES, squares, strict=True):
+        kind = descriptor.kind_of(name)
+        shares[kind] = shares.get(kind, 0.0) + value / max(sum(squares), 1e-9)
+    ordered = sorted(((name, round(share, 3)) for name, share in shares.items()), key=lambda pair: -pair[1])
+    tried, allowed = before.get("chance"), None
+    if tried:
+        counts = {"before": ones["images"], "now": others["images"]}
+        allowed = round(descriptor.allowed(tried["rare"], halves=tried["halves"], **counts), 3)
+    return Looks(round(math.sqrt(sum(squares) / descriptor.LENGTH), 3), allowed, ordered)
+
+
 def _moments(tally: Tally) -> tuple[list[float], list[float]]:
     count = tally["images"]
     means = [value / count for value in tally["layout"]["sums"]]
@@ -145,9 +189,20 @@ def sound(given: Any) -> Tally | None:
             if len(values) != FIELDS or not all(-0.01 <= value <= made["images"] + 0.01 for value in values):
                 return None
             made["layout"][name] = values
+        if "looks" in given:  # servers that began before it was counted have none
+            made["looks"] = descriptor.sound(given["looks"])
+        if given.get("chance") is not None:
+            made["chance"] = _chance(given["chance"])
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
         return None
     return made if is_sound(made) else None
+
+
+def _chance(given: Any) -> dict[str, float]:
+    found = {"halves": _count(given["halves"]), "rare": float(given["rare"])}
+    if not found["halves"] or not 0 < found["rare"] <= descriptor.MOST:
+        raise ValueError("no distance")
+    return found
 
 
 def _counts(given: Any) -> list[int]:

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from inference.models import Service
 from inference.monitoring import drift
-from inference.monitoring.drift import Drift
+from inference.monitoring.drift import Drift, Looks
 from inference.monitoring.tables import ModelBaseline, ServiceStatistics
 from inference.server.statistics import Tally, empty
 from inference.traffic.figures import SPANS
@@ -27,6 +27,7 @@ class Found:
         images: that were counted in the span.
         against: TRAINING the images it learned from, EARLIER the first that it was shown, or NOTHING.
         distance: of the mean colour layouts, in standard deviations of single pictures.
+        looks: how far the pictures as a whole are apart.
     """
 
     images: int
@@ -35,6 +36,7 @@ class Found:
     data_name: str
     distance: float | None
     drifts: Sequence[Drift]
+    looks: Looks
 
     @property
     def worst(self) -> Drift | None:
@@ -61,6 +63,7 @@ def of(service: Service, span: str) -> Found:
         data_name=name,
         distance=drift.distance(before, recent),
         drifts=drift.compared(before, recent),
+        looks=drift.looks(before, recent),
     )
 
 

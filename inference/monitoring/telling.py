@@ -9,8 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.services.notify import Kind, notify
 from aiplatform.lib import wording
+from aiplatform.lib.wording import Message
 from inference.models import Service
 from inference.monitoring import drift, found
+from inference.monitoring.found import Found
 from inference.monitoring.tables import ModelBaseline
 from inference.services import each
 
@@ -29,18 +31,31 @@ def sweep() -> None:
 
 
 def look(service: Service) -> bool:
-    """Tell its owner if a comparison of the last day says that it is another population; whether it was told."""
+    """Tell its owner if the last day says that it is another population; whether it was told."""
     seen = found.of(service, "day")
-    worst = seen.worst
-    if worst is None or worst.value is None or worst.value < drift.OTHER:
+    said = _said(seen)
+    if not said:
         return False
     week = now().strftime("%G-%V")
     notify(
         service.owner,
         KIND.name,
         title=wording.message("service.drifted", service=service.name),
-        text=wording.message("service.drifted_by", what=worst.name, images=seen.images, value=f"{worst.value:.2f}"),
+        text=said,
         url=reverse("inference:service-monitoring", args=[service.pk]),
         key=f"drift-{service.pk}-{service.model_version_id}-{week}",
     )
     return True
+
+
+def _said(seen: Found) -> Message:
+    """What is told of a comparison; the empty message where it says nothing new."""
+    worst, looks = seen.worst, seen.looks
+    if worst is not None and worst.value is not None and worst.value >= drift.OTHER:
+        value = f"{worst.value:.2f}"
+        return wording.message("service.drifted_by", what=worst.name, images=seen.images, value=value)
+    if looks.verdict == "other":
+        apart, allowed = f"{looks.apart:.2f}", f"{looks.allowed:.2f}"
+        what = looks.shares[0][0]
+        return wording.message("service.looks_drifted", images=seen.images, apart=apart, allowed=allowed, what=what)
+    return Message()

@@ -13,12 +13,13 @@ from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
 from inference.models import Service
 from inference.monitoring import baselines, found
-from inference.monitoring.drift import ENOUGH, Drift
-from inference.monitoring.words import COMPARED, VERDICTS
+from inference.monitoring.drift import ENOUGH, Drift, Looks
+from inference.monitoring.words import COMPARED, LOOKS, VERDICTS
 from inference.traffic.figures import SPANS
 
 HUES = {"steady": "run", "moved": "wait", "other": "fail", "unknown": "end"}
 MOST_CLASSES = 30
+MOST_REASONS = 3
 
 
 @needs(Action.SERVICES_MANAGE)
@@ -35,9 +36,16 @@ def monitoring(request: SignedInRequest, pk: int) -> HttpResponse:
         "rows": [_row(one) for one in seen.drifts],
         "on_its_way": baselines.on_its_way(version) if version else None,
         "may_learn": version is not None and baselines.data_of(version, request.user) is not None,
+        "looks": _looks(seen.looks),
         "enough": ENOUGH,
     }
     return render(request, "inference/service_monitoring.html", context)
+
+
+def _looks(seen: Looks) -> dict[str, Any]:
+    """The pictures as a whole, as the page says it: what makes most of the difference, in percent."""
+    most = [{"word": LOOKS[name], "percent": round(100 * share)} for name, share in seen.shares[:MOST_REASONS]]
+    return {"found": seen, "verdict": VERDICTS[seen.verdict], "hue": HUES[seen.verdict], "most": most}
 
 
 def _row(one: Drift) -> dict[str, Any]:

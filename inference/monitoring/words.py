@@ -16,6 +16,17 @@ COMPARED: dict[str, Any] = {
     "size": _("Number of pixels"),
     "shape": _("Width to height"),
 }
+LOOKS: dict[str, Any] = {
+    "brightness": _("Brightness"),
+    "red_green": _("Red against green"),
+    "yellow_blue": _("Yellow against blue"),
+    "edges": _("Direction of edges"),
+    "fine_edges": _("Fine edges"),
+    "coarse_edges": _("Coarse edges"),
+    "sharpness": _("Sharpness"),
+    "size": _("Number of pixels"),
+    "shape": _("Width to height"),
+}
 VERDICTS: dict[str, Any] = {
     "steady": _("As before"),
     "moved": _("Has moved"),

@@ -177,10 +177,16 @@ def _parcel(image: Image.Image, spec: InputSpec, box: Box | None) -> tuple[Any, 
 def _normal(placed: Image.Image, spec: InputSpec) -> Floats:
     """The sample [channels, height, width] of an image of the input's size."""
     pixels = np.asarray(placed)
-    pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1)) if spec.channels == 3 else pixels[None]
-    mean = np.asarray(spec.mean, np.float32)[:, None, None]
-    sample = np.subtract(pixels, mean, dtype=np.float32)
-    sample /= np.asarray(spec.std, np.float32)[:, None, None]
+    return normal(pixels if spec.channels == 3 else pixels[:, :, None], spec)
+
+
+def normal(pixels: NDArray[np.uint8], spec: InputSpec) -> Floats:
+    """The numbers [channels, height, width] that a network takes for pixels [height, width, channels], RGB or grey."""
+    step = -1 if spec.blue_first else 1
+    planes = np.ascontiguousarray(pixels.transpose(2, 0, 1)[::step])
+    mean, std = (np.asarray(value, np.float32)[::step, None, None] for value in (spec.mean, spec.std))
+    sample = np.subtract(planes, mean, dtype=np.float32)
+    sample /= std
     return sample
 
 

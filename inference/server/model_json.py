@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from inference.server import graph_json
-from inference.server.spec import TENSOR, DecodeSpec, InputSpec, ModelClass, ModelSpec
+from inference.server.spec import BGR, RGB, TENSOR, DecodeSpec, InputSpec, ModelClass, ModelSpec
 from inference.task_kinds import TASKS
 
 MAX_SIDE = 8192
@@ -110,6 +110,9 @@ def _input(entry: Mapping[str, Any], task: str) -> InputSpec:
         raise BadModel(f"input.channels must be 1 or 3, not {channels!r}.")
     if entry.get("dtype", "float32") != "float32" or entry.get("layout", "NCHW") != "NCHW":
         raise BadModel("input must be float32 in NCHW layout.")
+    order = entry.get("order", RGB)
+    if order not in (RGB, BGR) or (order == BGR and channels == 1):
+        raise BadModel(f"input.order must be {RGB}, or {BGR} of three channels, not {order!r}.")
     resize = entry.get("resize", "stretch")
     if resize not in ("stretch", "letterbox"):
         raise BadModel(f"input.resize must be stretch or letterbox, not {resize!r}.")
@@ -139,6 +142,7 @@ def _input(entry: Mapping[str, Any], task: str) -> InputSpec:
         scope=cast(Literal["picture", "object"], scope),
         margin=float(margin),
         overlap=None if overlap is None else float(overlap),
+        blue_first=order == BGR,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 TENSOR = "tensor"  # the task of a model without description: only tensors can be exchanged
 ENSEMBLE, CHAIN = "ensemble", "chain"  # kinds of composed models
 DETECTED, DETECTED_SCORE, CLASS_SCORE = "detected", "detected_score", "class_score"  # further outputs of a chain
+RGB, BGR = "RGB", "BGR"
 MEAN, FUSION, SUPPRESSION = "mean", "wbf", "nms"
 
 
@@ -30,6 +31,7 @@ class InputSpec:
         parts: what the parts of a composed model expect, in their order; such a model is handed parcels, see
             `decode.Parcel`.
         cuts: the composed model cuts out of the picture what its second part looks at.
+        blue_first: the input takes blue, green, red; mean and std stand in the order of red, green, blue also then.
     """
 
     name: str
@@ -44,6 +46,12 @@ class InputSpec:
     overlap: float | None = None
     parts: tuple[InputSpec, ...] = ()
     cuts: bool = False
+    blue_first: bool = False
+
+    @property
+    def order(self) -> str:
+        """Of the channels, as model.json says it."""
+        return BGR if self.blue_first else RGB
 
 
 @dataclass(frozen=True)

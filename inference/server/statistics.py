@@ -1,7 +1,8 @@
 """What a model is shown and what it answers, as counts that can be added up: no picture and no name is kept.
 
 A tally is plain JSON: {"images": n, "classes": {name: n}, "scores": [20], "features": {name: [20]}, "layout":
-{"sums": [27], "squares": [27]}}. Layout is the mean colour, 0..1, of each field of a 3×3 grid over a picture.
+{"sums": [27], "squares": [27]}, "looks": {"images": n, "sums": [22], "squares": [22]}}. Layout is the mean colour,
+0..1, of each field of a 3×3 grid over a picture; looks are what descriptor.py says of it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
 
-from inference.server import decode
+from inference.server import decode, descriptor
 
 log = logging.getLogger("inference.server")
 LEFT = "statistics.json"  # in the outputs of a server that was stopped: what GET /statistics told
@@ -33,6 +35,15 @@ SIZES, SHAPES, SHARPNESS = (3.0, 8.0), (-3.0, 3.0), (-5.0, 0.0)
 Tally = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What was read from a picture: features and mean colours, each 0..1, and the numbers of descriptor.py."""
+
+    features: Mapping[str, float]
+    layout: Sequence[float]
+    looks: Sequence[float]
+
+
 def empty() -> Tally:
     """A tally of nothing."""
     return {
@@ -41,11 +52,12 @@ def empty() -> Tally:
         "scores": [0] * BINS,
         "features": {name: [0] * BINS for name in FEATURES},
         "layout": {"sums": [0.0] * FIELDS, "squares": [0.0] * FIELDS},
+        "looks": descriptor.empty(),
     }
 
 
-def read(data: bytes, *, max_pixels: int) -> tuple[dict[str, float], list[float]]:
-    """The features of a picture, each 0..1, and its layout; a JPEG is decoded at an eighth of its size.
+def read(data: bytes, *, max_pixels: int) -> Seen:
+    """What a picture is like; a JPEG is decoded at an eighth of its size.
 
     Raises:
         Exception: it cannot be read; decoders raise anything.
@@ -61,8 +73,8 @@ def read(data: bytes, *, max_pixels: int) -> tuple[dict[str, float], list[float]
         return features(opened, (height, width) if turned else (width, height))
 
 
-def features(image: Image.Image, size: tuple[int, int]) -> tuple[dict[str, float], list[float]]:
-    """The features of an upright picture that has this width and height, or had before it was made smaller."""
+def features(image: Image.Image, size: tuple[int, int]) -> Seen:
+    """What an upright picture is like that has this width and height, or had before it was made smaller."""
     mode = image if image.mode == "RGB" else image.convert("RGB")
     width, height = size
     small = np.asarray(mode.resize((SIDE, SIDE), Image.Resampling.BILINEAR, reducing_gap=1.0), np.float32) / 255
@@ -78,22 +90,23 @@ def features(image: Image.Image, size: tuple[int, int]) -> tuple[dict[str, float
     }
     third = SIDE // 3
     layout = small.reshape(3, third, 3, third, 3).mean((1, 3)).ravel()
-    return found, [round(float(value), 6) for value in layout]
+    rounded = [round(float(value), 6) for value in layout]
+    return Seen(found, rounded, descriptor.of(small, grey, found))
 
 
 def _within(value: float, least: float, most: float) -> float:
     return min(1.0, max(0.0, (value - least) / (most - least)))
 
 
-def add(tally: Tally, seen: tuple[Mapping[str, float], Sequence[float]], answers: Sequence[Mapping[str, Any]]) -> None:
+def add(tally: Tally, seen: Seen, answers: Sequence[Mapping[str, Any]]) -> None:
     """Count a picture with the answers that stand for it."""
-    found, layout = seen
     tally["images"] += 1
-    for name, value in found.items():
+    for name, value in seen.features.items():
         tally["features"][name][_bin(value)] += 1
-    for place, value in enumerate(layout):
+    for place, value in enumerate(seen.layout):
         tally["layout"]["sums"][place] += value
         tally["layout"]["squares"][place] += value * value
+    descriptor.add(tally["looks"], seen.looks)
     for one in answers:
         name = str(one.get("name", ""))
         if name in tally["classes"] or len(tally["classes"]) < MOST_CLASSES:
@@ -133,7 +146,7 @@ class Hours:
         self._seen = moment
         return self._credit > 0
 
-    def read(self, data: bytes, *, max_pixels: int) -> tuple[dict[str, float], list[float]]:
+    def read(self, data: bytes, *, max_pixels: int) -> Seen:
         """`read`, with the time it takes counted; for any thread."""
         started = time.perf_counter()
         try:
@@ -154,7 +167,7 @@ class Hours:
         except OSError as reason:  # a full disk keeps no server from ending
             log.warning("The last counts are lost: %s", reason)
 
-    def add(self, seen: tuple[Mapping[str, float], Sequence[float]], answers: Sequence[Mapping[str, Any]]) -> None:
+    def add(self, seen: Seen, answers: Sequence[Mapping[str, Any]]) -> None:
         """Count a picture in the running hour."""
         hour = int(self._clock() // 3600) * 3600
         if hour not in self.tallies:

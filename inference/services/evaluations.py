@@ -261,16 +261,3 @@ def using(version: DatasetVersion) -> list[str]:
     """List evaluations that still need a dataset version."""
     running = Evaluation.objects.unfinished().filter(version=version).select_related("job")
     return [_("evaluation %(name)s") % {"name": evaluation.job.name} for evaluation in running]
-
-
-def best_threshold(version: ModelVersion, *, by: User) -> float | None:
-    """The score above which the newest evaluation this person may see found most and erred least (best F1).
-
-    None for a version that was not evaluated, or whose evaluation knows no threshold.
-    """
-    visible = version.evaluations.visible_to(by).filter(published_attempt__gt=0).order_by("-pk")
-    for metrics in visible.values_list("metrics", flat=True)[:5]:
-        threshold = metrics.get("threshold")
-        if isinstance(threshold, int | float) and 0 < threshold < 1:
-            return float(threshold)
-    return None

@@ -62,6 +62,7 @@ def _described(spec: ModelSpec) -> dict[str, Any]:
         "input": {
             "name": seen.name, "width": seen.width, "height": seen.height, "channels": seen.channels,
             "mean": list(seen.mean), "std": list(seen.std), "resize": seen.resize,
+            "order": seen.order,
         },
         "outputs": dict(spec.outputs),
         "classes": [{"id": one.id, "name": one.name} for one in spec.classes],
@@ -83,6 +84,7 @@ def _constants(known: Mapping[str, Any]) -> str:
         f"constexpr int WIDTH = {seen['width']}, HEIGHT = {seen['height']}, CHANNELS = {seen['channels']};\n"
         f"const std::vector<float> MEAN = {{{', '.join(map(_float, seen['mean']))}}};\n"
         f"const std::vector<float> STD = {{{', '.join(map(_float, seen['std']))}}};\n"
+        f"constexpr bool BLUE_FIRST = {'true' if seen['order'] == 'BGR' else 'false'};\n"
         f"constexpr bool LETTERBOX = {'true' if seen['resize'] == 'letterbox' else 'false'};\n"
         f"const std::vector<std::pair<std::string, std::string>> OUTPUTS = {{{outputs}}};  // role, name\n"
         f"const std::vector<Class> CLASSES = {{\n{classes}}};\n"

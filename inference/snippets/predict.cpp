@@ -39,6 +39,7 @@ const std::string INPUT = "images";
 constexpr int WIDTH = 8, HEIGHT = 8, CHANNELS = 3;
 const std::vector<float> MEAN = {0.0f, 0.0f, 0.0f};
 const std::vector<float> STD = {255.0f, 255.0f, 255.0f};
+constexpr bool BLUE_FIRST = false;
 constexpr bool LETTERBOX = false;
 const std::vector<std::pair<std::string, std::string>> OUTPUTS = {{"logits", "logits"}};  // role, name
 const std::vector<Class> CLASSES = {{1, "red"}};
@@ -155,9 +156,11 @@ std::pair<std::vector<float>, Placement> prepared(const Picture& rgb) {
     }
     const std::size_t count = static_cast<std::size_t>(WIDTH) * HEIGHT;
     std::vector<float> values(count * CHANNELS);
-    for (int channel = 0; channel < CHANNELS; ++channel)
+    for (int channel = 0; channel < CHANNELS; ++channel) {
+        const int from = BLUE_FIRST ? CHANNELS - 1 - channel : channel;  // of red, green, blue, as MEAN and STD are
         for (std::size_t at = 0; at < count; ++at)
-            values[channel * count + at] = (static_cast<float>(placed.data[at * CHANNELS + channel]) - MEAN[channel]) / STD[channel];
+            values[channel * count + at] = (static_cast<float>(placed.data[at * CHANNELS + from]) - MEAN[from]) / STD[from];
+    }
     return {values, place};
 }
 

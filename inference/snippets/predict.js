@@ -44,7 +44,7 @@ export async function predict(ort, session, pixels, limits = {}) {
 
 /** The input [channels, height, width] of pixels, and where the picture is in it. */
 export function prepared(pixels) {
-  const { width, height, channels, mean, std, resize } = MODEL.input;
+  const { width, height, channels, mean, std, resize, order } = MODEL.input;
   const own = { width: pixels.width, height: pixels.height, data: coloured(pixels, channels) };
   let placed = own;
   const placement = { width: own.width, height: own.height, scaleX: 1, scaleY: 1, left: 0, top: 0 };
@@ -64,10 +64,11 @@ export function prepared(pixels) {
   }
   const values = new Float32Array(channels * width * height);
   for (let channel = 0; channel < channels; channel += 1) {
-    const less = Math.fround(mean[channel]);
-    const by = Math.fround(std[channel]);
+    const from = order === "BGR" ? channels - 1 - channel : channel; // of red, green, blue, as mean and std are
+    const less = Math.fround(mean[from]);
+    const by = Math.fround(std[from]);
     for (let place = 0; place < width * height; place += 1) {
-      values[channel * width * height + place] = Math.fround(placed.data[place * channels + channel] - less) / by;
+      values[channel * width * height + place] = Math.fround(placed.data[place * channels + from] - less) / by;
     }
   }
   return { values, placement };

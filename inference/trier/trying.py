@@ -45,7 +45,7 @@ class Way:
     def seen(self) -> tuple[Any, ...]:
         """What the model is shown; ways that agree in it share its runs."""
         given = self.described["input"]
-        numbers = (tuple(given["mean"]), tuple(given["std"]))
+        numbers = (tuple(given["mean"]), tuple(given["std"]), given.get("order"))
         return given["resize"], *numbers, given["width"], given["height"], given["name"], given["channels"]
 
 
@@ -53,8 +53,8 @@ def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *
     """What the page shows: pictures, the best ways with their answers, and why others fell out.
 
     Args:
-        params: `kinds`, descriptions as of model.json, and `ways`: place of a kind, mean, std, resize; `seconds` after
-            which nothing new is begun.
+        params: `kinds`, descriptions as of model.json, and `ways`: place of a kind, mean, std, resize, order;
+            `seconds` after which nothing new is begun.
     """
     began = time.monotonic()
     until = began + params["seconds"]
@@ -91,7 +91,8 @@ def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *
 
 def _described(kinds: Sequence[Mapping[str, Any]], way: Mapping[str, Any]) -> dict[str, Any]:
     kind = kinds[way["kind"]]
-    return {**kind, "input": {**kind["input"], **{name: way[name] for name in ("mean", "std", "resize")}}}
+    names = ("mean", "std", "resize", "order")
+    return {**kind, "input": {**kind["input"], **{name: way[name] for name in names if name in way}}}
 
 
 def _groups(ways: Sequence[Way]) -> Iterator[list[Way]]:

@@ -9,7 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.formats.declared import LAYOUTS, RESIZES, Declared, Files
+from inference.formats.declared import BLUE_FIRST, LAYOUTS, RESIZES, Declared, Files
+from inference.server.spec import RGB
 from inference.task_kinds.layouts import Layout, Unfit
 
 MOST = 64  # ways that are tried
@@ -47,6 +48,7 @@ def of(files: Files, declared: Declared) -> tuple[list[Declared], list[Out], lis
             out.append(Out(task, layout.name, REFUSED, exc.blamed or ""))
         else:
             ways += _ways(files, base, layout)
+    ways.sort(key=lambda way: way.pixels in BLUE_FIRST)  # of few models: behind all ways of all layouts
     out += [Out(way.task, way.layout, TOO_MANY) for way in ways[MOST:]]
     return ways[:MOST], list(dict.fromkeys(out)), refusals
 
@@ -62,7 +64,9 @@ def described(files: Files, ways: Sequence[Declared]) -> dict[str, Any]:
         if kind not in kinds:
             kinds[kind] = len(whole)
             whole.append(known)
-        rows.append({"kind": kinds[kind], **{name: known["input"][name] for name in ("mean", "std", "resize")}})
+        seen = known["input"]
+        order = seen.get("order", RGB)
+        rows.append({"kind": kinds[kind], "order": order, **{name: seen[name] for name in ("mean", "std", "resize")}})
     return {"kinds": whole, "ways": rows}
 
 
@@ -125,6 +129,8 @@ def _whole(files: Files, base: Declared) -> Declared:
 
 def _ways(files: Files, base: Declared, layout: Layout) -> Iterator[Declared]:
     pixels: Sequence[str] = (base.pixels,) if base.pixels or files.known(base).mean else layout.pixels
+    if not base.pixels and pixels is layout.pixels and files.summary.inputs[0].shape[1] != 1:
+        pixels = (*pixels, *BLUE_FIRST)
     resizes = (base.resize,) if base.resize else (layout.resize, *(one for one in RESIZES if one != layout.resize))
     for one in pixels:
         yield from (replace(base, pixels=one, resize=resize) for resize in resizes)

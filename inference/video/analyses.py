@@ -16,8 +16,8 @@ from accounts.services import outbox
 from aiplatform.lib import sealed, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
-from inference.models import Evaluation, ModelVersion
-from inference.services import evaluations
+from inference.models import ModelVersion
+from inference.services import best_scores, evaluations
 from inference.task_kinds import TASKS
 from inference.video import drawn, events, films, results, streams
 from inference.video.tables import VideoAnalysis, VideoFile
@@ -28,7 +28,7 @@ from workers.models import Attempt, Job
 from workers.runs import RunDir
 
 KIND = "video"
-INTERVAL_S = 10.0
+INTERVAL_S, STILL_S = 10.0, 60.0
 MOST_RATE = 240.0
 WATCHING = tuple(name for name, task in TASKS.items() if task.answer.found)  # tasks whose models find objects
 
@@ -58,6 +58,7 @@ def submit(
     max_rate: float | None = None,
     film: bool = True,
     interval_s: float = INTERVAL_S,
+    still_s: float = STILL_S,
     webhook_url: str = "",
     name: str = "",
     **resources: Unpack[Resources],
@@ -69,10 +70,11 @@ def submit(
         url: the address of a stream, which is watched until somebody ends it.
         places: lines and zones, see `drawn.checked`.
         classes: names of those to follow; none: all.
-        min_score: score from which something is followed; None: see `best_score`, else the model's own.
+        min_score: score from which something is followed; None: see `best_scores.of`, else the model's own.
         max_rate: pictures a second that are looked at, at most; None: all of them.
         film: whether an annotated film is made.
         interval_s: how much time the figures of a row are put together.
+        still_s: how long a stream may show the same picture, or black, before that is told; 0: for ever.
         webhook_url: gets each event.
         name: empty makes one of the video.
         resources: what it asks of the machines; without a cluster the person's current one.
@@ -103,8 +105,9 @@ def submit(
     with found:
         params |= _checked_classes(model_version, classes)
     if min_score is None:
-        min_score = best_score(model_version)
-    params |= _checked_numbers(found, min_score=min_score, max_rate=max_rate, interval_s=interval_s)
+        best = best_scores.of(model_version, by=user)
+        min_score = max(0.01, best.score) if best else None
+    params |= _checked_numbers(found, min_score=min_score, max_rate=max_rate, interval_s=interval_s, still_s=still_s)
     with found:
         if webhook_url:
             outbox.check_address(webhook_url)
@@ -188,7 +191,12 @@ def _checked_classes(version: ModelVersion, names: Sequence[str]) -> dict[str, A
 
 
 def _checked_numbers(found: Refusals, **given: float | None) -> dict[str, float | None]:
-    bounds = {"min_score": (0.01, 1.0), "max_rate": (0.01, MOST_RATE), "interval_s": (1.0, 86_400.0)}
+    bounds = {
+        "min_score": (0.01, 1.0),
+        "max_rate": (0.01, MOST_RATE),
+        "interval_s": (1.0, 86_400.0),
+        "still_s": (0.0, 86_400.0),
+    }
     for name, (low, high) in bounds.items():
         value = given[name]
         with found:
@@ -233,16 +241,9 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
         webhook_url=before.webhook_url,
         cpus=float(job.cpus),
         gpus_per_node=job.gpus_per_node,
+        still_s=params.get("still_s", STILL_S),
         **{name: params[name] for name in ("min_score", "max_rate", "film", "interval_s")},
     )
-
-
-def best_score(version: ModelVersion) -> float | None:
-    """The score from which a version was right and complete most (F1) in its newest evaluation; None without one."""
-    rows = Evaluation.objects.filter(model_version=version).exclude(metrics={}).order_by("-pk")
-    found = rows.values_list("metrics", flat=True).first() or {}
-    score = finite(found.get("threshold"))
-    return score if score is not None and 0.01 <= score <= 1 else None
 
 
 def url_of(analysis: VideoAnalysis) -> str:

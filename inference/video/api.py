@@ -112,6 +112,10 @@ class VideoIn(ResourcesIn):
     )
     film = serializers.BooleanField(required=False, default=True, help_text="Whether an annotated film is made.")
     interval_s = serializers.FloatField(required=False, default=analyses.INTERVAL_S)
+    still_s = serializers.FloatField(
+        required=False, default=analyses.STILL_S,
+        help_text="Seconds after which a stream that shows the same picture, or black, is told; 0: never.",
+    )  # fmt: skip
     webhook_url = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it

@@ -10,9 +10,11 @@ from typing import Any
 
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Delivery
 from accounts.services import outbox
+from accounts.services.notify import Kind, notify
 from aiplatform.lib import files, wording
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
@@ -25,6 +27,7 @@ AT_ONCE = 4 << 20  # bytes read in one pass
 MOST_ROWS = 100_000  # of one analysis; its file holds all of them
 Type = VideoEvent.Type
 WAYS = ("in", "out", "")
+KIND = Kind("camera", _("A camera that I watch shows nothing new"), "video")
 
 
 def read_new(job: Job, attempt: Attempt | None = None) -> int:
@@ -40,7 +43,8 @@ def read_new(job: Job, attempt: Attempt | None = None) -> int:
 
 @transaction.atomic
 def _pass(job: Job, number: int) -> int:
-    analysis = VideoAnalysis.objects.select_for_update(of=("self",)).filter(job=job).select_related("job").first()
+    locked = VideoAnalysis.objects.select_for_update(of=("self",)).filter(job=job)
+    analysis = locked.select_related("job__owner").first()
     if analysis is None or number < analysis.read_attempt:
         return 0
     begin = analysis.read_bytes if number == analysis.read_attempt else 0
@@ -54,6 +58,9 @@ def _pass(job: Job, number: int) -> int:
     if analysis.webhook_url:
         for row in rows:
             _send(analysis, row)
+    for row in rows:
+        if row.type in (Type.FROZEN, Type.BLACK):
+            _tell(analysis, row)
     return whole.count(b"\n")
 
 
@@ -123,6 +130,18 @@ def facts_of(event: VideoEvent) -> Mapping[str, Any]:
         "seconds": event.seconds,
         "happened_at": event.happened_at,
     }
+
+
+def _tell(analysis: VideoAnalysis, event: VideoEvent) -> None:
+    """Tell the owner that a camera hangs, once for each time."""
+    notify(
+        analysis.job.owner,
+        KIND.name,
+        title=wording.message("video.hangs", name=analysis.job.name),
+        text=wording.message(f"video.{event.type}", **facts_of(event)),
+        url=reverse("inference:video-detail", args=[analysis.pk]),
+        key=f"camera-{analysis.pk}-{event.key}",
+    )
 
 
 def _send(analysis: VideoAnalysis, event: VideoEvent) -> None:

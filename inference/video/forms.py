@@ -78,6 +78,14 @@ class VideoForm(ResourceForm):
     interval_s = forms.FloatField(
         label=_("Seconds of an interval"), min_value=1, max_value=86_400, initial=analyses.INTERVAL_S
     )
+    still_s = forms.FloatField(
+        label=_("Seconds without a new picture"),
+        required=False,
+        min_value=0,
+        max_value=86_400,
+        initial=analyses.STILL_S,
+        help_text=_("A stream that shows the same picture, or black, for so long is told. 0: never."),
+    )
     webhook_url = forms.CharField(
         label=_("Webhook"),
         required=False,
@@ -94,7 +102,7 @@ class VideoForm(ResourceForm):
         label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
     )
 
-    ADVANCED = ("classes", "min_score", "places", "film", "max_rate", "interval_s", "webhook_url", "name")
+    ADVANCED = ("classes", "min_score", "places", "film", "max_rate", "interval_s", "still_s", "webhook_url", "name")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
@@ -106,6 +114,10 @@ class VideoForm(ResourceForm):
 
     def clean_classes(self) -> list[str]:
         return [name for part in self.cleaned_data["classes"].split(",") if (name := part.strip())]
+
+    def clean_still_s(self) -> float:
+        given: float | None = self.cleaned_data["still_s"]
+        return analyses.STILL_S if given is None else given
 
     def clean_places(self) -> dict[str, Any]:
         text = self.cleaned_data["places"].strip()

@@ -17,6 +17,7 @@ from workers.runs import RunDir
 MOST_BYTES = 16 << 20
 FILM, FIRST, LATEST, EVENTS, DETECTIONS = "film.webm", "first.jpg", "latest.jpg", "events.jsonl", "detections.jsonl"
 SHOWN = (FILM, FIRST, LATEST)
+STILL = ("frozen", "black")
 LINE_FIGURES, ZONE_FIGURES = ("in", "out"), ("inside", "entered", "left", "loitered")
 
 
@@ -70,8 +71,11 @@ def read(folder: Path) -> dict[str, Any]:
         "duration_s": finite(source.get("duration_s")),
         "rate": finite(source.get("rate")),
         "codec": word(source.get("codec"), 30),
+        "decoder": word(source.get("decoder"), 20),
         "silent_since": finite(found.get("silent_since")),
         "silent_why": word(found.get("silent_why"), 200),
+        "still": still if (still := found.get("still")) in STILL else "",
+        "still_since": finite(found.get("still_since")),
         "reconnects": _whole(found, "reconnects"),
     }
 

@@ -41,6 +41,7 @@ def of(analysis: VideoAnalysis) -> dict[str, Any]:
         "intervals_total": len(found.get("intervals", [])),
         "drawn": drawn,
         "silent_since": times.moment(found["silent_since"]) if found.get("silent_since") else None,
+        "still_since": times.moment(found["still_since"]) if found.get("still_since") else None,
         "has_first": _has(analysis, results.FIRST),
         "has_latest": _has(analysis, results.LATEST),
         "has_film": found.get("film", False) and _has(analysis, results.FILM),

@@ -46,7 +46,7 @@ class VideoAnalysis(models.Model):
     is_stream = models.BooleanField(default=False)
     source_label = models.CharField(max_length=300)  # the video's name, or the stream's address without its password
     secrets = models.TextField(blank=True, editable=False)  # the whole address of a stream, see aiplatform.lib.sealed
-    params = models.JSONField(default=dict)  # lines, zones, classes, min_score, max_rate, film, interval_s
+    params = models.JSONField(default=dict)  # lines, zones, classes, min_score, max_rate, film, interval_s, still_s
     summary = models.JSONField(default=dict)  # objects, events, lines, zones, once it has ended
     webhook_url = models.CharField(max_length=500, blank=True)
     webhook_secret = models.CharField(max_length=64, blank=True, editable=False)
@@ -65,21 +65,24 @@ class VideoAnalysis(models.Model):
 
 
 class VideoEvent(models.Model):
-    """Something that happened in a watched video: a line was crossed, a zone entered or left, somebody stays."""
+    """Something that happened in a watched video: somebody crossed a line, entered, left or stays; a camera hangs."""
 
     class Type(models.TextChoices):
         CROSSED = "crossed", _("Crossed")
         ENTERED = "entered", _("Entered")
         LEFT = "left", _("Left")
         LOITERED = "loitered", _("Stays long")
+        FROZEN = "frozen", _("Picture frozen")
+        BLACK = "black", _("Picture black")
+        OVER = "over", _("New pictures again")
 
     analysis = models.ForeignKey(VideoAnalysis, models.CASCADE, related_name="events")
     key = models.CharField(max_length=40)  # what the program calls it: the same in each attempt
     at = models.FloatField()  # seconds since the source began
     type = models.CharField(max_length=8, choices=Type)
-    place = models.CharField(max_length=40)  # name of the line or zone
+    place = models.CharField(max_length=40, blank=True)  # name of the line or zone; "": of the source itself
     way = models.CharField(max_length=3, blank=True)  # in, out
-    object = models.PositiveIntegerField()  # number of the track
+    object = models.PositiveIntegerField()  # number of the track; 0: none
     class_id = models.IntegerField(null=True)
     class_name = models.CharField(max_length=100, blank=True)
     score = models.FloatField(null=True)

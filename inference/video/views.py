@@ -27,6 +27,8 @@ from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
+CARRIED = ("min_score", "max_rate", "film", "interval_s", "still_s")  # to an analysis that is made anew
+
 
 @needs(Action.EVALUATIONS_VIEW)
 def video_list(request: SignedInRequest) -> HttpResponse:
@@ -75,7 +77,7 @@ def _known(request: SignedInRequest) -> dict[str, Any]:
             "video": before.video_id,
             "places": json.dumps(places, ensure_ascii=False) if any(places.values()) else "",
             "classes": ", ".join(params.get("class_names", {}).get(str(kind), "") for kind in params["classes"]),
-            **{name: params.get(name) for name in ("min_score", "max_rate", "film", "interval_s")},
+            **{name: params[name] for name in CARRIED if name in params},
         } | known
     return known
 

@@ -8,13 +8,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
-from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm, ServiceModelForm
 from inference.models import ModelVersion, Service
 from inference.orders import SERVICES
-from inference.services import evaluations, serving, swapping, withdrawing
+from inference.services import best_scores, serving, swapping, withdrawing
+from inference.services.best_scores import BestScore
 from inference.task_kinds import TASKS
 from inference.traffic import views as traffic
 from workers.scheduling import preview
@@ -69,7 +69,8 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     service = swapping.refresh(_visible(request, pk))
     version = service.model_version
     own = Service.objects.editable_by(request.user).filter(pk=pk).exists()
-    score = _score_percent(version, request.user) if version else 0
+    best = best_scores.of(version, by=request.user) if version else None
+    score = _score_percent(version, best) if version else 0
     context = {
         "service": service,
         "version": version,
@@ -81,6 +82,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "samples_waiting": service.samples.filter(dataset=None).count() if own else 0,
         "may_call": request.user.can(Action.SERVICES_CALL),
         "score_percent": score or 30,
+        "best_score": best,
         **traffic.shown(service),
         "limits": serving.limits_of(service),
         "replicas": _replicas(service),
@@ -173,10 +175,10 @@ def _replicas(service: Service) -> dict[str, int]:
     return {"all": len(rows) + first, "ready": sum(row.answers for row in rows) + service.answers} if rows else {}
 
 
-def _score_percent(version: ModelVersion, user: User) -> int:
-    """Where the slider of the try-it page begins: the best threshold of an evaluation, else the model's own."""
-    threshold = evaluations.best_threshold(version, by=user) or version.facts.get("score_threshold", 0.3)
-    return min(99, max(1, round(100 * threshold)))
+def _score_percent(version: ModelVersion, best: BestScore | None) -> int:
+    """Where the slider of the try-it page begins: the best score of an evaluation, else the model's own."""
+    score = best.score if best else version.facts.get("score_threshold", 0.3)
+    return min(99, max(1, round(100 * score)))
 
 
 def _snippets(address: str, version: ModelVersion, score_percent: int) -> dict[str, str]:

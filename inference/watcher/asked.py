@@ -10,6 +10,7 @@ from inference.watcher.places import Line, Zone, line_of, zone_of
 
 SHOWN_WIDTH = 640
 DOUBTFUL = 0.1
+STILL_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Asked:
         max_rate: pictures a second at most; 0: all of them.
         film: whether an annotated film is made.
         interval_s: how much time figures are put together.
+        still_s: how long a stream may show the same picture, or black; 0: for ever.
     """
 
     lines: tuple[Line, ...]
@@ -32,6 +34,7 @@ class Asked:
     film: bool
     interval_s: float
     lost_s: float
+    still_s: float
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Asked:
@@ -45,4 +48,5 @@ class Asked:
             film=bool(params.get("film", True)),
             interval_s=float(params.get("interval_s") or 10),
             lost_s=float(params.get("lost_s") or 1),
+            still_s=float(params.get("still_s", STILL_S)),
         )

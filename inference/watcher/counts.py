@@ -51,6 +51,11 @@ class Counts:
         self._add(len(followed), new, at, events)
         return events
 
+    def told(self, kind: str, at: float, seconds: float) -> dict[str, Any]:
+        """An event of the source itself, which no object and no place has a part in."""
+        self.events += 1
+        return {"number": self.events, "at": round(at, 3), "object": 0, "type": kind, "place": "", "seconds": seconds}
+
     def _places(self) -> list[Line | Zone]:
         return [*self.lines, *self.zones]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,9 +76,9 @@ class Detector:
         left, top = (seen.width - width) // 2, (seen.height - height) // 2
         if self._ground is None:
             ground = np.full((seen.height, seen.width, seen.channels), decode.LETTERBOX_GREY, np.uint8)
-            self._ground = np.ascontiguousarray(self._normal(ground))
+            self._ground = np.ascontiguousarray(decode.normal(ground, seen))
         # the grey around stays as it is from picture to picture
-        self._ground[:, top : top + height, left : left + width] = self._normal(look)
+        self._ground[:, top : top + height, left : left + width] = decode.normal(look, seen)
         placement = decode.Placement(
             layout.width, layout.height, width / layout.width, height / layout.height, left, top
         )
@@ -90,13 +90,6 @@ class Detector:
         image = Image.fromarray(look if look.shape[2] == 3 else look[:, :, 0])
         parcel, placement = decode.preprocess(image, self.input)
         return self.found(self.spec, self.engine.run({self.input.name: parcel[None]}), 0, placement, self.limits)
-
-    def _normal(self, pixels: Pixels) -> decode.Floats:
-        mean, std = np.asarray(self.input.mean, np.float32), np.asarray(self.input.std, np.float32)
-        planes = np.ascontiguousarray(pixels.transpose(2, 0, 1))
-        sample = np.subtract(planes, mean[:, None, None], dtype=np.float32)
-        sample /= std[:, None, None]
-        return cast(decode.Floats, sample)
 
     def _tiles(self, look: Pixels) -> decode.Detections:
         """The boxes of a model that looks at tiles of the whole picture."""

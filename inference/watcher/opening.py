@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import av
+from av.codec.hwaccel import HWAccel
 
 from inference.watcher import gate
 
@@ -19,8 +20,11 @@ KINDS = {"multipart/x-mixed-replace": "mpjpeg", "video/mp2t": "mpegts", "image/j
 
 
 @contextmanager
-def opened(order: Mapping[str, Any]) -> Iterator[Any]:
+def opened(order: Mapping[str, Any], accel: HWAccel | None = None) -> Iterator[Any]:
     """Open what is asked for.
+
+    Args:
+        accel: the device that is to decode, see hardware.py.
 
     Raises:
         Refused: the address of a stream leads where it may not.
@@ -28,14 +32,14 @@ def opened(order: Mapping[str, Any]) -> Iterator[Any]:
     source = order["source"]
     if not order["is_stream"]:
         options = {"protocol_whitelist": "file", "format_whitelist": FILES}
-        with av.open(source, options=options) as container:
+        with av.open(source, options=options, hwaccel=accel) as container:
             yield container
         return
     way = gate.judged(source, order["allowed"])
     if way.scheme.startswith("http"):
         body = gate.Body(way)
         options = {"format_whitelist": STREAMS, "protocol_whitelist": "", "fflags": "nobuffer", **PROBED}
-        with av.open(body, format=KINDS.get(body.kind), options=options) as container:
+        with av.open(body, format=KINDS.get(body.kind), options=options, hwaccel=accel) as container:
             yield container
         return
     login = f"{quote(way.user, safe='')}:{quote(way.password, safe='')}@" if way.user else ""
@@ -44,5 +48,5 @@ def opened(order: Mapping[str, Any]) -> Iterator[Any]:
         "rtsp_transport": "tcp", "protocol_whitelist": "rtsp,rtp,tcp", "fflags": "nobuffer", "flags": "low_delay",
         "timeout": str(int(gate.READ_S * 1e6)), **PROBED,
     }  # fmt: skip
-    with av.open(address, options=options) as container:
+    with av.open(address, options=options, hwaccel=accel) as container:
         yield container

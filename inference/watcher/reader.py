@@ -21,7 +21,7 @@ from typing import Any
 import av
 import numpy as np
 
-from inference.watcher import gate, opening
+from inference.watcher import gate, hardware, opening
 from inference.watcher.pictures import Layout, Pixels
 
 MOST_BAD = 300  # packets in a row that cannot be decoded
@@ -37,9 +37,12 @@ def main() -> int:
     order = json.loads(sys.stdin.readline())
     free: queue.Queue[int] = queue.Queue()
     threading.Thread(target=_listen, args=(free,), daemon=True).start()
+    decoder = hardware.chosen() if order["hardware"] else hardware.Decoder()
     try:
-        with opening.opened(order) as container:
-            _Reading(container, order, free).all()
+        _read(order, free, decoder)
+    except hardware.Failed as exc:
+        _say(error=f"{decoder.kind} failed: {exc}.", final=False, hardware=True)
+        return 1
     except (Unreadable, gate.Refused) as exc:
         _say(error=str(exc), final=exc.final if isinstance(exc, gate.Refused) else not order["is_stream"])
         return 1
@@ -50,11 +53,27 @@ def main() -> int:
     return 0
 
 
+def _read(order: Mapping[str, Any], free: queue.Queue[int], decoder: hardware.Decoder) -> None:
+    opened = False
+    try:
+        with opening.opened(order, decoder.accel) as container:
+            opened = True
+            _Reading(container, order, free, decoder).all()
+    except av.FFmpegError as exc:
+        # a device that does not open is no fault of the source, and a file costs nothing to be opened once more
+        if decoder.accel is None or opened or (order["is_stream"] and not isinstance(exc, av.error.ExternalError)):
+            raise
+        raise hardware.Failed(exc.strerror or type(exc).__name__) from None
+
+
 class _Reading:
     """One source from its opening to its end."""
 
-    def __init__(self, container: Any, order: Mapping[str, Any], free: queue.Queue[int]) -> None:
-        self.container, self.order, self.free = container, order, free
+    def __init__(
+        self, container: Any, order: Mapping[str, Any], free: queue.Queue[int], decoder: hardware.Decoder
+    ) -> None:
+        self.container, self.order, self.free, self.decoder = container, order, free, decoder
+        self.by = decoder.kind  # what decodes; the first picture says whether it is so
         if not container.streams.video:
             raise Unreadable("There is no picture in it, only sound or data.")
         self.stream = container.streams.video[0]
@@ -120,9 +139,11 @@ class _Reading:
         bad = 0
         for packet in self.container.demux(self.stream):
             try:
-                frames = packet.decode()
+                frames = hardware.decoded(packet, self.by)
             except av.error.InvalidDataError:
                 bad += 1
+                if bad > MOST_BAD and self.by != hardware.SOFTWARE:
+                    raise hardware.Failed("it decodes none of the pictures") from None
                 if bad > MOST_BAD:
                     raise Unreadable("Its pictures are damaged.") from None
                 continue
@@ -168,7 +189,11 @@ class _Reading:
         self.memory = mmap.mmap(descriptor, layout.slots * layout.slot_bytes)
         for slot in range(layout.slots):
             self.free.put(slot)
-        _say(source={**layout.as_json(), **_facts(self.container, self.stream)})
+        self.by = hardware.decoding(self.decoder, self.stream, frame)
+        facts = {"decoder": self.by, "hardware_why": self.decoder.why}
+        if self.by != self.decoder.kind:
+            facts["hardware_why"] = f"{self.decoder.kind}: it does not decode this kind of video"
+        _say(source={**layout.as_json(), **_facts(self.container, self.stream), **facts})
 
     def _scaled(self, frame: Any, shape: tuple[int, int, int]) -> Pixels:
         height, width, channels = shape

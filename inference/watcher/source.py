@@ -19,18 +19,23 @@ OPEN_S, PICTURE_S = 60.0, 30.0  # how long opening a file, and one of its pictur
 
 
 class SourceEnded(Exception):
-    """The source gives no more pictures: it cannot be read, or says nothing. `final`: trying again is no use."""
+    """The source gives no more pictures: it cannot be read, or says nothing.
 
-    def __init__(self, said: str, *, final: bool) -> None:
+    Attributes:
+        final: trying again is no use.
+        hardware: it may be the fault of the device that decodes.
+    """
+
+    def __init__(self, said: str, *, final: bool, hardware: bool = False) -> None:
         super().__init__(said)
-        self.final = final
+        self.final, self.hardware = final, hardware
 
 
 class Source:
     """A source of pictures, decoded in a process of its own."""
 
     def __init__(self, order: Mapping[str, Any], *, open_s: float = OPEN_S, picture_s: float = PICTURE_S) -> None:
-        self.open_s, self.picture_s = open_s, picture_s
+        self.open_s, self.picture_s, self.order = open_s, picture_s, order
         self.descriptor = os.memfd_create("pictures")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "inference.watcher.reader"],
@@ -60,7 +65,7 @@ class Source:
         while True:
             said = self._said(self.picture_s if self.layout else self.open_s)
             if "error" in said:
-                raise SourceEnded(said["error"], final=said["final"])
+                raise SourceEnded(said["error"], final=said["final"], hardware=said.get("hardware", False))
             if "ended" in said:
                 return
             if "source" in said:
@@ -98,14 +103,19 @@ class Source:
         while not self._lines:
             ready, _, _ = select.select([output], [], [], max(0.0, until - time.monotonic()))
             if not ready:
-                raise SourceEnded(f"No picture came for {within_s:.0f} s.", final=False)
+                guilty = self._on_hardware() and not self.order["is_stream"]  # cameras fall silent by themselves
+                raise SourceEnded(f"No picture came for {within_s:.0f} s.", final=False, hardware=guilty)
             got = os.read(output.fileno(), 1 << 16)
             if not got:
-                raise SourceEnded("The decoder broke off.", final=False)
+                raise SourceEnded("The decoder broke off.", final=False, hardware=self._on_hardware())
             *lines, self._unread = (self._unread + got).split(b"\n")
             self._lines += lines
         said: dict[str, Any] = json.loads(self._lines.pop(0))
         return said
+
+    def _on_hardware(self) -> bool:
+        """Whether a device decodes, or is about to."""
+        return bool(self.order["hardware"]) and self.facts.get("decoder") != "software"
 
     def _tell(self, line: str) -> None:
         if self.process.stdin:

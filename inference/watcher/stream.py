@@ -11,6 +11,7 @@ from inference.evaluator.run import Run
 from inference.watcher.live import Live
 from inference.watcher.pictures import STREAM_SLOTS, Picture, Pixels
 from inference.watcher.source import Source, SourceEnded
+from inference.watcher.still import OVER, Stillness
 from inference.watcher.watch import Watch, jpeg
 
 OPEN_S, PICTURE_S = 15.0, 5.0  # how long the first picture, and each further one, may take
@@ -31,6 +32,7 @@ class StreamWatch(Watch):
         self.silent_since: float | None = None
         self.silent_why = ""
         self.reconnects = 0
+        self.still = Stillness(self.asked.still_s)
         signal.signal(signal.SIGTERM, self._end)
 
     def _end(self, _number: int, _frame: Any) -> None:
@@ -54,6 +56,8 @@ class StreamWatch(Watch):
                 if exc.final:
                     raise
                 why = str(exc)
+                if exc.hardware:
+                    self.without_hardware(why)
             self._is_silent(why)
             self._wait(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
             tries += 1
@@ -73,6 +77,20 @@ class StreamWatch(Watch):
     def dated(self, event: dict[str, Any]) -> dict[str, Any]:
         return {"key": f"{self.begun}-{event['number']}", **event, "time": round(self.origin + event["at"], 3)}
 
+    def happened(self, picture: Picture) -> list[dict[str, Any]]:
+        if picture.shown is None:
+            return []
+        since, change = self.still.since, self.still.update(picture.shown, picture.at)
+        if not change:
+            return []
+        began = since if change == OVER else self.still.since
+        seconds = round(picture.at - began, 1)
+        if change == OVER:
+            print(f"New pictures come again after {seconds:.0f} s.", flush=True)
+        else:
+            print(f"The pictures are {change} for {seconds:.0f} s.", flush=True)
+        return [self.counts.told(change, picture.at, seconds)]
+
     def watched(self) -> bool:
         return self.live is not None and self.live.viewers > 0
 
@@ -85,7 +103,8 @@ class StreamWatch(Watch):
 
     def write_summary(self, **more: Any) -> None:
         silent = {"silent_since": self.silent_since, "silent_why": self.silent_why, "reconnects": self.reconnects}
-        super().write_summary(**silent, origin=self.origin, **more)
+        still = {"still": self.still.why, "still_since": self.origin + self.still.since if self.still.why else None}
+        super().write_summary(**silent, **still, origin=self.origin, **more)
 
     def _state(self) -> dict[str, Any]:
         return super()._state() | {"origin": self.origin}

@@ -21,7 +21,7 @@ from inference.watcher.detect import Detector, Found, followed
 from inference.watcher.draw import draw
 from inference.watcher.kept import Kept
 from inference.watcher.pictures import FILE_SLOTS, Layout, Picture, Pixels
-from inference.watcher.source import Source
+from inference.watcher.source import Source, SourceEnded
 from inference.watcher.tracker import Ints, Settings, Tracker
 
 SEGMENT_S, MOST_SEGMENTS = 10.0, 200
@@ -55,6 +55,7 @@ class Watch:
         self.last_pts: int | None = None
         self.shown_at, self.began, self.began_frames = 0.0, time.monotonic(), 0
         self.finishing = False
+        self.hardware = True  # whether a device may decode, see hardware.py
         self._lines: TextIO | None = None
         self._events: TextIO | None = None
         self._first = run.outputs / "first.jpg"
@@ -81,11 +82,25 @@ class Watch:
 
     def pictures(self) -> Iterator[Picture]:
         """The pictures to look at."""
-        with Source(self.order()) as source:
-            for picture in source.pictures():
-                if source.layout and not self.facts:
-                    self.begin(source.layout, source.facts)
-                yield picture
+        while True:
+            try:
+                with Source(self.order()) as source:
+                    for picture in source.pictures():
+                        if source.layout and not self.facts:
+                            self.begin(source.layout, source.facts)
+                        yield picture
+                return
+            except SourceEnded as exc:
+                if not exc.hardware:
+                    raise
+                self.without_hardware(str(exc))
+
+    def without_hardware(self, why: str) -> None:
+        """Let the processor decode from here on: a device failed."""
+        print(f"Hardware decoding failed: {why} The processor decodes from here on.", flush=True)
+        self.hardware = False
+        if self.facts:
+            self.facts["decoder"] = "software"
 
     def order(self) -> dict[str, Any]:
         """What the decoder is asked for."""
@@ -100,6 +115,7 @@ class Watch:
             "film": self.asked.film,
             "threads": self.run.threads,
             "after": self.last_pts,
+            "hardware": self.hardware,
         }
 
     def begin(self, layout: Layout, facts: dict[str, Any]) -> None:
@@ -113,9 +129,12 @@ class Watch:
             self.film = films.Film(self.kept.segments, (width, height))
         rate = f", {facts['rate']:.2f} pictures a second" if facts.get("rate") else ""
         print(
-            f"{layout.width}×{layout.height} {facts.get('codec')}{rate}, on {self.detector.engine.provider}.",
+            f"{layout.width}×{layout.height} {facts.get('codec')}{rate}, decoded by {facts.get('decoder')}, "
+            f"on {self.detector.engine.provider}.",
             flush=True,
         )
+        if facts.get("hardware_why") and facts["decoder"] == "software":
+            print(f"Not decoded by hardware: {facts['hardware_why']}.", flush=True)
 
     def _see(self, picture: Picture) -> None:
         number = int(picture.at // self.segment_s)
@@ -123,7 +142,7 @@ class Watch:
             self._end_segment(number)
         found = followed(self.detector.find(picture.look, self.layout), self.asked.classes)
         numbers = self.tracker.update(found.boxes, found.scores, found.kinds, picture.at)
-        events = self.counts.update(found, numbers, picture.at)
+        events = [*self.counts.update(found, numbers, picture.at), *self.happened(picture)]
         self.frames, self.last_at, self.last_pts = self.frames + 1, picture.at, picture.pts
         self._note(found, numbers, events)
         if picture.shown is not None:
@@ -146,6 +165,10 @@ class Watch:
             for event in events:
                 self._events.write(json.dumps(self.dated(event)) + "\n")
             self._events.flush()
+
+    def happened(self, picture: Picture) -> list[dict[str, Any]]:
+        """Events of the source itself; a file has none."""
+        return []
 
     def dated(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event with what names it among those of all attempts: a file has the same ones each time."""

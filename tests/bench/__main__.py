@@ -130,6 +130,7 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("ResNet-18 / raw engine loop", r"raw engine loop +([\d.]+)", "≥ 0.95", "LitServe 1.0"),
             ("idle service", r"CPU, memory +(.+?)  ", "≤ 2 %, ≤ 300 MB", "LitServe 20 %, 430–580 MB"),
             ("start to ready", r"start to ready +([\d.]+ s)", "≤ 2 s", "LitServe 5 s"),
+            ("describing a picture, of a request of 640 px", r"640 px +([\d.]+%)", "≤ 2 %", ""),
             ("ensemble of two / its parts, bare", r"its bare parts +([\d.]+)", "≤ 1.05", ""),
         ],
     ),

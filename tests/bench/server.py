@@ -1,9 +1,11 @@
+# ruff: noqa: E402 - Django is set up before models are imported
 """What the model server costs: `python -m tests.bench.server [--rounds 5] [--json]`.
 
-Six questions, each against its reference in the same run on the same machine: CPU time per request where the
+Seven questions, each against its reference in the same run on the same machine: CPU time per request where the
 model costs nothing; what the platform's proxy (`/serve/…`) adds to it in the web server; pictures per second against
-the raw engine loop; cost of an idle service; time to ready; what an ensemble costs beside its parts. All but the second
-and the last call the model server itself.
+the raw engine loop; cost of an idle service; time to ready; what an ensemble costs beside its parts;
+what describing a picture for drift costs beside answering it. All but the second
+and the last two call the model server itself.
 """
 
 from __future__ import annotations
@@ -18,16 +20,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import django
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+django.setup()
+
 from inference.composing.describing import Recipe
-from inference.server import boxes, decode
+from inference.server import boxes, decode, descriptor, model_json
+from inference.server import statistics as counting
 from inference.server.engine import Engine
 from tests.inference import tiny
 from tests.inference.conftest import get, start_server
@@ -89,7 +96,7 @@ def post(path: str, body: bytes, kind: str) -> bytes:
     return head.encode() + body
 
 
-def resnet18(directory: Path) -> Path:
+def resnet18(directory: Path, side: int = 224) -> Path:
     """ResNet-18's layers with random weights and batch norms folded in: costs what the real one costs."""
     rng = np.random.default_rng(0)
     nodes, weights = [], []
@@ -124,13 +131,13 @@ def resnet18(directory: Path) -> Path:
     flat = then("Flatten", [then("GlobalAveragePool", [at], "gap")], "flat")
     weights.append(numpy_helper.from_array(rng.standard_normal((512, 10)).astype(np.float32) * 0.05, "fc"))
     then("MatMul", [flat, "fc"], "logits")
-    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, 224, 224])
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, side, side])
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 10])
     tiny.describe(
         directory,
         task="classification",
         classes=tuple(f"class {i}" for i in range(10)),
-        input=tiny.input_of(224, mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4]),
+        input=tiny.input_of(side, mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4]),
         output={"logits": "logits"},
     )
     return tiny.write(directory, helper.make_graph(nodes, "resnet18", [images], [logits], weights))
@@ -305,6 +312,35 @@ def ensemble(folder: Path, *, threads: int, rounds: int) -> dict[str, float]:
     return {"ratio": together / alone, "parts_ms": 1000 * alone, "ms": 1000 * together, "fusing_ms": 1000 * fusing}
 
 
+def describing(folder: Path) -> dict[str, float]:
+    """CPU-ms to answer a JPEG of 640 pixels with ResNet-18, to read what it is like, and of that to describe it."""
+    spec = model_json.load(resnet18(folder, 640))
+    engine = Engine(folder / "model.onnx", threads=1)
+    noise = np.random.default_rng(0).integers(0, 255, (60, 80, 3), np.uint8)
+    picture = encoded(Image.fromarray(noise).resize((640, 480)), "JPEG", quality=85)
+    small = np.asarray(Image.fromarray(noise).resize((48, 48)), np.float32) / 255
+    grey, features = small.mean(2), dict.fromkeys(("sharpness", "size", "shape"), 0.5)
+
+    def answer() -> None:
+        sample, _placement = decode.preprocess(decode.open_image(picture), spec.input)
+        engine.session.run(None, {"images": sample[None]})
+
+    def cpu_ms(act: Callable[[], object], times: int) -> float:
+        act()
+        taken = []
+        for _ in range(times):
+            began = time.process_time()
+            act()
+            taken.append(time.process_time() - began)
+        return 1000 * statistics.median(taken)
+
+    return {
+        "answer_ms": cpu_ms(answer, 10),
+        "read_ms": cpu_ms(lambda: counting.read(picture, max_pixels=10**7), 50),
+        "describe_ms": cpu_ms(lambda: descriptor.of(small, grey, features), 200),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
@@ -324,11 +360,13 @@ def main() -> None:
                 Path(place) / "resnet", threads=asked.threads, rounds=asked.rounds, seconds=asked.seconds
             ),
             "ensemble": ensemble(Path(place) / "ensemble", threads=asked.threads, rounds=asked.rounds),
+            "describing": describing(Path(place) / "describing"),
         }  # fmt: skip
     if asked.json:
         print(json.dumps(found))
         return
     noop, resnet, at, both = found["no_op"], found["resnet18"], found["conditions"], found["ensemble"]
+    drift = found["describing"]
     print(f"{at['cpus']} CPUs, load before {at['load_before']:.2f}, {at['threads']} threads, {at['rounds']} rounds")
     rows = [
         ("CPU per request, no-op model, 1 caller", f"{noop['c1_cpu_ms']:.2f} ms", "≤ 0.5 ms (LitServe 2.3)"),
@@ -350,6 +388,9 @@ def main() -> None:
         ("ensemble of two against its bare parts", f"{both['ratio']:.3f}", "≤ 1.05"),
         ("  ms for 8 pictures, ensemble / parts", f"{both['ms']:.1f} / {both['parts_ms']:.1f}", ""),
         ("  fusing 2 × 300 boxes of a picture", f"{both['fusing_ms']:.1f} ms", ""),
+        ("describing a picture, of a request of 640 px", f"{drift['describe_ms'] / drift['answer_ms']:.2%}", "≤ 2 %"),
+        ("  CPU-ms to answer / read / describe",
+         f"{drift['answer_ms']:.1f} / {drift['read_ms']:.2f} / {drift['describe_ms']:.2f}", ""),
     ]  # fmt: skip
     for what, value, goal in rows:
         print(f"{what:<44} {value:>28}   {goal}")

@@ -184,6 +184,18 @@ def test_predict_command_posts_the_image_as_it_is(aip, platform, tmp_path, capsy
     assert json.loads(capsys.readouterr().out) == {"detections": []}
 
 
+def test_predict_command_begins_with_the_best_score_unless_one_is_chosen(aip, platform, tmp_path):
+    platform.answers("GET /api/v1/services/3/", {"id": 3, "slug": "cells", "state": "ready", "best_score": 0.41})
+    platform.answers("POST /serve/cells/predict", {"detections": []})
+    (tmp_path / "a.png").write_bytes(b"png bytes")
+
+    assert aip("serve", "predict", "3", tmp_path / "a.png") == 0
+    assert aip("serve", "predict", "3", tmp_path / "a.png", "--min-score", "0.2") == 0
+
+    asked = [request.query for request in platform.asked("POST /serve/cells/predict")]
+    assert asked == [{"score_threshold": "0.41"}, {"score_threshold": "0.2"}]
+
+
 def test_seconds_reads_times_as_people_write_them():
     assert [seconds(text) for text in ("2h30m", "90m", "45", "1d", "10s")] == [9000, 5400, 45, 86400, 10]
     with pytest.raises(ClientError):

@@ -57,7 +57,7 @@ def folders(root: Path) -> dict[str, Path]:
     }
     for name in ("boxes_letterbox", "classes_letterbox"):
         _changed(made[name], resize="letterbox")
-    _changed(made["classes"], mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4])
+    _changed(made["classes"], mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4], order="BGR")
     _changed(made["boxes"], threshold=0.05)
     for name, outputs in _answers().items():
         folder = root / name

@@ -51,17 +51,20 @@ def picture(width: int = WIDTH, height: int = HEIGHT, box: Sequence[float] = BOX
 
 
 def spec(pixels: str, resize: str, side: int = SIDE) -> InputSpec:
-    mean, std = PIXELS[pixels]
-    return InputSpec("images", side, side, 3, mean, std, resize)  # type: ignore[arg-type]  # one of the two
+    mean, std, order = PIXELS[pixels]
+    return InputSpec("images", side, side, 3, mean, std, resize, blue_first=order == "BGR")  # type: ignore[arg-type]  # one of the two
 
 
-def model(path: Path, layout: str, pixels: str = "unit", resize: str = "letterbox", side: int = SIDE) -> Path:
-    """The model that is right for a layout, pixels and resize alone."""
+def model(
+    path: Path, layout: str, pixels: str = "unit", resize: str = "letterbox", side: int = SIDE, *, first_alone=False
+) -> Path:
+    """The model that is right for a layout, pixels and resize alone; `first_alone`: it sees its first channel only."""
     sample, placement = decode.preprocess(decode.open_image(picture()), spec(pixels, resize, side))
     scales, offsets = (placement.scale_x, placement.scale_y) * 2, (placement.offset_x, placement.offset_y) * 2
     box = np.array(BOX, np.float32) * scales + offsets
-    target = float(sample.mean())
-    return write(path, arrays(layout, box, side), target, 0.05 * max(abs(target), 0.2), side, NAMES.get(layout))
+    target = float(sample[0].mean() if first_alone else sample.mean())
+    near = 0.05 * max(abs(target), 0.2)
+    return write(path, arrays(layout, box, side), target, near, side, NAMES.get(layout), first_alone=first_alone)
 
 
 def arrays(layout: str, box: np.ndarray, side: int = SIDE) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -141,13 +144,17 @@ def write(
     near: float,
     side: int | None = SIDE,
     names: Sequence[str] | None = None,
+    *,
+    first_alone: bool = False,
 ) -> Path:
     """A graph that adds the second numbers of each output as far as the mean of the input is `near` to `target`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     one = [numpy_helper.from_array(np.float32(value), name) for name, value in (("target", target), ("near", near))]
     one += [numpy_helper.from_array(np.float32(1), "whole")]
+    one.append(numpy_helper.from_array(np.array([0], np.int64), "channel"))
     nodes = [
-        helper.make_node("ReduceMean", ["images"], ["mean"], keepdims=0),
+        helper.make_node("Gather", ["images", "channel"], ["channels"], axis=1),
+        helper.make_node("ReduceMean", ["channels" if first_alone else "images"], ["mean"], keepdims=0),
         helper.make_node("Sub", ["mean", "target"], ["far"]),
         helper.make_node("Abs", ["far"], ["distance"]),
         helper.make_node("Div", ["distance", "near"], ["share"]),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from inference.server import statistics
+from inference.server import descriptor, statistics
+
+
+def seen(features, value=0.5, looks=None):
+    """What would be read from a picture of these features."""
+    return statistics.Seen(features, [value] * statistics.FIELDS, looks or [value] * descriptor.LENGTH)
 
 
 def tally_of(count, *, brightness=0.5, classes=("one",), score=0.9):
@@ -10,5 +15,5 @@ def tally_of(count, *, brightness=0.5, classes=("one",), score=0.9):
     features = dict.fromkeys(statistics.FEATURES, 0.5) | {"brightness": brightness}
     for number in range(count):
         answers = [{"name": classes[number % len(classes)], "score": score}]
-        statistics.add(made, (features, [brightness] * statistics.FIELDS), answers)
+        statistics.add(made, seen(features, brightness), answers)
     return made

@@ -9,9 +9,11 @@ from PIL import Image
 
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.formats import known
-from inference.formats.declared import Declared, labels_of
+from inference.formats.declared import PIXELS, Declared, labels_of
 from inference.models import ModelVersion
+from inference.server import decode, model_json
 from inference.server.alone import Model
+from inference.server.spec import InputSpec
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS
@@ -154,7 +156,7 @@ def test_preprocessors_that_do_more_than_we_can_follow_are_asked_about(alice, tm
     assert set(refusals(foreign.bring, alice, factory.zipped(folder, tmp_path / "net.zip"))) == {"pixels"}
 
 
-def test_input_of_blue_green_red_is_refused_in_words(alice, tmp_path):
+def test_input_of_blue_green_red_is_described_and_given_so(alice, tmp_path):
     folder = tmp_path / "net"
     foreign.net(folder / "model.onnx", {"logits": LOGITS})
     config = {"architectures": ["MobileViTForImageClassification"], "id2label": {"0": "cat", "1": "dog"}}
@@ -162,9 +164,18 @@ def test_input_of_blue_green_red_is_refused_in_words(alice, tmp_path):
     processor = {"do_normalize": False, "do_flip_channel_order": True}
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
 
-    refused = refusals(foreign.bring, alice, factory.zipped(folder, tmp_path / "net.zip"))
+    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "net.zip"))
 
-    assert "blue, green, red" in refused["file"]
+    seen = model_json.load(version.path).input
+    sample, _placement = decode.preprocess(Image.new("RGB", (20, 10), (255, 51, 0)), seen)
+    assert version.facts["input"]["order"] == "BGR"
+    assert sample[:, 0, 0].tolist() == pytest.approx([0.0, 0.2, 1.0])
+    declared = Declared(pixels="caffe_bgr")  # mean and std stand in the order of red, green, blue
+    mean, std, order = PIXELS[declared.pixels]
+    sample, _placement = decode.preprocess(
+        Image.new("RGB", (8, 8), (200, 100, 50)), InputSpec("x", 8, 8, 3, mean, std, "stretch", blue_first=True)
+    )
+    assert (order, sample[:, 0, 0].tolist()) == ("BGR", pytest.approx([50 - 103.939, 100 - 116.779, 200 - 123.68]))
 
 
 def test_large_config_of_hugging_face_is_not_read(tmp_path):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from inference.monitoring import drift
-from inference.server import keeping, statistics
+from inference.server import descriptor, keeping, statistics
 from tests.inference import pictures
-from tests.inference.tallies import tally_of
+from tests.inference.tallies import seen, tally_of
 
 
 def test_features_tell_bright_from_dark_large_from_small_and_sharp_from_blurred():
     def read(image, **options):
-        return statistics.read(pictures.encoded(image, **options), max_pixels=10**8)[0]
+        return statistics.read(pictures.encoded(image, **options), max_pixels=10**8).features
 
     from PIL import Image, ImageFilter
 
@@ -34,7 +34,7 @@ def test_turned_photograph_has_the_shape_that_people_see():
     exif[0x0112] = 6  # turned by a quarter
     wide = pictures.encoded(Image.new("RGB", (640, 320)), "JPEG", exif=exif)
 
-    assert statistics.read(wide, max_pixels=10**8)[0]["shape"] == pytest.approx((-1 + 3) / 6)
+    assert statistics.read(wide, max_pixels=10**8).features["shape"] == pytest.approx((-1 + 3) / 6)
 
 
 def test_index_is_the_sum_it_says_and_chance_alone_gives_nothing():
@@ -61,7 +61,7 @@ def test_many_objects_of_one_picture_say_no_more_than_the_picture():
         features = dict.fromkeys(statistics.FEATURES, 0.5)
         for _number in range(count):
             name = str(random.integers(0, 20))
-            statistics.add(made, (features, [0.5] * statistics.FIELDS), [{"name": name, "score": 0.9}] * 20)
+            statistics.add(made, seen(features), [{"name": name, "score": 0.9}] * 20)
         return made
 
     found = [drift.compared(of(500), of(100))[0].value for _number in range(60)]
@@ -85,12 +85,54 @@ def test_distance_is_in_standard_deviations_of_pictures():
     def of(mean, count=2000):
         made = statistics.empty()
         for value in random.normal(mean, 0.1, count):
-            statistics.add(made, (dict.fromkeys(statistics.FEATURES, 0.5), [float(value)] * statistics.FIELDS), [])
+            statistics.add(made, seen(dict.fromkeys(statistics.FEATURES, 0.5), float(value)), [])
         return made
 
     assert drift.distance(of(0.5), of(0.7)) == pytest.approx(2.0, abs=0.1)
     assert drift.distance(of(0.5), of(0.5)) == pytest.approx(0.0, abs=0.1)
     assert drift.distance(of(0.5, 20), of(0.5)) is None
+
+
+def striped(random, *, turned=False):
+    """A small picture of stripes and noise, brightness and colours of which do not say how they lie."""
+    lines = np.sin(np.arange(statistics.SIDE) * random.uniform(0.6, 1.2))[:, None] * random.uniform(0.1, 0.2)
+    base = random.uniform(0.4, 0.6) + np.repeat(lines.T if turned else lines, statistics.SIDE, axis=int(not turned))
+    return np.clip(base[..., None] + random.normal(0, 0.03, (statistics.SIDE, statistics.SIDE, 3)), 0, 1)
+
+
+def group(rows):
+    made = descriptor.empty()
+    for row in rows:
+        descriptor.add(made, row)
+    return made
+
+
+def test_equal_samples_are_as_far_apart_as_was_tried_and_turned_stripes_farther():
+    random = np.random.default_rng(5)
+
+    def rows(count, **options):
+        found = dict.fromkeys(("sharpness", "size", "shape"), 0.5)
+        made = []
+        for _number in range(count):
+            small = striped(random, **options).astype(np.float32)
+            made.append(descriptor.of(small, small @ np.array([0.299, 0.587, 0.114], np.float32), found))
+        return made
+
+    crowd = np.array(rows(1200))
+
+    def tally(chosen, **more):
+        return statistics.empty() | {"looks": group(chosen)} | more
+
+    wrong = 0
+    for _number in range(20):
+        random.shuffle(crowd)
+        rare = descriptor.chance(crowd[:300].tolist())
+        before = tally(crowd[:300], chance={"halves": 150, "rare": rare})
+        wrong += sum(drift.looks(before, tally(crowd[-count:])).verdict != "steady" for count in (100, 200, 900))
+    assert wrong <= 4  # of 60; it may be more than one in a hundred, as the 300 are themselves a sample
+    seen_now = drift.looks(before, tally(rows(120, turned=True)))
+    assert (seen_now.verdict, seen_now.shares[0][0]) == ("other", "edges")
+    assert drift.looks(tally(crowd[:300]), tally(crowd[300:])).verdict == "unknown"  # nobody tried what chance gives
 
 
 @pytest.mark.parametrize(
@@ -104,6 +146,9 @@ def test_distance_is_in_standard_deviations_of_pictures():
         lambda tally: tally | {"features": {}},
         lambda tally: tally | {"layout": {"sums": [float("nan")] * 27, "squares": [0.0] * 27}},
         lambda tally: tally | {"layout": {"sums": [1e200] * 27, "squares": [0.0] * 27}},
+        lambda tally: tally | {"looks": {"images": 3, "sums": [1.0], "squares": [1.0]}},
+        lambda tally: tally | {"looks": tally["looks"] | {"sums": [float("inf")] * descriptor.LENGTH}},
+        lambda tally: tally | {"chance": {"halves": 3, "rare": float("nan")}},
         lambda tally: tally | {"classes": {"a\x00b": 1}},
         lambda tally: tally | {"classes": {"\ud800": 1}},
         lambda tally: [tally],
@@ -112,6 +157,8 @@ def test_distance_is_in_standard_deviations_of_pictures():
 )
 def test_what_a_program_tells_is_not_believed(spoil):
     assert drift.sound(tally_of(3)) == tally_of(3)
+    old = {name: value for name, value in tally_of(3).items() if name != "looks"}  # of a server that began before
+    assert drift.together([drift.sound(old), tally_of(3)])["looks"]["images"] == 3
     assert drift.sound(spoil(tally_of(3))) is None
 
 
@@ -120,7 +167,7 @@ def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
     hours = statistics.Hours(clock=lambda: at[0])
     for number in range(5):
         at[0] = 3600.0 * (1000 + number)
-        hours.add((dict.fromkeys(statistics.FEATURES, 0.5), [0.5] * statistics.FIELDS), [])
+        hours.add(seen(dict.fromkeys(statistics.FEATURES, 0.5)), [])
     assert sorted(hours.tallies) == [3600 * (1002 + number) for number in range(3)]
 
     assert hours.wanted()

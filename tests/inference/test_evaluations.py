@@ -7,6 +7,7 @@ from django.urls import reverse
 from accounts import sharing
 from aiplatform.lib.errors import Invalid
 from datasets import usage
+from inference.batch import predictions
 from inference.kind import EvaluationKind, Vanished
 from inference.services import evaluations, results
 from tests.factories import models as factory
@@ -178,8 +179,7 @@ def test_evaluation_that_runs_keeps_its_data(alice, model, data):
 
 
 def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, tmp_path, as_alice):
-    from inference.services import evaluations as services
-    from inference.services import serving
+    from inference.services import best_scores, serving
     from tests.inference import judged
 
     evaluation = judged.evaluation(alice, tmp_path)
@@ -194,7 +194,13 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
     calls = page.context["snippets"]
     assert all('/predict?score_threshold=0.07"' in calls[name] for name in ("curl", "python"))
     assert 'parameters={"score_threshold": 0.07}' in calls["triton"]
-    assert services.best_threshold(version, by=bob) is None
+    assert best_scores.of(version, by=bob) is None
+    assert f'href="/evaluations/{evaluation.pk}/"' in page.content.decode().split('id="score-origin"')[1]
+    assert as_alice.get(f"/api/v1/services/{service.pk}/").json()["best_score"] == 0.07
+    data = evaluation.version
+    assert predictions.submit(user=alice, model_version=version, version=data).params["score_threshold"] == 0.07
+    chosen = predictions.submit(user=alice, model_version=version, version=data, score_threshold=0.5)
+    assert chosen.params["score_threshold"] == 0.5
 
 
 def test_c05_evaluation_restore_needs_the_right_to_use_its_data(alice, bob, model, data):

@@ -211,6 +211,18 @@ def test_owner_is_told_once_that_pictures_have_changed(service, alice):
     assert "Brightness" in str(note.text)
 
 
+def test_owner_is_told_that_pictures_as_a_whole_have_changed_by_how_much_chance_gives(service, alice):
+    tally = tally_of(300) | {"chance": {"halves": 150, "rare": 0.01}}
+    ModelBaseline.objects.create(version=service.model_version, data_name="c", images=300, tally=drift.sound(tally))
+    looks = tally_of(300, brightness=0.51)["looks"]  # half a deviation of the least that is told apart
+    counted(service, tally_of(300) | {"looks": looks})
+
+    telling.sweep()
+
+    said = str(Notification.objects.get().text)
+    assert "0.50 standard deviations apart, where only 1 of 100 equal samples is more than 0.10 apart" in said
+
+
 @pytest.fixture
 def learned(alice, service):
     data = dataset_factory.version(dataset_factory.dataset(alice))
@@ -273,6 +285,8 @@ def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, a
     assert "Very different" in shown
     assert (told["images"], told["against"], told["drifts"][0]["change"]) == (300, "training", "other")
     assert told["drifts"][0]["bins"] == ["one", "two"]
+    assert (told["looks"]["change"], told["looks"]["apart"]) == ("unknown", 0.0)
+    assert "Compare with the training images to learn how much of that is chance." in shown
     made = api.post(f"/api/v1/model-versions/{service.model_version_id}/baseline/")
     assert (made.status_code, made.json()["act"]) == (202, "baseline")
     client.post(reverse("inference:service-baseline", args=[service.pk]))

@@ -8,12 +8,12 @@ from django.conf import settings
 from django.test import Client
 
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.formats.declared import Declared
+from inference.formats.declared import PIXELS, Declared
 from inference.kind import ModelTaskKind, Vanished
 from inference.models import Model, ModelTask, ModelVersion
 from inference.services import importing
 from inference.services.models import ModelRefused
-from inference.trying import trials
+from inference.trying import trials, ways
 from tests.factories import models as factory
 from tests.inference import foreign, seeing, tiny, tried
 from tests.inference.running import bring
@@ -58,6 +58,19 @@ def test_layout_pixels_and_resize_are_found_by_what_is_annotated(alice, tmp_path
     assert task.figures["with_truth"]
     assert task.figures["best"][0]["score"] > 0.9
     assert len(task.figures["best"]) >= 3 or sum(task.figures["fallen"].values()) > 0
+
+
+def test_model_that_takes_blue_first_is_found_and_served_so_behind_all_usual_ways(alice, tmp_path):
+    path = seeing.model(tmp_path / "net.onnx", "yolo", "unit_bgr", "letterbox", first_alone=True)
+    task = tried.submitted(alice, path, pictures=PICTURES, declared=Declared(labels=seeing.CLASSES))
+
+    log = tried.ran(task)
+
+    first = tried.best(task)[0]
+    assert (first.layout, first.pixels, first.resize) == ("yolo", "unit_bgr", "letterbox"), log
+    orders = [PIXELS[way.pixels].order for way in trials.ways_of(task)]
+    assert orders == sorted(orders, reverse=True)  # RGB before BGR
+    assert len(orders) <= ways.MOST
 
 
 def test_what_was_declared_is_the_same_in_all_ways(alice, tmp_path):

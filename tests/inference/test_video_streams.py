@@ -13,11 +13,12 @@ from collections.abc import Callable
 import pytest
 from django.utils.timezone import now
 
+from accounts.models import Notification
 from inference.services import serving
 from inference.video import analyses, results
 from inference.video.kind import VideoKind
 from inference.video.tables import VideoAnalysis
-from tests.inference import cameras, watched
+from tests.inference import cameras, clips, watched
 from tests.inference.running import bring
 from tests.running import free_port
 from workers.models import Attempt
@@ -114,6 +115,29 @@ def test_silent_camera_is_noticed_and_comes_back(alice, model, camera):
     found = summary(analysis)
     assert (found["complete"], found["silent_since"], found["film"]) == (True, None, True)
     assert analysis.summary["pictures"] == found["pictures"]
+
+
+def test_camera_that_hangs_is_told_to_its_owner_and_recovers_by_itself(alice, model):
+    hangs = threading.Event()
+    made = cameras.MjpegCamera(lambda at: clips.walkers(1.0 if hangs.is_set() else at))
+    analysis = submitted(alice, model, made.url, still_s=2)
+    with contextlib.closing(made), watching(analysis) as (process, _port, run):
+        until(lambda: summary(analysis).get("pictures", 0) > 20, "pictures", run)
+        hangs.set()
+        until(lambda: summary(analysis).get("still"), "a frozen picture", run)
+        frozen = summary(analysis)
+        VideoKind().reported(analysis.job)
+        hangs.clear()
+        until(lambda: not summary(analysis)["still"], "new pictures", run)
+        finished(process, run)
+    VideoKind().ended(analysis.job, analysis.job.attempts.get())
+
+    events = [event for event in analysis.events.all() if event.type in ("frozen", "over")]
+    assert [event.type for event in events[:2]] == ["frozen", "over"]
+    assert (events[0].place, events[0].object, events[0].seconds >= 2) == ("", 0, True)
+    assert (frozen["still"], frozen["still_since"] > 1.7e9) == ("frozen", True)
+    note = Notification.objects.filter(kind="camera").last()
+    assert (note.user, "same picture" in str(note.text)) == (alice, True)
 
 
 def test_line_crossings_of_a_stream_are_told_with_the_time_of_day(alice, model):

@@ -50,6 +50,7 @@ class Teacher:
             own = [str(entry["name"]) for entry in about["classes"]]
             seen = about["input"]
             self.width, self.height, self.channels = seen["width"], seen["height"], seen["channels"]
+            self.blue_first = seen.get("order") == "BGR"
             self.tiled = "tile" in seen  # it knows things at the images' own size
             self.mean, self.std = (torch.tensor(seen[name], device=device)[:, None, None] for name in ("mean", "std"))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
@@ -81,7 +82,8 @@ class Teacher:
             size = max(32, 32 * round(size[0] / 32)), max(32, 32 * round(size[1] / 32))
         if size != tuple(x.shape[-2:]):
             pixels = F.interpolate(pixels, size, mode="bilinear", align_corners=False, antialias=True)
-        return torch.as_tensor(self.model((pixels - self.mean) / self.std)).float()[:, self.columns]
+        given = (pixels - self.mean) / self.std
+        return torch.as_tensor(self.model(given.flip(1) if self.blue_first else given)).float()[:, self.columns]
 
 
 def chosen(

@@ -68,7 +68,9 @@ def declaring(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--task", help="what the model is for, such as detection")
     verb.add_argument("--labels", metavar="FILE", help="a label a line, or JSON; - reads standard input")
     verb.add_argument("--layout", help="how its outputs are laid out, such as logits, yolo or detr")
-    verb.add_argument("--pixels", help="what pixels become: imagenet, unit (0..1), signed (-1..1) or bytes (0..255)")
+    verb.add_argument(
+        "--pixels", help="what pixels become: imagenet, unit (0..1), signed (-1..1), bytes (0..255), *_bgr"
+    )
     verb.add_argument("--size", type=_size, metavar="WxH", help="of its input, where the file leaves that free")
     verb.add_argument("--resize", choices=["stretch", "letterbox"], help="how pictures come into the input")
 

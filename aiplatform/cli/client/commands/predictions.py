@@ -49,7 +49,11 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--folder", help="instead of a version: a folder on the server, as an absolute path")
     verb.add_argument("--split", help="only this split: train, val, test, unseen")
     verb.add_argument("--list", type=Path, metavar="FILE", help=".txt or .csv here with the names of the pictures")
-    verb.add_argument("--min-score", type=float, help="lowest score of an answer; the model's own when left out")
+    verb.add_argument(
+        "--min-score",
+        type=float,
+        help="lowest score of an answer; left out: the best of the newest evaluation, else the model's own",
+    )
     verb.add_argument("--most", type=int, help="most answers for a picture; the model's own when left out")
     verb.add_argument("--batch", type=int, help="pictures in one run of the model")
     verb.add_argument("--nodes", type=int, help="machines that share the pictures")

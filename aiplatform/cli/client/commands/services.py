@@ -124,6 +124,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = serve.verb("predict", predict, "Send an image, print the answer as JSON.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("image", type=Path)
+    verb.add_argument(
+        "--min-score", type=float, help="lowest score of an answer; left out: the best of its newest evaluation"
+    )
 
 
 def service_list(args: argparse.Namespace) -> None:
@@ -263,9 +266,15 @@ def predict(args: argparse.Namespace) -> None:
         raise ClientError(f"{args.image} is not a file.", NOT_FOUND)
     row = lookup.service(args.client, args.service)
     kind = mimetypes.guess_type(args.image.name)[0] or "application/octet-stream"
+    score = args.min_score
+    if score is None:
+        whole = row if "best_score" in row else args.client.get(f"services/{row['id']}/")
+        score = whole.get("best_score")
+        if score is not None:
+            output.say(f"Answers from a score of {score:g} on, the best of the newest evaluation of its model.")
     answer = args.client.open(
         "POST",
-        f"/serve/{row['slug']}/predict",
+        f"/serve/{row['slug']}/predict{'' if score is None else f'?score_threshold={score:g}'}",
         data=args.image.read_bytes(),
         headers={"Content-Type": kind},
     )

@@ -31,6 +31,7 @@ EVENTS: list[Column] = [
     ("object", lambda row: f"{row['class_name']} {row['object']}".strip()),
     ("seconds", lambda row: "" if row["seconds"] is None else f"{row['seconds']:.1f}"),
 ]
+TYPES = ["crossed", "entered", "left", "loitered", "frozen", "black", "over"]
 FILES: list[Column] = [
     ("id", "id"),
     ("name", "name"),
@@ -68,6 +69,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--min-score", type=float, help="score from which something is followed")
     verb.add_argument("--max-rate", type=float, help="pictures a second that are looked at, at most")
     verb.add_argument("--interval", type=float, help="seconds of an interval of counts; 10 when left out")
+    verb.add_argument("--still", type=float, help="seconds of one picture, or black, until a stream is told; 0: never")
     verb.add_argument("--no-film", action="store_true", help="make no annotated film")
     verb.add_argument("--webhook", help="address that gets each event")
     verb.add_argument("--name", help="a name for the analysis")
@@ -77,7 +79,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     video.verb("show", show, "Show what was counted.").add_argument("id")
     verb = video.verb("events", events, "List what happened.")
     verb.add_argument("id")
-    verb.add_argument("--type", choices=["crossed", "entered", "left", "loitered"], help="only these")
+    verb.add_argument("--type", choices=TYPES, help="only these")
     verb.add_argument("--place", help="only of this line or zone")
     paging(verb)
     verb = video.verb("film", film, "Download the annotated film.")
@@ -97,6 +99,7 @@ def start(args: argparse.Namespace) -> int | None:
         "min_score": args.min_score,
         "max_rate": args.max_rate,
         "interval_s": args.interval,
+        "still_s": args.still,
         "film": False if args.no_film else None,
         "webhook_url": args.webhook,
         "name": args.name,

@@ -1,0 +1,43 @@
+"""The score from which the answers of a version are taken, as its newest evaluation found it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accounts.models import User
+from aiplatform.lib.numbers import finite
+from inference.models import Evaluation, ModelVersion
+from inference.task_kinds import TASKS
+
+LOOKED_AT = 5  # evaluations: those of some tasks know no such score
+
+
+@dataclass(frozen=True)
+class BestScore:
+    """A score within 0..1, and the evaluation in which answers from it on were right and complete most (F1)."""
+
+    score: float
+    evaluation: Evaluation
+
+
+def of(version: ModelVersion, *, by: User) -> BestScore | None:
+    """The one of the newest evaluation that this person may see.
+
+    None for a version that was not evaluated, or whose evaluations know no such score.
+    """
+    rows = version.evaluations.visible_to(by).filter(published_attempt__gt=0).select_related("job")
+    for evaluation in rows.order_by("-pk")[:LOOKED_AT]:
+        score = finite(evaluation.metrics.get("threshold"))
+        if score is not None and 0 < score < 1:
+            return BestScore(score, evaluation)
+    return None
+
+
+def to_begin_with(version: ModelVersion, *, by: User) -> float | None:
+    """The score that a request without one begins with; None leaves it to the model.
+
+    Only where callers choose the lowest score of an answer; elsewhere all answers are given, or the model decides.
+    """
+    known = TASKS.get(version.task)
+    found = of(version, by=by) if known is not None and known.pages.threshold else None
+    return found.score if found else None
