@@ -30,7 +30,7 @@ from inference.composing.describing import Recipe
 from inference.server import boxes, decode
 from inference.server.engine import Engine
 from tests.inference import tiny
-from tests.inference.conftest import get, start_server
+from tests.inference.launching import get, start_server
 from tests.inference.parted import folder_of, loaded
 from tests.inference.pictures import encoded
 from tests.running import free_port
