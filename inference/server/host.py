@@ -172,7 +172,7 @@ class Host:
         except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public
             slot.free()
             self.failed[name] = (made, f"The model cannot be loaded: {exc}"[:MOST_SENTENCE])
-            log.error("service=%s %s", name, self.failed[name][1])  # noqa: TRY400  a stranger's file, not our fault
+            log.error("service=%s %s", name, self.failed[name][1])
             return
         service = Service(settings, spec, at_work.Marked(engine, slot), self._decoders)
         service.hours = self._counts(name, service.hours)

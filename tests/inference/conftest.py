@@ -21,6 +21,7 @@ from workers.proxy import endpoints
 
 __all__ = ["get", "launch", "start_server"]  # where others look for them
 
+
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Callable[..., int]]:
     """serve(model_dir, **env) → port; ended with the module."""

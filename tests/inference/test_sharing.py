@@ -1,0 +1,170 @@
+"""Several services in one process: who shares, what the process is told, how they leave it."""
+
+import json
+import time
+
+import pytest
+from django.utils.timezone import now
+
+from aiplatform.lib.errors import DomainError
+from inference.models import Service
+from inference.server import at_work
+from inference.server.host import FAILED
+from inference.services import model_jobs, serving, swapping
+from inference.sharing import filling, hosts, parting, places
+from inference.sharing.kind import HostKind
+from tests.factories import models as factory
+from tests.inference.launching import get, launch
+from tests.inference.programs import prepared
+from tests.inference.running import bring
+from tests.inference.scaled import ending
+from workers.models import Attempt, Job
+from workers.proxy import endpoints
+from workers.runs import RunDir
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a model server of its own")]
+
+
+@pytest.fixture
+def version(alice, tmp_path):
+    return factory.model_version(alice, tmp_path, name="colours", task="tagging")
+
+
+@pytest.fixture
+def shared(alice, version):
+    """Two services in one process that runs."""
+    made = [serving.create(user=alice, name=n, model_version=version, share_process=True) for n in ("one", "two")]
+    bring(made[0].job, "running")
+    return [fresh(service) for service in made]
+
+
+def fresh(service):
+    return Service.objects.select_related("job", "next_job", "old_job", "owner", "model_version").get(pk=service.pk)
+
+
+def held(job):
+    filling.fill(Job.objects.get(pk=job.pk))
+    return sorted(path.name for path in hosts.folder(job.pk).iterdir())
+
+
+def test_services_share_a_process_of_their_owner_alone_that_ends_with_the_last(alice, bob, shared, version, tmp_path):
+    one, two = shared
+    job = one.job
+    other = factory.model_version(bob, tmp_path, name="others", task="tagging")
+    bobs = serving.create(user=bob, name="one", model_version=other, share_process=True)
+    larger = serving.create(user=alice, name="larger", model_version=version, share_process=True, cpus=2.0)
+    alone = serving.create(user=alice, name="alone", model_version=version)
+
+    assert (job.kind, two.job) == ("service_host", job)
+    assert len({job.pk, bobs.job_id, larger.job_id, alone.job_id}) == 4
+    assert held(job) == [f"{one.pk}-{version.pk}", f"{two.pk}-{version.pk}"]
+
+    serving.stop(service=one, by=alice)
+    job.refresh_from_db()
+    assert (fresh(one).state, job.state, held(job)) == ("stopped", "running", [f"{two.pk}-{version.pk}"])
+    serving.start(service=one, by=alice)
+    assert fresh(one).job == job
+
+    serving.stop(service=one, by=alice)
+    serving.delete(service=two, by=alice)
+    job.refresh_from_db()
+    assert ending(job)
+    assert serving.start(service=fresh(one), by=alice).job != job
+
+
+def test_what_cannot_be_had_in_a_shared_process_is_refused_at_once(alice, version, monkeypatch):
+    monkeypatch.setattr(hosts, "MOST_MIB", 0)
+
+    with pytest.raises(DomainError) as refused:
+        serving.create(
+            user=alice, name="x", model_version=version, share_process=True, gpus_per_node=1, limits={"max_replicas": 2}
+        )
+
+    said = " ".join(one.message for one in refused.value.every)
+    assert all(word in said for word in ("Ask for no card", "more than 0 MiB", "Allow one at most"))
+    assert not Service.objects.exists()
+
+
+def test_shared_service_changes_its_model_within_its_process(alice, shared, tmp_path, monkeypatch):
+    one, _two = shared
+    newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
+    asked = []
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", 1))
+    monkeypatch.setattr(serving, "answers", lambda where, key: asked.append(where.prefix) or True)
+
+    swapping.change_model(service=one, version=newer, by=alice)
+    assert held(one.job)[:2] == [f"{one.pk}-{one.model_version_id}", f"{one.pk}-{newer.pk}"]
+    after = swapping.advance(fresh(one))
+
+    assert asked[-1] == f"/m/{one.pk}-{newer.pk}"
+    assert (after.model_version, after.job, after.next_job, after.old_job) == (newer, one.job, None, None)
+    assert f"{one.pk}-{one.model_version_id}" not in held(one.job)
+
+
+def test_model_at_work_at_two_crashes_in_a_row_gets_a_process_of_its_own(alice, shared):
+    one, two = shared
+    job = one.job
+    names = [places.name_of(service.pk, service.model_version_id) for service in shared]
+    Attempt.objects.filter(job=job).delete()
+    attempts = [
+        crashed(job, number, dict.fromkeys(names, at_work.RUNS) | {names[0]: at_work.LOADS}) for number in (1, 2)
+    ]
+
+    HostKind().ended(job, attempts[0])
+    assert fresh(one).job == job
+    HostKind().ended(job, attempts[1])
+
+    gone, stays = fresh(one), fresh(two)
+    assert (gone.job.kind, gone.options["share_process"], stays.job) == ("service", False, job)
+    assert "one left the process that it shared: colours v1 was at work" in str(gone.sharing_message)
+    assert job.events.filter(event="service_parted").count() == 1
+    assert parting.suspects({"1-1": at_work.RUNS}, {"2-2": at_work.RUNS}) == []
+
+
+def test_process_loads_answers_and_unloads_while_others_answer_and_comes_back_from_a_kill(shared, version, alice):
+    one, two = shared
+    argv, env, run = prepared(HostKind(), one.job)
+    first, second = (f"/m/{places.name_of(service.pk, version.pk)}" for service in shared)
+    process, port = launch(argv, run.code, env)
+    try:
+        until(lambda: get(port, f"{first}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200)
+        assert get(port, f"{first}/v2/health/ready", "another") == 401
+        third = serving.create(user=alice, name="three", model_version=version, share_process=True)
+        assert third.job_id == one.job_id
+        bad = hosts.folder(one.job_id) / f"{third.pk}-{version.pk}"
+        filling.fill(one.job)
+        until(lambda: get(port, f"/m/{bad.name}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200)
+
+        process.kill()
+        process.wait()
+        serving.stop(service=two, by=alice)
+        argv, env, run = prepared(HostKind(), one.job)
+        process, port = launch(argv, run.code, env)
+        until(lambda: get(port, f"/m/{bad.name}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200)
+        assert get(port, f"{first}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200
+        assert get(port, f"{second}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 503
+        (bad / "model" / "model.onnx").unlink()
+        about = bad / "service.json"
+        about.write_text(json.dumps({"env": {}}))
+        until(lambda: bad.name in model_jobs.read(run.outputs, FAILED))
+        parting.sweep()
+        assert fresh(third).job.kind == "service"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def crashed(job, number, at_crash):
+    """An attempt whose process died while models were at work."""
+    outputs = RunDir.of(job.pk, number).outputs
+    outputs.mkdir(parents=True)
+    slots = b"".join(act + name.encode().ljust(at_work.SLOT - 1, b"\0") for name, act in at_crash.items())
+    (outputs / at_work.FILE).write_bytes(slots)
+    return Attempt.objects.create(job=job, number=number, state="failed", ended_at=now())
+
+
+def until(holds):
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)  # pause: another process loads
