@@ -118,8 +118,8 @@ class ServiceForm(ResourceForm):
         label=_("Share a process with my other services"),
         required=False,
         help_text=_(
-            "Takes far less memory for small models (multi-model serving). On the processor, with services that ask the "
-            "same of the machines; they share what is asked."
+            "Takes far less memory for small models (multi-model serving). On the processor, with services that ask "
+            "the same of the machines; they share what is asked."
         ),
     )
     max_batch = forms.IntegerField(

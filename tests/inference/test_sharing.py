@@ -5,15 +5,18 @@ import time
 
 import pytest
 from django.utils.timezone import now
+from PIL import Image
 
 from aiplatform.lib.errors import DomainError
 from inference.models import Service
 from inference.server import at_work
-from inference.server.host import FAILED
+from inference.server.host import ABOUT, FAILED
 from inference.services import model_jobs, serving, swapping
 from inference.sharing import filling, hosts, parting, places
 from inference.sharing.kind import HostKind
 from tests.factories import models as factory
+from tests.inference import pictures
+from tests.inference.asking import call
 from tests.inference.launching import get, launch
 from tests.inference.programs import prepared
 from tests.inference.running import bring
@@ -121,37 +124,53 @@ def test_model_at_work_at_two_crashes_in_a_row_gets_a_process_of_its_own(alice, 
     assert parting.suspects({"1-1": at_work.RUNS}, {"2-2": at_work.RUNS}) == []
 
 
-def test_process_loads_answers_and_unloads_while_others_answer_and_comes_back_from_a_kill(shared, version, alice):
+@pytest.mark.django_db(transaction=True)
+def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(shared, version, alice, monkeypatch):
     one, two = shared
     argv, env, run = prepared(HostKind(), one.job)
-    first, second = (f"/m/{places.name_of(service.pk, version.pk)}" for service in shared)
     process, port = launch(argv, run.code, env)
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", port))
     try:
-        until(lambda: get(port, f"{first}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200)
-        assert get(port, f"{first}/v2/health/ready", "another") == 401
-        third = serving.create(user=alice, name="three", model_version=version, share_process=True)
-        assert third.job_id == one.job_id
-        bad = hosts.folder(one.job_id) / f"{third.pk}-{version.pk}"
+        until(lambda: answers(one, alice) and answers(two, alice))
+        assert swapping.refresh(fresh(two)).state == "ready"
+        assert get(port, f"/m/{name(one)}/v2", "another") == get(port, "/m/1-2/v2", "another") == 401
+        assert get(port, "/m/1-2/v2", env["AIP_SERVICE_KEY"]) == 503
+
+        three = serving.create(user=alice, name="three", model_version=version, share_process=True)
         filling.fill(one.job)
-        until(lambda: get(port, f"/m/{bad.name}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200)
+        until(lambda: answers(three, alice) and answers(one, alice))
 
         process.kill()
         process.wait()
         serving.stop(service=two, by=alice)
         argv, env, run = prepared(HostKind(), one.job)
         process, port = launch(argv, run.code, env)
-        until(lambda: get(port, f"/m/{bad.name}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200)
-        assert get(port, f"{first}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 200
-        assert get(port, f"{second}/v2/health/ready", env["AIP_SERVICE_KEY"]) == 503
-        (bad / "model" / "model.onnx").unlink()
-        about = bad / "service.json"
-        about.write_text(json.dumps({"env": {}}))
-        until(lambda: bad.name in model_jobs.read(run.outputs, FAILED))
+        until(lambda: answers(one, alice) and answers(three, alice))
+        assert call("GET", f"{two.url}/v2", user=alice).status == 410
+        assert get(port, f"/m/{name(two)}/v2", env["AIP_SERVICE_KEY"]) == 503
+
+        broken = hosts.folder(one.job_id) / name(three)
+        (broken / "model" / "model.onnx").unlink()
+        (broken / ABOUT).write_text(json.dumps({"env": {}}))
+        until(lambda: name(three) in model_jobs.read(run.outputs, FAILED))
+        monkeypatch.setattr(filling, "fill", lambda job: None)
         parting.sweep()
-        assert fresh(third).job.kind == "service"
+        assert (fresh(three).job.kind, fresh(one).job) == ("service", one.job)
+        assert "could not be loaded" in str(fresh(three).sharing_message)
+        assert answers(one, alice)
     finally:
         process.kill()
         process.wait()
+
+
+def name(service):
+    return places.name_of(service.pk, service.model_version_id)
+
+
+def answers(service, user):
+    picture = pictures.encoded(Image.new("RGB", (8, 8), "red"), "PNG")
+    answer = call("POST", f"{service.url}/predict", user=user, body=picture)
+    return answer.status == 200 and answer.json["predictions"][0]["name"] == "red"
 
 
 def crashed(job, number, at_crash):
