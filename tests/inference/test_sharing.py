@@ -104,6 +104,27 @@ def test_shared_service_changes_its_model_within_its_process(alice, shared, tmp_
     assert f"{one.pk}-{one.model_version_id}" not in held(one.job)
 
 
+def test_slot_of_a_model_says_while_it_runs_and_is_free_again(tmp_path):
+    path, seen = tmp_path / at_work.FILE, []
+    slots = at_work.Slots(path)
+
+    class Engine:
+        inputs = outputs = ()
+        provider, batches, even = "cpu", True, True
+
+        def run(self, feeds, wanted=None):
+            seen.append(at_work.read(path.read_bytes()))
+            raise ArithmeticError
+
+    slots.take("1-1")
+    slot = slots.take("2-2")
+    with pytest.raises(ArithmeticError):
+        at_work.Marked(Engine(), slot).run({})
+
+    assert seen == [{"2-2": at_work.RUNS}]
+    assert at_work.read(path.read_bytes()) == {}
+
+
 def test_model_at_work_at_two_crashes_in_a_row_gets_a_process_of_its_own(alice, shared):
     one, two = shared
     job = one.job
