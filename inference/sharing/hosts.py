@@ -27,6 +27,7 @@ from workers.states import FINAL, Desired, JobState
 
 TASK = "inference.fill_host"
 OPTION = "share_process"  # among the options of a service
+ALIKE = ("cpus", "memory_mib", "priority", "preemptible")  # what those that share ask alike; the rest is about cards
 MOST = 32  # services in one process
 MOST_MIB = 256  # of the files of a model that shares
 
@@ -81,12 +82,13 @@ def take(service: Service, *, cluster: VirtualCluster, asked: Mapping[str, Any],
         DomainError: see `submission.submit`.
     """
     _hold(service.owner_id)
+    alike = {name: asked[name] for name in ALIKE}
     rows = Job.objects.filter(kind=KIND, owner=service.owner_id, cluster=cluster, desired=Desired.RUN)
     for job in rows.exclude(state__in=[*FINAL, JobState.STOPPING]).order_by("pk"):
-        if job.spec.get("asked") == dict(asked) and residents(job).count() < MOST:
+        if job.spec.get("alike") == alike and residents(job).count() < MOST:
             break
     else:
-        spec = {"asked": dict(asked)}
+        spec = {"alike": alike}
         job = submission.submit(
             owner=service.owner, cluster=cluster, kind=KIND, name="shared_services", spec=spec, restart=restart,
             **asked,
