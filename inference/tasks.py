@@ -13,7 +13,7 @@ from inference.monitoring import telling as drift_telling
 from inference.push import pushes
 from inference.scaling import scaling
 from inference.services import each, swapping
-from inference.sharing import filling, hosts, parting
+from inference.sharing import filling, parting
 from inference.traffic import counting, trials
 from workers.models import Job
 
@@ -60,7 +60,7 @@ def scale(service_id: int) -> None:
         scaling.look(service)
 
 
-@shared_task(name=hosts.TASK, ignore_result=True)
+@shared_task(name="inference.fill_host", ignore_result=True)
 def fill_host(job_id: int) -> None:
     """Put the models of a shared process into its folder."""
     job = Job.objects.filter(pk=job_id).first()

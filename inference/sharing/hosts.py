@@ -25,7 +25,6 @@ from workers.jobs import submission
 from workers.models import Job, VirtualCluster
 from workers.states import FINAL, Desired, JobState
 
-TASK = "inference.fill_host"
 OPTION = "share_process"  # among the options of a service
 ALIKE = ("cpus", "memory_mib", "priority", "preemptible")  # what those that share ask alike; the rest is about cards
 MOST = 32  # services in one process
@@ -99,7 +98,7 @@ def take(service: Service, *, cluster: VirtualCluster, asked: Mapping[str, Any],
 
 def refill(job: Job) -> None:
     """Let a shared process be told what it holds, once the rows say so."""
-    enqueue(TASK, job_id=job.pk)
+    enqueue("inference.fill_host", job_id=job.pk)
 
 
 def _hold(owner_id: int) -> None:
