@@ -14,6 +14,8 @@ from inference.server.host import ABOUT, FAILED
 from inference.services import model_jobs, serving, swapping
 from inference.sharing import filling, hosts, parting, places
 from inference.sharing.kind import HostKind
+from inference.traffic import trials
+from inference.traffic.tables import ServiceTrial
 from tests.factories import models as factory
 from tests.inference import pictures
 from tests.inference.asking import call
@@ -102,6 +104,22 @@ def test_shared_service_changes_its_model_within_its_process(alice, shared, tmp_
     assert asked[-1] == f"/m/{one.pk}-{newer.pk}"
     assert (after.model_version, after.job, after.next_job, after.old_job) == (newer, one.job, None, None)
     assert f"{one.pk}-{one.model_version_id}" not in held(one.job)
+
+
+def test_version_tried_beside_a_shared_service_is_loaded_into_its_process_when_it_is_promoted(alice, shared, tmp_path):
+    one, _two = shared
+    newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
+    trial = trials.start(service=one, version=newer, mode="canary", percent=10, by=alice)
+    assert trial.job.kind == "service"
+    bring(trial.job, "running")
+    ServiceTrial.objects.filter(pk=trial.pk).update(ready_attempt=1)
+
+    trials.promote(service=one, by=alice)
+
+    after = fresh(one)
+    assert (after.job, after.next_job, after.next_version, after.old_job) == (one.job, one.job, newer, trial.job)
+    assert name(after) in held(one.job)
+    assert f"{one.pk}-{newer.pk}" in held(one.job)
 
 
 def test_slot_of_a_model_says_while_it_runs_and_is_free_again(tmp_path):
