@@ -30,6 +30,7 @@ class InferenceConfig(AppConfig):
         from inference.push.side_bar import entries as push_entries
         from inference.push.tables import PushTarget
         from inference.services import evaluations, publishing, starting_weights, trail
+        from inference.sharing import kind as sharing_kind
         from inference.trying import panel as trial_panel
         from inference.video import events as video_events
         from inference.video import kind as video_kind
@@ -43,6 +44,7 @@ class InferenceConfig(AppConfig):
         kinds.register(kind.EvaluationKind())
         kinds.register(kind.ModelTaskKind())
         kinds.register(kind.ServiceKind())
+        kinds.register(sharing_kind.HostKind())
         kinds.register(conversion_kind.ConversionKind())
         kinds.register(video_kind.VideoKind())
         kinds.register(batch_kind.PredictionKind())

@@ -14,6 +14,7 @@ from datasets.models import DatasetVersion
 from inference.formats.folder import WEIGHTS
 from inference.models import SPLIT_WORDS, Model, ModelVersion, Service, Stage, Visibility
 from inference.services import evaluations, learning, serving
+from inference.services.limits import LIMITS
 from inference.task_kinds import TASKS
 from workers.jobs.forms.resource_request import ResourceForm
 
@@ -113,6 +114,14 @@ class ServiceForm(ResourceForm):
         label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
     )
     cpus = forms.FloatField(label=_("Processor cores"), min_value=0.1, max_value=256, initial=serving.DEFAULT_CPUS)
+    share_process = forms.BooleanField(
+        label=_("Share a process with my other services"),
+        required=False,
+        help_text=_(
+            "Takes far less memory for small models (multi-model serving). On the processor, with services that ask "
+            "the same of the machines; they share what is asked."
+        ),
+    )
     max_batch = forms.IntegerField(
         label=_("Largest batch"),
         min_value=1,
@@ -136,7 +145,7 @@ class ServiceForm(ResourceForm):
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `serving.create`."""
-        names = ("name", "model_version", "description", "visibility", "max_batch", "max_delay_ms")
+        names = ("name", "model_version", "description", "visibility", "max_batch", "max_delay_ms", "share_process")
         fields = {name: self.cleaned_data[name] for name in names} | self.resources()
         del fields["max_runtime"]
         return fields
@@ -160,7 +169,7 @@ class ServiceModelForm(forms.Form):
 
 
 def _limit(name: str, label: Any, help_text: Any) -> forms.IntegerField:
-    limit = serving.LIMITS[name]
+    limit = LIMITS[name]
     return forms.IntegerField(
         label=label, min_value=limit.least, max_value=limit.most, required=False, help_text=help_text
     )
@@ -171,6 +180,9 @@ class ServiceEditForm(forms.Form):
 
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above
+    share_process = forms.BooleanField(
+        label=_("Share a process with my other services"), required=False, help_text=_("Holds from the next start.")
+    )
     per_minute = _limit(
         "per_minute",
         _("Requests a minute of one caller"),
@@ -210,5 +222,5 @@ class ServiceEditForm(forms.Form):
     def change(self) -> dict[str, Any]:
         """Arguments of `serving.edit`; limits that were not sent stay."""
         given = dict(self.cleaned_data)
-        limits = {name: given.pop(name) for name in serving.LIMITS}
+        limits = {name: given.pop(name) for name in LIMITS}
         return {"limits": {name: value for name, value in limits.items() if value is not None}, **given}

@@ -15,7 +15,6 @@ from django.utils.translation import gettext_lazy
 import inference
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
@@ -24,7 +23,7 @@ from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.monitoring import baselines, collecting
-from inference.services import evaluations, learning, model_jobs, promotion, serving, withdrawing
+from inference.services import evaluations, launching, learning, model_jobs, promotion, serving, withdrawing
 from inference.trying import trials
 from training.presets import cores, tiling
 from workers.jobs.resource_request import cluster_for
@@ -276,20 +275,13 @@ class ServiceKind(JobKind):
         # what it is to answer with next, or tries, is another than what it answers with
         asked = job.spec["model_version"] if job.pk != service.job_id else None
         version = withdrawing.usable_version(service, asked)
-        called = service.model_version.model.name if service.model_version else version.model.name
         copy_code(run, "server", "task_kinds")
         return Launch(
             argv=[sys.executable, "-m", "inference.server"],
             env={
                 "AIP_MODEL_DIR": str(version.path),
-                "AIP_MODEL_NAME": version.model.name,
-                "AIP_MODEL_ALSO": called,  # as callers of the service know it
-                "AIP_MODEL_VERSION": str(version.number),
                 "AIP_SERVICE_KEY": serving.key_for(job.pk, attempt.number),
-                "AIP_SERVE_MAX_BATCH": str(job.spec["max_batch"]),
-                "AIP_SERVE_MAX_DELAY_MS": str(job.spec["max_delay_ms"]),
-                **serving.limits_env(job.spec),
-                "AIP_SERVE_MAX_PIXELS": str(env.MAX_IMAGE_PIXELS),  # what can be imported can be asked about
+                **launching.environment(service, version, job.spec),
             },
             read_only=[version.path],
             ports=1,

@@ -26,6 +26,10 @@ SERVICE = {
         what=labelled("what", lambda code: LOOKS.get(code, code)),
     ),
     "deleted": Wording(_("This service was deleted.")),
+    "parted_crash": Wording(
+        _("%(service)s left the process that it shared: %(model)s was at work when that crashed twice in a row.")
+    ),
+    "parted_load": Wording(_("%(service)s left the process that it shared: %(model)s could not be loaded there.")),
     "model_deleted": Wording(_("The model of this service was deleted.")),
     "model_not_shared": Wording(_("The model of this service is no longer shared with its owner.")),
 }

@@ -227,6 +227,7 @@ class Service(models.Model):
     asked_at = models.DateTimeField(null=True)  # the last request, to some seconds
     asleep_at = models.DateTimeField(null=True)  # nobody asked, so it has no server; the next request starts one
     scaling_message = MessageField()  # why it has fewer servers than it needs
+    sharing_message = MessageField()  # why it left the process that it shared, see sharing/
     options = models.JSONField(default=dict)  # cluster, gpus_per_node, cpus, max_batch, max_delay_ms, priority
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)

@@ -23,6 +23,7 @@ from inference.models import Service
 from inference.scaling import scaling, sleeping
 from inference.server.refusals import error
 from inference.services import serving, withdrawing
+from inference.services.limits import limits_of
 from inference.traffic import routing
 from workers.proxy.application import NotYet, PortProxy, Refused
 from workers.proxy.forwarding import Scope, Upstream
@@ -63,7 +64,7 @@ def _find(scope: Scope, slug: str) -> Upstream:
         raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
     if why := withdrawing.why_not(service):
         raise Refused(410, "model_withdrawn", why)
-    if service.asleep_at is not None or serving.limits_of(service)["min_replicas"] == 0:
+    if service.asleep_at is not None or limits_of(service)["min_replicas"] == 0:
         service = _woken(service, _split(scope["path"])[1])
     own = routing.servers(service)
     if not own:

@@ -13,7 +13,9 @@ from inference.monitoring import telling as drift_telling
 from inference.push import pushes
 from inference.scaling import scaling
 from inference.services import each, swapping
+from inference.sharing import filling, parting
 from inference.traffic import counting, trials
+from workers.models import Job
 
 COLLECTING = "collecting"  # while a round is under way
 
@@ -29,6 +31,7 @@ def sweep() -> None:
 PARTS = (
     swapping.sweep,
     trials.sweep,
+    parting.sweep,
     scaling.sweep,
     edge_stages.sweep,
     counting.forget_old,
@@ -55,6 +58,14 @@ def scale(service_id: int) -> None:
     service = Service.objects.select_related("job", "owner").filter(pk=service_id).first()
     if service is not None:
         scaling.look(service)
+
+
+@shared_task(name="inference.fill_host", ignore_result=True)
+def fill_host(job_id: int) -> None:
+    """Put the models of a shared process into its folder."""
+    job = Job.objects.filter(pk=job_id).first()
+    if job is not None:
+        filling.fill(job)
 
 
 @shared_task(name="inference.push", ignore_result=True)

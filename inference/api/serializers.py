@@ -15,6 +15,8 @@ from inference.api.registry_serializers import AliasOut, VersionField
 from inference.formats.declared import LAYOUTS, PIXELS, RESIZES
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service, Visibility
 from inference.services import best_scores, cards, serving
+from inference.services.limits import LIMITS, limits_of
+from inference.sharing import hosts
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.models import Job
 
@@ -210,7 +212,7 @@ class EvaluationIn(ResourcesIn):
 
 
 def _limit(name: str, help_text: str) -> serializers.IntegerField:
-    limit = serving.LIMITS[name]
+    limit = LIMITS[name]
     return serializers.IntegerField(min_value=limit.least, max_value=limit.most, required=False, help_text=help_text)
 
 
@@ -250,13 +252,21 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
         source="next_job.state", read_only=True, default="", help_text="Of the server with `next_version`, its job's."
     )
 
+    share_process = serializers.SerializerMethodField(help_text="Whether it is to share its process.")
+    sharing_sentence = serializers.CharField(
+        source="sharing_message", read_only=True, help_text="Why it left the process that it shared."
+    )
+
     class Meta:
         model = Service
         fields = [
             "id", "name", "slug", "description", "visibility", "owner", "model", "model_version", "job", "state",
             "sentence", "wait_sentence", "next_version", "next_state", "url", "running_s", "limits", "servers",
-            "options", "created_at",
+            "options", "share_process", "sharing_sentence", "created_at",
         ]  # fmt: skip
+
+    def get_share_process(self, service: Service) -> bool:
+        return hosts.wants(service)
 
     def get_url(self, service: Service) -> str:
         request = self.context.get("request")
@@ -268,7 +278,7 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
 
     @extend_schema_field(ServiceLimitsIn)
     def get_limits(self, service: Service) -> Any:
-        return serving.limits_of(service)
+        return limits_of(service)
 
     def get_running_s(self, service: Service) -> float | None:
         return round(service.running.total_seconds(), 1) if service.running is not None else None
@@ -304,6 +314,9 @@ class ServiceIn(ResourcesIn):
     max_batch = serializers.IntegerField(min_value=1, max_value=256, required=False, default=8)
     max_delay_ms = serializers.FloatField(min_value=0, max_value=1000, required=False, default=2.0)
     limits = ServiceLimitsIn(required=False, default=dict)
+    share_process = serializers.BooleanField(
+        required=False, default=False, help_text="With other services of yours that ask the same of the machines."
+    )
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     max_runtime_s = None  # type: ignore[assignment]  # a service runs until it is stopped
 
@@ -320,6 +333,7 @@ class ServiceModelIn(serializers.Serializer):
 
 
 class ServiceEditIn(serializers.Serializer):
+    share_process = serializers.BooleanField(required=False, help_text="Holds from its next start.")
     description = serializers.CharField(max_length=200, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
     limits = ServiceLimitsIn(required=False)

@@ -29,7 +29,7 @@ from inference.batch import shapes
 from inference.edge.tables import EdgeGroup
 from inference.feedback.tables import ServiceSample
 from inference.models import Service
-from inference.services import serving
+from inference.services.limits import limits_of
 
 MOST_BYTES = 32 << 20  # of one picture
 MOST_SAMPLES = 1000  # of one service that wait for annotation
@@ -158,7 +158,7 @@ def waiting(holder: Holder) -> list[ServiceSample]:
 
 def _days(holder: Holder) -> int:
     """How long pictures that a rule kept wait."""
-    return serving.limits_of(holder)["keep_days"] if isinstance(holder, Service) else holder.keep_days
+    return limits_of(holder)["keep_days"] if isinstance(holder, Service) else holder.keep_days
 
 
 def remove(*, holder: Holder, sample: int) -> bool:

@@ -15,7 +15,7 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 from inference.keys import keys
 from inference.keys.forms import KeyForm
 from inference.models import Service
-from inference.services import serving
+from inference.services.limits import limits_of
 
 
 @never_cache
@@ -33,7 +33,7 @@ def key_list(request: SignedInRequest, pk: int) -> HttpResponse:
         "made": made,
         "secret": secret,
         "keys": service.keys.filter(revoked_at=None).select_related("created_by"),
-        "per_minute": serving.limits_of(service)["per_minute"],
+        "per_minute": limits_of(service)["per_minute"],
         "address": request.build_absolute_uri(service.url),
     }
     return render(request, "inference/service_keys.html", context, status=422 if form.errors else 200)

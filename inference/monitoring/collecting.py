@@ -21,8 +21,9 @@ from inference.monitoring.tables import ServiceStatistics
 from inference.server import keeping
 from inference.server.statistics import LEFT
 from inference.services import each, exchanging, model_jobs, serving
+from inference.services.limits import limits_of
+from inference.sharing import places
 from workers.models import Attempt, Job
-from workers.proxy import endpoints
 from workers.runs import RunDir
 
 log = logging.getLogger(__name__)
@@ -54,20 +55,19 @@ def _servers(service: Service) -> Iterator[tuple[Job, int | None]]:
 
 
 def _fetch(service: Service, job: Job, version: int | None) -> None:
-    place = endpoints.endpoint(job)
-    if place is None:
+    where = places.place(job, service.pk, version)
+    if where is None:
         return
     headers = {serving.KEY_HEADER: serving.key_for(job.pk, job.attempt_number)}
-    with exchanging.connected(place) as connection:
-        status, body = exchanging.ask(connection, "GET", "/statistics", headers, most=MOST_BYTES)
+    with exchanging.connected(where) as connection:
+        status, body = exchanging.ask(connection, "GET", f"{where.prefix}/statistics", headers, most=MOST_BYTES)
         keep_counts(service, job, version, json.loads(body) if status == 200 else {})
-        limits = serving.limits_of(service)
+        limits = limits_of(service)
         if not limits["keep_percent"] and not limits["keep_below"]:
             return
         for _number in range(AT_ONCE if samples.has_room(service) else 0):
-            status, body = exchanging.ask(
-                connection, "POST", "/kept", headers | {"Content-Length": "0"}, most=samples.MOST_BYTES + MOST_BYTES
-            )
+            empty, most = headers | {"Content-Length": "0"}, samples.MOST_BYTES + MOST_BYTES
+            status, body = exchanging.ask(connection, "POST", f"{where.prefix}/kept", empty, most=most)
             if status != 200:
                 return
             _sample(service, body)
@@ -87,6 +87,17 @@ def keep_last(job: Job, attempt: Attempt) -> None:
         keep_counts(service, job, job.spec.get("model_version"), told)
 
 
+def keep_last_of_host(job: Job, attempt: Attempt) -> None:
+    """The same of a process that several shared: each left its counts in a folder of its own."""
+    outputs = RunDir.of(job.pk, attempt.number).outputs
+    for entry in outputs.iterdir() if outputs.is_dir() else ():
+        known = places.ids(entry.name)
+        service = Service.objects.filter(pk=known[0], owner=job.owner_id).first() if known else None
+        told = model_jobs.read(outputs, f"{entry.name}/{LEFT}") if service is not None else {}
+        if known is not None and service is not None and told:
+            keep_counts(service, job, known[1], told)
+
+
 def _keep(service: Service, job: Job, version: int | None, hour: object, given: object) -> None:
     tally = drift.sound(given)
     begins = int(hour) if isinstance(hour, str) and hour.isascii() and hour.isdigit() and len(hour) < 12 else 0
@@ -100,7 +111,10 @@ def _keep(service: Service, job: Job, version: int | None, hour: object, given: 
         "images": tally["images"],
         "tally": tally,
     }
-    ServiceStatistics.objects.update_or_create(slot=f"{job.pk}:{job.attempt_number}:{begins}", defaults=values)
+    slot = f"{job.pk}:{job.attempt_number}:{begins}"
+    if places.is_shared(job):
+        slot += f":{places.name_of(service.pk, version or 0)}"
+    ServiceStatistics.objects.update_or_create(slot=slot, defaults=values)
 
 
 def _sample(service: Service, body: bytes) -> None:

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from inference.models import ModelVersion, Service
 from inference.scaling.tables import ServiceReplica
 from inference.services import serving
-from workers.proxy import endpoints
+from inference.sharing.places import place
 from workers.states import JobState
 
 #: So long a change waits for the servers beside the first one of the other version.
@@ -45,8 +45,8 @@ def see(row: ServiceReplica) -> None:
     job = row.job
     if job.state != JobState.RUNNING or row.answers:
         return
-    place = endpoints.endpoint(job)
-    if place is not None and serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
+    where = place(job, row.service_id, row.version_id)
+    if where is not None and serving.answers(where, serving.key_for(job.pk, job.attempt_number)):
         ServiceReplica.objects.filter(pk=row.pk).update(ready_attempt=job.attempt_number)
 
 

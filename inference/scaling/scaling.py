@@ -25,6 +25,8 @@ from inference.models import ModelVersion, Service
 from inference.scaling import closing, readying, rule, sleeping, telling
 from inference.scaling.tables import ServiceReplica
 from inference.services import each, serving, withdrawing
+from inference.services.limits import limits_of
+from inference.sharing import places
 from inference.traffic.tables import ServiceTrial
 from workers.models import Job
 from workers.states import FINAL, JobState
@@ -100,7 +102,7 @@ def leave(row: ServiceReplica) -> None:
 
 def _fit(service: Service) -> None:
     """Compare how many servers there are with how many are needed."""
-    limits = serving.limits_of(service)
+    limits = limits_of(service)
     rows = list(service.replicas.filter(leaving_at=None, version=service.model_version_id).select_related("job"))
     least, most = limits["min_replicas"], max(limits["max_replicas"], limits["min_replicas"], 1)
     if not rows and most == 1:
@@ -173,7 +175,8 @@ def sweep() -> None:
 
 def end_orphans() -> None:
     """End servers that no service knows any more: somebody was killed between forgetting and ending one."""
-    old = Job.objects.filter(kind=serving.KIND, created_at__lt=now() - FOUND_AFTER).exclude(state__in=FINAL)
+    servers = Job.objects.filter(kind__in=[serving.KIND, places.KIND]).exclude(state__in=FINAL)
+    old = servers.filter(created_at__lt=now() - FOUND_AFTER)
     for job in old.exclude(pk__in=_known()):
         if job.pk not in _known():
             log.warning("job=%s is the server of no service, and is ended", job.pk)

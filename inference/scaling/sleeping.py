@@ -10,6 +10,8 @@ from django.utils.timezone import now
 from inference.models import Service
 from inference.scaling import closing
 from inference.services import serving
+from inference.services.limits import limits_of
+from inference.sharing import places
 
 SPARE_S = 10  # a request that began at the last moment still gets its answer
 
@@ -31,12 +33,14 @@ def fall_asleep(service: Service) -> bool:
 
 
 def _may(service: Service) -> bool:
-    limits = serving.limits_of(service)
+    limits = limits_of(service)
     if limits["min_replicas"] > 0 or not service.is_up or service.is_ending or not service.answers:
         return False
     if service.next_job_id is not None or service.trials.filter(outcome="").exists():
         return False
     started = service.job.started_at if service.job is not None else None
+    if places.is_shared(service.job):  # which may have run long before the service came
+        started = service.updated_at
     busy = [moment for moment in (service.asked_at, started) if moment is not None]
     idle = timedelta(seconds=max(60 * limits["idle_minutes"], limits["deadline_s"] + SPARE_S))
     return not busy or now() - max(busy) > idle

@@ -1,18 +1,23 @@
-"""`python -m inference.server`: load the model, then answer until a signal ends it."""
+"""`python -m inference.server`: load the model, then answer until a signal ends it; `--host DIR`: several models."""
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import uvicorn
 
 from inference.server import composed, model_json
 from inference.server import settings as settings_of
 from inference.server.app import Server
+from inference.server.host import Host
 from inference.server.memory import keep_freed
 from inference.server.service import Service
 
@@ -20,10 +25,32 @@ log = logging.getLogger("inference.server")
 STALLED = 70  # exit code: the model hangs; the platform starts the service again
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Serve; returns the exit code. What keeps a service from starting is printed as one line."""
+    parser = argparse.ArgumentParser(prog="python -m inference.server", description="Answer with a model.")
+    parser.add_argument("--host", type=Path, metavar="DIR", help="answer with every model that is put into DIR")
+    asked = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout)
     keep_freed()
+    return _several(asked.host) if asked.host else _one()
+
+
+def _several(folder: Path) -> int:
+    """Serve what lies in a folder, and what will."""
+    try:
+        settings = settings_of.from_env({**os.environ, "AIP_MODEL_DIR": str(folder)})
+        host = Host(folder)
+    except (ValueError, OSError) as exc:
+        log.error("%s", exc)
+        return 1
+    threading.Thread(target=_watch_several, args=(host,), daemon=True, name="watchdog").start()
+    log.info("folder=%s listening on %s:%d", folder, settings.host, settings.port)
+    _listen(host, settings)
+    return 0
+
+
+def _one() -> int:
+    """Serve one model."""
     started = time.perf_counter()
     try:
         settings = settings_of.from_env()
@@ -43,8 +70,14 @@ def main() -> int:
         settings.model_name, settings.model_version, spec.task, engine.provider,
         time.perf_counter() - started, settings.host, settings.port,
     )  # fmt: skip
+    _listen(Server(service).app(), settings)
+    return 0
+
+
+def _listen(app: Any, settings: settings_of.Settings) -> None:
+    """Answer until a signal ends it."""
     uvicorn.run(
-        Server(service).app(),
+        app,
         host=settings.host,
         port=settings.port,
         log_level="warning",
@@ -56,7 +89,6 @@ def main() -> int:
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    return 0
 
 
 def _watch(service: Service) -> None:
@@ -66,8 +98,21 @@ def _watch(service: Service) -> None:
         since = service.batcher.running_since
         if since is not None and time.monotonic() - since > service.settings.stall_s:
             log.error("one inference takes longer than %.0f s; ending", service.settings.stall_s)
-            logging.shutdown()
-            os._exit(STALLED)
+            _end_stalled()
+
+
+def _watch_several(host: Host) -> None:
+    """The same for a host, whose mark then says which model it was."""
+    while True:
+        time.sleep(1)
+        if name := host.stuck():
+            log.error("service=%s one inference takes too long; ending", name)
+            _end_stalled()
+
+
+def _end_stalled() -> None:
+    logging.shutdown()
+    os._exit(STALLED)
 
 
 if __name__ == "__main__":

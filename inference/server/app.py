@@ -80,7 +80,7 @@ class Server:
                     self._known(request.path_params)
                 response = await endpoint(request)
             except Refusal as refusal:
-                response = _refused(path, refusal)
+                response = refused(path, refusal)
             except Exception:
                 log.exception("path=%s failed", path)
                 response = _problem(path, 500, "internal", "The server failed on this request; its log says why.")
@@ -194,7 +194,8 @@ def _json(value: object) -> Response:
     return Response(json.dumps(value, separators=(",", ":")), media_type="application/json")
 
 
-def _refused(path: str, refusal: Refusal) -> Response:
+def refused(path: str, refusal: Refusal) -> Response:
+    """The answer that says what a request was refused for."""
     response = _problem(path, refusal.status, refusal.code, refusal.message)
     if refusal.retry_after is not None:
         response.headers["Retry-After"] = str(refusal.retry_after)

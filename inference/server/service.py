@@ -53,9 +53,15 @@ class _Seen:
 
 
 class Service:
-    """One loaded model with its queue."""
+    """One loaded model with its queue.
 
-    def __init__(self, settings: Settings, spec: ModelSpec, engine: Loaded) -> None:
+    Args:
+        pool: threads that decode for several services; None: some of its own.
+    """
+
+    def __init__(
+        self, settings: Settings, spec: ModelSpec, engine: Loaded, pool: ThreadPoolExecutor | None = None
+    ) -> None:
         self.settings, self.spec, self.engine = settings, spec, engine
         self.metrics = Metrics()
         self.hours = Hours()
@@ -72,7 +78,8 @@ class Service:
         self.tiled = spec.input is not None and spec.input.overlap is not None
         self._inputs = {info.name: info for info in engine.inputs}
         self._outputs = {info.name: info for info in engine.outputs}
-        self._pool = ThreadPoolExecutor(settings.decode_threads, thread_name_prefix="decode")
+        self._owns_pool = pool is None
+        self._pool = pool or ThreadPoolExecutor(settings.decode_threads, thread_name_prefix="decode")
 
     def start(self) -> None:
         """Begin to serve; to be called inside the event loop."""
@@ -82,7 +89,8 @@ class Service:
     async def stop(self) -> None:
         self.ready = False
         await self.batcher.stop()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._owns_pool:
+            self._pool.shutdown(wait=False, cancel_futures=True)
         if self.settings.left_in is not None:
             self.hours.leave(self.settings.left_in)
 

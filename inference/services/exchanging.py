@@ -6,8 +6,9 @@ import contextlib
 import http.client
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 PROBE_S = 0.7
 LONGEST_S = 5.0
@@ -15,16 +16,16 @@ FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 
 @contextmanager
-def connected(place: tuple[str, int], *, longest_s: float = LONGEST_S) -> Iterator[http.client.HTTPConnection]:
+def connected(place: Sequence[Any], *, longest_s: float = LONGEST_S) -> Iterator[http.client.HTTPConnection]:
     """A connection to a server; all that is done with it ends after so many seconds, however slowly bytes come.
 
     Args:
-        place: host and port.
+        place: host and port; what follows is not looked at.
 
     Raises:
         One of FAILURES: whatever is done with it.
     """
-    connection = http.client.HTTPConnection(*place, timeout=PROBE_S)
+    connection = http.client.HTTPConnection(place[0], place[1], timeout=PROBE_S)
     cut = threading.Timer(longest_s, _cut, [connection])
     cut.daemon = True
     cut.start()

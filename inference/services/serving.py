@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -17,15 +16,19 @@ from accounts.models import User
 from aiplatform.lib import titles
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
+from aiplatform.lib.wording import Message
 from inference.models import ModelVersion, Service, Visibility
 from inference.scaling import closing as scaling_closing
 from inference.services import exchanging, stages, withdrawing
+from inference.services import limits as limits_
+from inference.services.limits import LIMITS, limits_of
+from inference.sharing import hosts
+from inference.sharing.places import Place, place
 from inference.traffic import closing
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.jobs.transitions import StaleReport
 from workers.models import Job, VirtualCluster
-from workers.proxy import endpoints
 from workers.states import JobState
 
 KIND = "service"
@@ -46,33 +49,6 @@ KEPT: Mapping[str, Any] = {
     "memory_mib": 0,
     "priority": 0,
     "preemptible": False,
-}
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What a service allows its callers: the usual number and the bounds of others; `env`: what its server calls it."""
-
-    usual: int
-    least: int
-    most: int
-    env: str = ""
-
-
-LIMITS: Mapping[str, Limit] = {
-    "per_minute": Limit(0, 0, 1_000_000),  # requests of one caller in any minute; 0: as often as they like
-    "max_body_mib": Limit(64, 1, 1024, "AIP_SERVE_MAX_BODY_MIB"),
-    "request_batch": Limit(64, 1, 1024, "AIP_SERVE_REQUEST_BATCH"),  # pictures or samples in one request
-    "max_answer_mib": Limit(256, 1, 1024, "AIP_SERVE_MAX_ANSWER_MIB"),
-    "keep_percent": Limit(0, 0, 100, "AIP_SERVE_KEEP_PERCENT"),  # of the pictures, for annotation, by chance
-    "keep_below": Limit(0, 0, 100, "AIP_SERVE_KEEP_BELOW"),  # pictures with an answer of a lower score, in percent
-    "keep_differing": Limit(0, 0, 100),  # pictures of which the answers of two models agree less, in percent
-    "keep_days": Limit(30, 1, 90),  # how long pictures that a rule kept wait
-    "min_replicas": Limit(1, 0, 32),  # servers; 0: none while nobody asks
-    "max_replicas": Limit(1, 1, 32),
-    "queue_ms": Limit(100, 10, 10_000),  # one more server where 1 of 20 requests waits longer
-    "idle_minutes": Limit(15, 1, 10_080),  # without a request, until it has no server
-    "deadline_s": Limit(30, 1, 140, "AIP_SERVE_DEADLINE_S"),  # below what the platform itself waits, 150 s
 }
 
 
@@ -99,6 +75,7 @@ def create(
     max_batch: int = 8,
     max_delay_ms: float = 2.0,
     limits: Mapping[str, int] = MappingProxyType({}),
+    share_process: bool = False,
     **resources: Unpack[Resources],
 ) -> Service:
     """Make a service and start it.
@@ -110,9 +87,11 @@ def create(
         max_batch: images of different callers answered in one run of the model.
         max_delay_ms: how long a batch waits for requests already on their way.
         limits: what it allows its callers, by the names of `LIMITS`.
+        share_process: with other services of the person that ask the same of the machines.
 
     Raises:
         CannotServe: the version has no ONNX file.
+        CannotShare: it needs a process of its own, see `sharing.hosts.check`.
         Archived: the version is.
         NameTaken: the person has a service of this name.
         Invalid, NotAMember: a value is wrong.
@@ -127,7 +106,10 @@ def create(
     with found:
         _check_numbers(max_batch=max_batch, max_delay_ms=max_delay_ms, cpus=resources["cpus"])
     with found:
-        _check_limits(limits, {name: limit.usual for name, limit in LIMITS.items()})
+        limits_.check(limits, {name: limit.usual for name, limit in LIMITS.items()})
+    with found:
+        if share_process:
+            hosts.check(version=model_version, gpus_per_node=resources.get("gpus_per_node", 0), limits=limits)
     with found:
         resources["cluster"] = cluster_for(user, resources.get("cluster"))
         if found:  # what the machines cannot give is said as well
@@ -137,6 +119,7 @@ def create(
         "cluster": resources["cluster"].pk,
         "max_batch": max_batch,
         "max_delay_ms": max_delay_ms,
+        hosts.OPTION: share_process,
         **limits,
     }
     try:
@@ -218,7 +201,9 @@ def start_held(service: Service) -> Service:
     Raises:
         ModelWithdrawn, and what `submission.submit` refuses.
     """
-    service.job = submit(service, withdrawing.usable_version(service))
+    version = withdrawing.usable_version(service)
+    shares = hosts.wants(service) and hosts.fits(version)
+    service.job = _shared(service) if shares else submit(service, version)
     service.ready_attempt, service.asleep_at = 0, None
     service.save(update_fields=["job", "ready_attempt", "asleep_at", "updated_at"])
     return service
@@ -226,17 +211,29 @@ def start_held(service: Service) -> Service:
 
 def submit(service: Service, version: ModelVersion) -> Job:
     """Queue a server of a service that answers with a version."""
-    options: Mapping[str, Any] = service.options
-    cluster = VirtualCluster.objects.filter(pk=options["cluster"]).first()
     return submission.submit(
         owner=service.owner,
-        cluster=cluster_for(service.owner, cluster),
+        cluster=_cluster(service),
         kind=KIND,
         name=service.name,
-        spec={"service": service.pk, "model_version": version.pk, **options},
-        **{name: options.get(name, otherwise) for name, otherwise in KEPT.items()},
+        spec={"service": service.pk, "model_version": version.pk, **service.options},
+        **_asked(service),
         restart=Job.Restart.ON_FAILURE,
     )
+
+
+def _shared(service: Service) -> Job:
+    """The process that a service shares; within a transaction that holds it."""
+    return hosts.take(service, cluster=_cluster(service), asked=_asked(service), restart=Job.Restart.ON_FAILURE)
+
+
+def _cluster(service: Service) -> VirtualCluster:
+    return cluster_for(service.owner, VirtualCluster.objects.filter(pk=service.options["cluster"]).first())
+
+
+def _asked(service: Service) -> dict[str, Any]:
+    """What a service asks of the machines each time it starts."""
+    return {name: service.options.get(name, otherwise) for name, otherwise in KEPT.items()}
 
 
 @transaction.atomic
@@ -251,6 +248,7 @@ def stop(*, service: Service, by: User) -> Service:
     beside = _beside(held)
     if not first and not beside and held.asleep_at is None:
         raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
+    hosts.leave(held)  # others go on in there
     Service.objects.filter(pk=held.pk).update(next_job=None, next_version=None, old_job=None, asleep_at=None)
     for job in (*first, *beside):
         end(job, by)
@@ -269,7 +267,9 @@ def _beside(service: Service) -> list[Job]:
 
 
 def end(job: Job | None, by: User | None) -> None:
-    """Request a stop of a server that need not be there any more."""
+    """Request a stop of a server that need not be there any more; a shared process stays while others need it."""
+    if job is not None and not hosts.may_go(job):
+        return
     for _try in range(TRIES):
         if job is None or job.is_final:
             return
@@ -285,64 +285,53 @@ def end(job: Job | None, by: User | None) -> None:
 
 @transaction.atomic
 def edit(
-    *, service: Service, description: str, visibility: str, limits: Mapping[str, int] = MappingProxyType({})
+    *,
+    service: Service,
+    description: str,
+    visibility: str,
+    limits: Mapping[str, int] = MappingProxyType({}),
+    share_process: bool | None = None,
 ) -> Service:
     """Change a service while it runs; of its limits, how often one caller may ask holds within a second.
 
     Args:
         limits: those to be changed, by the names of `LIMITS`; the others hold from its next start.
+        share_process: None: as it is; holds from its next start.
 
     Raises:
-        Invalid: a value is wrong.
+        CannotShare, Invalid: a value is wrong.
     """
     found = Refusals()
     with found:
         if visibility not in Visibility.values:
             raise Invalid(_("A service is private or public."), field="visibility")
     with found:
-        _check_limits(limits, limits_of(service))
+        limits_.check(limits, limits_of(service))
+    shares = hosts.wants(service) if share_process is None else share_process
+    with found:
+        if shares:
+            gpus = service.options.get("gpus_per_node", 0)
+            hosts.check(version=service.model_version, gpus_per_node=gpus, limits={**limits_of(service), **limits})
     found.end()
     held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
-    held.description, held.visibility, held.options = description, visibility, {**held.options, **limits}
-    held.save(update_fields=["description", "visibility", "options", "updated_at"])
+    held.description, held.visibility = description, visibility
+    held.options = {**held.options, **limits, hosts.OPTION: shares}
+    held.sharing_message = Message() if shares else held.sharing_message
+    held.save(update_fields=["description", "visibility", "options", "sharing_message", "updated_at"])
     if held.asleep_at is not None and limits_of(held)["min_replicas"] > 0:
         start_held(held)  # it is to have a server always
     service.refresh_from_db()
     return service
 
 
-def limits_of(service: Service) -> dict[str, int]:
-    """What a service allows its callers, by the names of `LIMITS`."""
-    return {name: service.options.get(name, limit.usual) for name, limit in LIMITS.items()}
-
-
-def limits_env(spec: Mapping[str, Any]) -> dict[str, str]:
-    """What a server is told of its limits."""
-    return {limit.env: str(spec[name]) for name, limit in LIMITS.items() if limit.env and name in spec}
-
-
-def _check_limits(limits: Mapping[str, int], others: Mapping[str, int]) -> None:
-    found = Refusals()
-    for name, value in limits.items():
-        least, most = LIMITS[name].least, LIMITS[name].most
-        with found:
-            if not least <= value <= most:
-                said = _("This must be a whole number from %(least)d to %(most)d.") % {"least": least, "most": most}
-                raise Invalid(said, field=name)
-    with found:
-        both = {**others, **limits}
-        if both["min_replicas"] > both["max_replicas"]:
-            raise Invalid(_("There cannot be more servers always than at most."), field="max_replicas")
-    found.end()
-
-
 @transaction.atomic
 def delete(*, service: Service, by: User) -> None:
     """Remove a service; a running one is stopped. Its model stays."""
     held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
-    for job in (held.job, *_beside(held)):
-        end(job, by)
+    jobs = (held.job, *_beside(held))
     service.delete()
+    for job in jobs:
+        end(job, by)
 
 
 def key_for(job_id: int, attempt: int) -> str:
@@ -355,8 +344,8 @@ def refresh(service: Service) -> Service:
     job = service.job
     if job is None or job.state != JobState.RUNNING or service.answers:
         return service
-    place = endpoints.endpoint(job)
-    if place is not None and answers(place, key_for(job.pk, job.attempt_number)):
+    where = place(job, service.pk, service.model_version_id)
+    if where is not None and answers(where, key_for(job.pk, job.attempt_number)):
         remember_ready(service, job.attempt_number)
     return service
 
@@ -367,11 +356,12 @@ def remember_ready(service: Service, attempt: int) -> None:
     service.ready_attempt = attempt
 
 
-def answers(place: tuple[str, int], key: str) -> bool:
-    """Whether the server at (host, port) says it is ready; at most 0.7 s."""
+def answers(where: Place, key: str) -> bool:
+    """Whether the server at a place says it is ready; at most 0.7 s."""
+    path = f"{where.prefix}/v2/health/ready"
     try:
-        with exchanging.connected(place, longest_s=exchanging.PROBE_S) as connection:
-            status, _body = exchanging.ask(connection, "GET", "/v2/health/ready", {KEY_HEADER: key}, most=1 << 16)
+        with exchanging.connected(where, longest_s=exchanging.PROBE_S) as connection:
+            status, _body = exchanging.ask(connection, "GET", path, {KEY_HEADER: key}, most=1 << 16)
             return status == 200
     except exchanging.FAILURES:
         return False

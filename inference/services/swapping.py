@@ -17,8 +17,8 @@ from aiplatform.lib.errors import Invalid
 from inference.models import ModelVersion, Service
 from inference.scaling import readying
 from inference.services import each, serving
+from inference.sharing import hosts, places
 from workers.models import Job
-from workers.proxy import endpoints
 from workers.states import JobState
 
 #: So long the old server stays after the address leads to the new one: callers' ways are remembered for a second, and
@@ -50,12 +50,21 @@ def change_model(*, service: Service, version: ModelVersion, by: User) -> Servic
         if held.model_version_id == version.pk:
             pass  # back to what answers: giving the other up is all
         elif held.is_up and not held.is_ending:
-            held.next_version, held.next_job = version, serving.submit(held, version)
+            held.next_version, held.next_job = version, _beside(held, version)
             readying.start_as_many(held, version)
         else:
             held.model_version = version
         held.save(update_fields=["next_job", "next_version", "model_version", "updated_at"])
     return held
+
+
+def _beside(held: Service, version: ModelVersion) -> Job:
+    """What is to answer with another version: the shared process that the service is in, else a server of its own."""
+    job: Job | None = held.job
+    if job is None or not places.is_shared(job) or not hosts.fits(version):
+        return serving.submit(held, version)
+    hosts.refill(job)
+    return job
 
 
 def advance(service: Service) -> Service:
@@ -82,9 +91,9 @@ def _lead_over(service: Service) -> None:
         return
     if job.is_final or job.state != JobState.RUNNING:
         return  # it waits, starts, or failed; the page says which, and the old one answers
-    place = endpoints.endpoint(job)
+    where = places.place(job, service.pk, service.next_version_id)
     key = serving.key_for(job.pk, job.attempt_number)
-    if place is not None and serving.answers(place, key) and not readying.waits(service):
+    if where is not None and serving.answers(where, key) and not readying.waits(service):
         _take_over(service, ready=True)
 
 
@@ -94,7 +103,11 @@ def _take_over(service: Service, *, ready: bool) -> None:
         held = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
         if held.next_job_id != service.next_job_id or held.next_job is None:
             return
-        forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+        forgotten = None
+        if held.job_id != held.next_job_id:  # else one process answers with both for a while
+            forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+        elif held.job is not None:
+            hosts.refill(held.job)
         held.job, held.model_version = held.next_job, held.next_version
         held.ready_attempt = held.job.attempt_number if ready else 0
         held.next_job, held.next_version = None, None

@@ -15,6 +15,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.models import Model, ModelVersion, Service
 from inference.scaling import closing
+from inference.sharing import hosts
 from workers.jobs import actions as queue
 from workers.states import Reason
 
@@ -74,11 +75,12 @@ def disable(services: Iterable[Service]) -> None:
 
 
 def _stop(service: Service, message: Message) -> None:
+    shared = hosts.leave(service)
     if service.job is not None and service.is_up:
         with contextlib.suppress(DomainError):  # it is stopping by itself
             queue.stop(service.job, reason=Reason.OPERATOR, message=message)
     tried = [trial.job for trial in service.trials.filter(outcome="").select_related("job")]
-    for job in (service.next_job, service.old_job, *tried, *closing.close_of(service.pk)):
-        if job is not None and not job.is_final:
+    for job in (service.next_job, service.old_job, *tried, *closing.close_of(service.pk), shared):
+        if job is not None and not job.is_final and hosts.may_go(job):
             with contextlib.suppress(DomainError):
                 queue.stop(job, reason=Reason.OPERATOR, message=message)

@@ -17,7 +17,7 @@ from aiplatform.lib.errors import DomainError
 from inference.feedback import samples
 from inference.feedback.tables import ServiceSample
 from inference.models import Service
-from inference.services import serving
+from inference.services.limits import limits_of
 
 log = logging.getLogger(__name__)
 EVERY_S = 2.0  # at most one picture of a service within so many seconds is kept by a process
@@ -34,7 +34,7 @@ async def look(service: Service, agreed: float, asked: bytes, given: bytes) -> N
         asked: the body of the request.
         given: the body of the answer that the caller got.
     """
-    below = serving.limits_of(service)["keep_differing"] / 100
+    below = limits_of(service)["keep_differing"] / 100
     if not below or agreed >= below or not asked.startswith(PICTURES):
         return
     moment = time.monotonic()

@@ -13,12 +13,12 @@ from hashlib import sha256
 from inference.keys.asking import Caller, asks
 from inference.models import Service
 from inference.services import serving
+from inference.sharing.places import Place, place
 from inference.traffic import differing, trials
 from inference.traffic.agreeing import agreement
 from inference.traffic.counting import COUNTER, Slot
 from inference.traffic.tables import ServiceTrial
 from workers.models import Job
-from workers.proxy import endpoints
 from workers.proxy.forwarding import Copy, Done, Load, Scope, Upstream
 from workers.states import JobState
 
@@ -93,21 +93,21 @@ def split(service: Service, caller: Caller, own: Sequence[Upstream]) -> Split:
     trial = trials.current(service)
     tried = None
     if trial is not None and trial.job is not None and trial.answers and trials.may_be_used(trial):
-        place = endpoints.endpoint(trial.job)
-        if place is not None:
-            key = serving.key_for(trial.job.pk, trial.job.attempt_number)
-            tried = Upstream(*place, headers=((serving.KEY_HEADER, key),), load=_load(place))
+        where = place(trial.job, service.pk, trial.version_id)
+        if where is not None:
+            tried = _upstream(trial.job, where)
     return Split(service, caller, own, trial, tried)
 
 
 def servers(service: Service) -> list[Upstream]:
     """The servers that answer with the version that a service has, its first one first; that may be starting still."""
     job = service.job
-    place = endpoints.endpoint(job) if job is not None and job.state == JobState.RUNNING else None
+    running = job is not None and job.state == JobState.RUNNING
+    where = place(job, service.pk, service.model_version_id) if job is not None and running else None
     found = []
-    if job is not None and place is not None:
+    if job is not None and where is not None:
         ready = None if service.answers else partial(serving.remember_ready, service, job.attempt_number)
-        found.append(_upstream(job, place, ready))
+        found.append(_upstream(job, where, ready))
     others_ = others(service)
     return [*others_, *found] if found and not service.answers else [*found, *others_]
 
@@ -117,25 +117,27 @@ def others(service: Service) -> list[Upstream]:
     if not service.options.get("max_replicas", 1) > 1:
         return []
     rows = service.replicas.filter(leaving_at=None, version=service.model_version_id).select_related("job")
-    places = [(row.job, endpoints.endpoint(row.job)) for row in rows if row.answers]
-    return [_upstream(job, place) for job, place in places if place is not None]
+    places = [(row.job, place(row.job, service.pk, row.version_id)) for row in rows if row.answers]
+    return [_upstream(job, where) for job, where in places if where is not None]
 
 
-def _upstream(job: Job, place: tuple[str, int], on_success: Callable[[], None] | None = None) -> Upstream:
-    key = serving.key_for(job.pk, job.attempt_number)
-    return Upstream(*place, headers=((serving.KEY_HEADER, key),), on_success=on_success, load=_load(place))
+def _upstream(job: Job, where: Place, on_success: Callable[[], None] | None = None) -> Upstream:
+    headers = ((serving.KEY_HEADER, serving.key_for(job.pk, job.attempt_number)),)
+    return Upstream(
+        where.host, where.port, headers=headers, on_success=on_success, load=_load(where), prefix=where.prefix
+    )
 
 
-_loads: dict[tuple[str, int], Load] = {}
+_loads: dict[Place, Load] = {}
 _MOST_LOADS = 2000
 
 
-def _load(place: tuple[str, int]) -> Load:
+def _load(where: Place) -> Load:
     """What is under way at a place, by this process."""
     if len(_loads) > _MOST_LOADS:
         for gone in [known for known, load in list(_loads.items()) if not load.under_way]:
             _loads.pop(gone, None)
-    return _loads.setdefault(place, Load())
+    return _loads.setdefault(where, Load())
 
 
 def _away(one: Upstream, moment: float) -> bool:

@@ -18,10 +18,10 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.models import ModelVersion, Service
 from inference.scaling import readying
 from inference.services import each, serving, withdrawing
+from inference.sharing import hosts, places
 from inference.traffic import closing, figures, proportions
 from inference.traffic.tables import ServiceTrial
 from workers.models import Job
-from workers.proxy import endpoints
 from workers.states import JobState
 
 #: Requests that a version must have answered before its failures are held against those of the other one.
@@ -164,11 +164,16 @@ def promote(*, service: Service, by: User) -> Service:
         if readying.has_beside(held, trial.version):
             held.next_job, held.next_version = job, trial.version
             forgotten = None
+        elif places.is_shared(held.job) and hosts.fits(trial.version):  # it is loaded there, and that server ends
+            held.next_job, held.next_version = held.job, trial.version
+            forgotten, held.old_job, held.swapped_at = held.old_job, job, now()
         else:
             forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
             held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
         held.save()
         closing.close(trial, ServiceTrial.Outcome.PROMOTED)
+        if places.is_shared(held.job):
+            hosts.refill(held.job)
         serving.end(forgotten, None)
     audit.record(by, "service_trial_promoted", service, version=trial.model_name)
     return held
@@ -206,8 +211,8 @@ def advance(trial: ServiceTrial) -> None:
     elif job is None or job.is_final:
         _halt(trial, "server_ended")
     elif job.state == JobState.RUNNING and not trial.answers:
-        place = endpoints.endpoint(job)
-        if place is not None and serving.answers(place, serving.key_for(job.pk, job.attempt_number)):
+        where = places.place(job, trial.service_id, trial.version_id)
+        if where is not None and serving.answers(where, serving.key_for(job.pk, job.attempt_number)):
             ServiceTrial.objects.filter(pk=trial.pk, job=job).update(ready_attempt=job.attempt_number)
             trial.ready_attempt = job.attempt_number
     elif trial.answers:

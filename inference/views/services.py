@@ -15,6 +15,9 @@ from inference.models import ModelVersion, Service
 from inference.orders import SERVICES
 from inference.services import best_scores, serving, swapping, withdrawing
 from inference.services.best_scores import BestScore
+from inference.services.limits import limits_of
+from inference.sharing import hosts
+from inference.sharing.places import is_shared
 from inference.task_kinds import TASKS
 from inference.traffic import views as traffic
 from workers.scheduling import preview
@@ -84,8 +87,9 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "score_percent": score or 30,
         "best_score": best,
         **traffic.shown(service),
-        "limits": serving.limits_of(service),
+        "limits": limits_of(service),
         "replicas": _replicas(service),
+        "shares": _shares(service) if own else [],
         "snippets": _snippets(_origin(request) + service.url, version, score) if version else {},
     }
     template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"
@@ -96,7 +100,8 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     """Description, and who may call it."""
     service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
-    known = {"description": service.description, "visibility": service.visibility, **serving.limits_of(service)}
+    known = {"description": service.description, "visibility": service.visibility, **limits_of(service)}
+    known["share_process"] = hosts.wants(service)
     form = ServiceEditForm(request.POST or None, initial=known)
     if form.is_valid():
         with refusals_shown_on(form):
@@ -173,6 +178,13 @@ def _replicas(service: Service) -> dict[str, int]:
     rows = list(service.replicas.filter(leaving_at=None).select_related("job"))
     first = service.job is not None and not service.job.is_final
     return {"all": len(rows) + first, "ready": sum(row.answers for row in rows) + service.answers} if rows else {}
+
+
+def _shares(service: Service) -> list[Service]:
+    """The other services in the process that a service shares."""
+    if service.job is None or service.job.is_final or not is_shared(service.job):
+        return []
+    return list(hosts.residents(service.job).exclude(pk=service.pk).order_by("name"))
 
 
 def _score_percent(version: ModelVersion, best: BestScore | None) -> int:

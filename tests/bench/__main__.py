@@ -134,6 +134,15 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("ensemble of two / its parts, bare", r"its bare parts +([\d.]+)", "≤ 1.05", ""),
         ],
     ),
+    "hosts": (
+        [["--rounds", "5"]],
+        [
+            ("16 services in one process / one each, PSS", r"pss_ratio +([\d.]+)", "≤ 0.33", ""),
+            ("the same, requests per second at one", r"one_rate_ratio +([\d.]+)", "≥ 0.9", ""),
+            ("the same, requests per second at four", r"each_rate_ratio +([\d.]+)", "", ""),
+            ("the same, CPU time of a request at four", r"each_cpu_ratio +([\d.]+)", "≤ 1.1", ""),
+        ],
+    ),
     "ports": (
         [[]],
         [

@@ -37,7 +37,7 @@ from inference.server import boxes, decode, descriptor, model_json
 from inference.server import statistics as counting
 from inference.server.engine import Engine
 from tests.inference import tiny
-from tests.inference.conftest import get, start_server
+from tests.inference.launching import get, start_server
 from tests.inference.parted import folder_of, loaded
 from tests.inference.pictures import encoded
 from tests.running import free_port
@@ -57,7 +57,7 @@ def pss_mib(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
-async def _client(port: int, request: bytes, until: float, latencies: list[float]) -> None:
+async def client(port: int, request: bytes, until: float, latencies: list[float]) -> None:
     """One caller over one connection, the next request as soon as the answer is there."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.monotonic() < until:
@@ -77,7 +77,7 @@ def load(port: int, pid: int, request: bytes, *, clients: int, seconds: float) -
 
     async def run() -> None:
         until = time.monotonic() + seconds
-        await asyncio.gather(*(_client(port, request, until, latencies) for _ in range(clients)))
+        await asyncio.gather(*(client(port, request, until, latencies) for _ in range(clients)))
 
     before, began = cpu_s(pid), time.monotonic()
     asyncio.run(run())
@@ -96,8 +96,13 @@ def post(path: str, body: bytes, kind: str) -> bytes:
     return head.encode() + body
 
 
-def resnet18(directory: Path, side: int = 224) -> Path:
-    """ResNet-18's layers with random weights and batch norms folded in: costs what the real one costs."""
+def resnet18(directory: Path, side: int = 224, width: int = 64) -> Path:
+    """ResNet-18's layers with random weights and batch norms folded in: costs what the real one costs.
+
+    Args:
+        side: pixels of its input.
+        width: channels of its first stage; 64 in the real one.
+    """
     rng = np.random.default_rng(0)
     nodes, weights = [], []
 
@@ -117,10 +122,10 @@ def resnet18(directory: Path, side: int = 224) -> Path:
         nodes.append(helper.make_node(kind, sources, [name], **more))
         return name
 
-    at = then("Relu", [conv("images", "stem", 3, 64, 7, 2)], "stem.r")
+    at = then("Relu", [conv("images", "stem", 3, width, 7, 2)], "stem.r")
     at = then("MaxPool", [at], "pool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-    inside = 64
-    for stage, out in enumerate((64, 128, 256, 512)):
+    inside = width
+    for stage, out in enumerate((width, 2 * width, 4 * width, 8 * width)):
         for block in range(2):
             name, stride = f"s{stage}b{block}", 2 if stage and not block else 1
             a = then("Relu", [conv(at, f"{name}.1", inside, out, 3, stride)], f"{name}.1r")
@@ -129,7 +134,7 @@ def resnet18(directory: Path, side: int = 224) -> Path:
             at = then("Relu", [then("Add", [b, skip], f"{name}.add")], f"{name}.r")
             inside = out
     flat = then("Flatten", [then("GlobalAveragePool", [at], "gap")], "flat")
-    weights.append(numpy_helper.from_array(rng.standard_normal((512, 10)).astype(np.float32) * 0.05, "fc"))
+    weights.append(numpy_helper.from_array(rng.standard_normal((8 * width, 10)).astype(np.float32) * 0.05, "fc"))
     then("MatMul", [flat, "fc"], "logits")
     images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, side, side])
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 10])

@@ -91,7 +91,7 @@ def loaded(count: int, **limits: int) -> Iterator[Loaded]:
     """Start all of it, with so many callers; they are through when it ends.
 
     Args:
-        limits: of the service, see `serving.LIMITS`.
+        limits: of the service, see `services.limits.LIMITS`.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inference.models import Service
 from inference.services import serving
 from tests.factories import models as factory
 
@@ -20,6 +21,11 @@ def test_cli_makes_and_revokes_a_key_and_sets_limits(real_aip, alice, tmp_path, 
     assert real_aip(alice, "serve", "revoke", "demo", "partner") != 0
     assert real_aip(alice, "serve", "limit", "demo", "--per-minute", "7", "--deadline-s", "5") == 0
     assert real_aip(alice, "serve", "limit", "demo", "--deadline-s", "5000") != 0
+    assert real_aip(alice, "serve", "limit", "demo", "--share-process") == 0
+    assert Service.objects.get(name="demo").options["share_process"]
+    shared = ["serve", "create", "small", "--model", "cells", "--share-process"]
+    assert real_aip(alice, *shared) == 0
+    assert Service.objects.get(name="small").job.kind == "service_host"
 
     said = capfd.readouterr()
     assert secret.startswith("aik_")

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import os
-import select
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,44 +14,12 @@ from inference.scaling import telling
 from inference.services import serving
 from inference.traffic import routing
 from tests.factories import models as factory
+from tests.inference.launching import get, launch, start_server
 from tests.inference.running import bring
 from tests.inference.scaled import BUSY
-from tests.running import free_port
 from workers.proxy import endpoints
 
-ROOT = Path(__file__).parents[2]
-
-
-def start_server(model_dir: Path, **env: str) -> tuple[subprocess.Popen[bytes], int]:
-    """A model server as a job would start it; returns once it answers ready."""
-    given = {"AIP_MODEL_DIR": str(model_dir), "AIP_MODEL_NAME": "tiny", **env}
-    return launch([sys.executable, "-m", "inference.server"], ROOT, given)
-
-
-def launch(argv: list[str], cwd: Path, env: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a server's command at a free port with nothing else in its environment; wait until it is ready."""
-    port = free_port()
-    given = {"PATH": os.environ["PATH"], "AIP_PORT": str(port), **env}
-    process = subprocess.Popen(argv, cwd=cwd, env=given)
-    until = time.monotonic() + 30
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            if get(port, "/v2/health/ready", env.get("AIP_SERVICE_KEY", "")) == 200:
-                return process, port
-        except OSError:
-            select.select([], [], [], 0.02)
-    process.kill()
-    process.wait()
-    raise AssertionError(f"the server did not start: exit code {process.returncode}")
-
-
-def get(port: int, path: str, key: str = "") -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request("GET", path, headers={"X-Aip-Service-Key": key})
-        return connection.getresponse().status
-    finally:
-        connection.close()
+__all__ = ["get", "launch", "start_server"]  # where others look for them
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from inference.kind import ServiceKind
 from inference.models import Service
 from inference.services import models as registry
 from inference.services import serving
+from inference.sharing.places import Place
 from tests.factories import models as factory
 from tests.inference import conftest, tiny
 from tests.inference.running import bring
@@ -133,8 +134,8 @@ def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tm
 
     process, port = conftest.launch(launch.argv, run.code, launch.env)
     try:
-        assert serving.answers(("127.0.0.1", port), serving.key_for(service.job_id, 1))
-        assert not serving.answers(("127.0.0.1", port), serving.key_for(service.job_id, 2))
+        assert serving.answers(Place("127.0.0.1", port), serving.key_for(service.job_id, 1))
+        assert not serving.answers(Place("127.0.0.1", port), serving.key_for(service.job_id, 2))
     finally:
         process.terminate()
         process.wait(10)

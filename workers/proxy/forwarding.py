@@ -67,6 +67,7 @@ class Upstream:
         choose: for each request, where it goes; this one is asked where that one does not listen.
         copy: who gets the request too, once it was answered.
         load: counts the requests that are under way there.
+        prefix: stands before the path of every request, where several share the port: "/m/3-7".
     """
 
     host: str
@@ -78,6 +79,7 @@ class Upstream:
     choose: Callable[[Scope, str], Upstream] | None = None
     copy: Copy | None = None
     load: Load | None = None
+    prefix: str = ""
 
     def counted(self, on_done: Done, copy: Copy | None = None) -> Upstream:
         """The same, for one request."""
@@ -170,7 +172,8 @@ class Forwarder:
 
     async def _request(self, scope: Scope, upstream: Upstream, path: str, body: _Body | None) -> aiohttp.ClientResponse:
         query = scope["query_string"].decode("latin-1")
-        whole = "/" + quote(path, safe=PLAIN) + (f"?{query}" if query else "")  # exactly what was judged
+        judged = quote(path, safe=PLAIN) + (f"?{query}" if query else "")
+        whole = f"{upstream.prefix}/{judged}"
         url = URL(f"http://{upstream.host}:{upstream.port}{whole}", encoded=True)
         headers = _onward(scope, upstream.headers)
         data = body.chunks() if body else None

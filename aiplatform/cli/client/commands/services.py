@@ -75,6 +75,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("name", nargs="?", default="", help="the model's when left out")
     verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
     resources.options(verb, gpus="cards; 0 serves on the processor")
+    verb.add_argument(
+        "--share-process", action="store_true", help="with other services of yours that ask the same of the machines"
+    )
     verb.add_argument("--wait", action="store_true", help="wait until it answers")
     verb = serve.verb("start", start, "Start a stopped service again.")
     verb.add_argument("service", help="id or name")
@@ -120,6 +123,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("service", help="id or name")
     for name, about in LIMITS.items():
         verb.add_argument(f"--{name.replace('_', '-')}", type=int, help=about)
+    verb.add_argument(
+        "--share-process", action=argparse.BooleanOptionalAction, help="with other services, from its next start"
+    )
     serve.verb("stop", stop, "Stop a service; it can be started again.").add_argument("service", help="id or name")
     verb = serve.verb("predict", predict, "Send an image, print the answer as JSON.")
     verb.add_argument("service", help="id or name")
@@ -143,6 +149,8 @@ def create(args: argparse.Namespace) -> None:
         "model_version": lookup.model_version(args.client, args.model),
     }
     fields |= resources.fields(args)
+    if args.share_process:
+        fields["share_process"] = True
     row = args.client.post("services/", fields, once=True)
     if not args.json and not args.wait:
         print(row["id"])
@@ -241,8 +249,11 @@ def key_revoke(args: argparse.Namespace) -> None:
 def limit(args: argparse.Namespace) -> None:
     row = lookup.service(args.client, args.service)
     limits = {name: getattr(args, name) for name in LIMITS if getattr(args, name) is not None}
-    if limits:
-        row = args.client.call("PATCH", f"services/{row['id']}/", body={"limits": limits})
+    body: dict[str, Any] = {"limits": limits} if limits else {}
+    if args.share_process is not None:
+        body["share_process"] = args.share_process
+    if body:
+        row = args.client.call("PATCH", f"services/{row['id']}/", body=body)
     show_list(args, [{"limit": name, "is": row["limits"][name]} for name in LIMITS], [("limit", "limit"), ("is", "is")])
 
 

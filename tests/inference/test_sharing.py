@@ -1,0 +1,228 @@
+"""Several services in one process: who shares, what the process is told, how they leave it."""
+
+import json
+import time
+
+import pytest
+from django.utils.timezone import now
+from PIL import Image
+
+from aiplatform.lib.errors import DomainError
+from inference.models import Service
+from inference.server import at_work
+from inference.server.host import ABOUT, FAILED
+from inference.services import model_jobs, serving, swapping
+from inference.sharing import filling, hosts, parting, places
+from inference.sharing.kind import HostKind
+from inference.traffic import trials
+from inference.traffic.tables import ServiceTrial
+from tests.factories import models as factory
+from tests.inference import pictures
+from tests.inference.asking import call
+from tests.inference.launching import get, launch
+from tests.inference.programs import prepared
+from tests.inference.running import bring
+from tests.inference.scaled import ending
+from workers.models import Attempt, Job
+from workers.proxy import endpoints
+from workers.runs import RunDir
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a model server of its own")]
+
+
+@pytest.fixture
+def version(alice, tmp_path):
+    return factory.model_version(alice, tmp_path, name="colours", task="tagging")
+
+
+@pytest.fixture
+def shared(alice, version):
+    """Two services in one process that runs."""
+    made = [serving.create(user=alice, name=n, model_version=version, share_process=True) for n in ("one", "two")]
+    bring(made[0].job, "running")
+    return [fresh(service) for service in made]
+
+
+def fresh(service):
+    return Service.objects.select_related("job", "next_job", "old_job", "owner", "model_version").get(pk=service.pk)
+
+
+def held(job):
+    filling.fill(Job.objects.get(pk=job.pk))
+    return sorted(path.name for path in hosts.folder(job.pk).iterdir())
+
+
+def test_services_share_a_process_of_their_owner_alone_that_ends_with_the_last(alice, bob, shared, version, tmp_path):
+    one, two = shared
+    job = one.job
+    other = factory.model_version(bob, tmp_path, name="others", task="tagging")
+    bobs = serving.create(user=bob, name="one", model_version=other, share_process=True)
+    larger = serving.create(user=alice, name="larger", model_version=version, share_process=True, cpus=2.0)
+    alone = serving.create(user=alice, name="alone", model_version=version)
+
+    assert (job.kind, two.job) == ("service_host", job)
+    assert len({job.pk, bobs.job_id, larger.job_id, alone.job_id}) == 4
+    assert held(job) == [f"{one.pk}-{version.pk}", f"{two.pk}-{version.pk}"]
+
+    serving.stop(service=one, by=alice)
+    job.refresh_from_db()
+    assert (fresh(one).state, job.state, held(job)) == ("stopped", "running", [f"{two.pk}-{version.pk}"])
+    serving.start(service=one, by=alice)
+    assert fresh(one).job == job
+
+    serving.stop(service=one, by=alice)
+    serving.delete(service=two, by=alice)
+    job.refresh_from_db()
+    assert ending(job)
+    assert serving.start(service=fresh(one), by=alice).job != job
+
+
+def test_what_cannot_be_had_in_a_shared_process_is_refused_at_once(alice, version, monkeypatch):
+    monkeypatch.setattr(hosts, "MOST_MIB", 0)
+
+    with pytest.raises(DomainError) as refused:
+        serving.create(
+            user=alice, name="x", model_version=version, share_process=True, gpus_per_node=1, limits={"max_replicas": 2}
+        )
+
+    said = " ".join(one.message for one in refused.value.every)
+    assert all(word in said for word in ("Ask for no card", "more than 0 MiB", "Allow one at most"))
+    assert not Service.objects.exists()
+
+
+def test_shared_service_changes_its_model_within_its_process(alice, shared, tmp_path, monkeypatch):
+    one, _two = shared
+    newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
+    asked = []
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", 1))
+    monkeypatch.setattr(serving, "answers", lambda where, key: asked.append(where.prefix) or True)
+
+    swapping.change_model(service=one, version=newer, by=alice)
+    assert held(one.job)[:2] == [f"{one.pk}-{one.model_version_id}", f"{one.pk}-{newer.pk}"]
+    after = swapping.advance(fresh(one))
+
+    assert asked[-1] == f"/m/{one.pk}-{newer.pk}"
+    assert (after.model_version, after.job, after.next_job, after.old_job) == (newer, one.job, None, None)
+    assert f"{one.pk}-{one.model_version_id}" not in held(one.job)
+
+
+def test_version_tried_beside_a_shared_service_is_loaded_into_its_process_when_it_is_promoted(alice, shared, tmp_path):
+    one, _two = shared
+    newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
+    trial = trials.start(service=one, version=newer, mode="canary", percent=10, by=alice)
+    assert trial.job.kind == "service"
+    bring(trial.job, "running")
+    ServiceTrial.objects.filter(pk=trial.pk).update(ready_attempt=1)
+
+    trials.promote(service=one, by=alice)
+
+    after = fresh(one)
+    assert (after.job, after.next_job, after.next_version, after.old_job) == (one.job, one.job, newer, trial.job)
+    assert name(after) in held(one.job)
+    assert f"{one.pk}-{newer.pk}" in held(one.job)
+
+
+def test_slot_of_a_model_says_while_it_runs_and_is_free_again(tmp_path):
+    path, seen = tmp_path / at_work.FILE, []
+    slots = at_work.Slots(path)
+
+    class Engine:
+        inputs = outputs = ()
+        provider, batches, even = "cpu", True, True
+
+        def run(self, feeds, wanted=None):
+            seen.append(at_work.read(path.read_bytes()))
+            raise ArithmeticError
+
+    slots.take("1-1")
+    slot = slots.take("2-2")
+    with pytest.raises(ArithmeticError):
+        at_work.Marked(Engine(), slot).run({})
+
+    assert seen == [{"2-2": at_work.RUNS}]
+    assert at_work.read(path.read_bytes()) == {}
+
+
+def test_model_at_work_at_two_crashes_in_a_row_gets_a_process_of_its_own(alice, shared):
+    one, two = shared
+    job = one.job
+    names = [places.name_of(service.pk, service.model_version_id) for service in shared]
+    Attempt.objects.filter(job=job).delete()
+    attempts = [
+        crashed(job, number, dict.fromkeys(names, at_work.RUNS) | {names[0]: at_work.LOADS}) for number in (1, 2)
+    ]
+
+    HostKind().ended(job, attempts[0])
+    assert fresh(one).job == job
+    HostKind().ended(job, attempts[1])
+
+    gone, stays = fresh(one), fresh(two)
+    assert (gone.job.kind, gone.options["share_process"], stays.job) == ("service", False, job)
+    assert "one left the process that it shared: colours v1 was at work" in str(gone.sharing_message)
+    assert job.events.filter(event="service_parted").count() == 1
+    assert parting.suspects({"1-1": at_work.RUNS}, {"2-2": at_work.RUNS}) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(shared, version, alice, monkeypatch):
+    one, two = shared
+    argv, env, run = prepared(HostKind(), one.job)
+    process, port = launch(argv, run.code, env)
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", port))
+    try:
+        until(lambda: answers(one, alice) and answers(two, alice))
+        assert swapping.refresh(fresh(two)).state == "ready"
+        assert get(port, f"/m/{name(one)}/v2", "another") == get(port, "/m/1-2/v2", "another") == 401
+        assert get(port, "/m/1-2/v2", env["AIP_SERVICE_KEY"]) == 503
+
+        three = serving.create(user=alice, name="three", model_version=version, share_process=True)
+        filling.fill(one.job)
+        until(lambda: answers(three, alice) and answers(one, alice))
+
+        process.kill()
+        process.wait()
+        serving.stop(service=two, by=alice)
+        argv, env, run = prepared(HostKind(), one.job)
+        process, port = launch(argv, run.code, env)
+        until(lambda: answers(one, alice) and answers(three, alice))
+        assert call("GET", f"{two.url}/v2", user=alice).status == 410
+        assert get(port, f"/m/{name(two)}/v2", env["AIP_SERVICE_KEY"]) == 503
+
+        broken = hosts.folder(one.job_id) / name(three)
+        (broken / "model" / "model.onnx").unlink()
+        (broken / ABOUT).write_text(json.dumps({"env": {}}))
+        until(lambda: name(three) in model_jobs.read(run.outputs, FAILED))
+        monkeypatch.setattr(filling, "fill", lambda job: None)
+        parting.sweep()
+        assert (fresh(three).job.kind, fresh(one).job) == ("service", one.job)
+        assert "could not be loaded" in str(fresh(three).sharing_message)
+        assert answers(one, alice)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def name(service):
+    return places.name_of(service.pk, service.model_version_id)
+
+
+def answers(service, user):
+    picture = pictures.encoded(Image.new("RGB", (8, 8), "red"), "PNG")
+    answer = call("POST", f"{service.url}/predict", user=user, body=picture)
+    return answer.status == 200 and answer.json["predictions"][0]["name"] == "red"
+
+
+def crashed(job, number, at_crash):
+    """An attempt whose process died while models were at work."""
+    outputs = RunDir.of(job.pk, number).outputs
+    outputs.mkdir(parents=True)
+    slots = b"".join(act + name.encode().ljust(at_work.SLOT - 1, b"\0") for name, act in at_crash.items())
+    (outputs / at_work.FILE).write_bytes(slots)
+    return Attempt.objects.create(job=job, number=number, state="failed", ended_at=now())
+
+
+def until(holds):
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)  # pause: another process loads
