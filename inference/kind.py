@@ -24,6 +24,7 @@ from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.monitoring import baselines, collecting
+from inference.selftest import keeping as self_tests
 from inference.services import evaluations, learning, model_jobs, promotion, serving, withdrawing
 from inference.trying import trials
 from training.presets import cores, tiling
@@ -102,8 +103,12 @@ class EvaluationKind(JobKind):
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         evaluations.publish(job, attempt)
-        evaluation = Evaluation.objects.filter(job=job).select_related("job__owner", "model_version").first()
+        rows = Evaluation.objects.filter(job=job).select_related(
+            "job__owner", "model_version__model", "version__dataset"
+        )
+        evaluation = rows.first()
         if evaluation is not None:
+            self_tests.keep_evaluated(evaluation)
             promotion.judge(evaluation)
 
     def check_restore(self, job: Job) -> None:

@@ -117,7 +117,7 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         page = self.paginate_queryset(
             ModelVersion.objects.visible_to(request.user)
             .filter(model=model)
-            .select_related("model")
+            .select_related("model", "self_test")
             .prefetch_related("aliases")
         )
         return self.get_paginated_response(ModelVersionOut(page, many=True).data)
@@ -149,7 +149,7 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
 
     def get_queryset(self) -> Any:
         rows = ModelVersion.objects.visible_to(self.request.user)
-        return rows.select_related("model__owner").prefetch_related("aliases")
+        return rows.select_related("model__owner", "self_test").prefetch_related("aliases")
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         registry.delete_version(version=self.own_version(), by=request.user)
@@ -168,7 +168,7 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
     def package(self, request: ApiRequest, pk: str) -> HttpResponseBase:
         """A zip that answers pictures by one command: the model, labels, run.py, checksums; no platform needed."""
         version = self.get_object()
-        return send_zip(request._request, packaging.entries(version), packaging.filename(version))
+        return send_zip(request._request, packaging.entries(version, by=request.user), packaging.filename(version))
 
     @extend_schema(responses=MeasurementOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)

@@ -27,6 +27,7 @@ from inference.formats.folder import WEIGHTS, Found, survey, weights_in
 from inference.formats.known import Known
 from inference.formats.onnx import RefusedModel
 from inference.models import Model, ModelVersion, Service, Visibility
+from inference.selftest import keeping as self_tests
 from inference.services import holding, trail, withdrawing
 from workers.models import Job
 
@@ -275,16 +276,25 @@ def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]
     return version
 
 
-def edit(*, model: Model, description: str, visibility: str, by: User | None = None) -> Model:
-    """Change a model; made private, it stops the services of others that use it."""
+def edit(
+    *, model: Model, description: str, visibility: str, packages_pictures: bool | None = None, by: User | None = None
+) -> Model:
+    """Change a model; made private, it stops the services of others that use it.
+
+    Args:
+        packages_pictures: whether packages carry pictures of a dataset for self-tests; None: as before.
+    """
     if visibility not in Visibility.values:
         raise Invalid(_("A model is private or public."), field="visibility")
-    given = {"description": description, "visibility": visibility}
+    given: dict[str, Any] = {"description": description, "visibility": visibility}
+    if packages_pictures is not None:
+        given["packages_pictures"] = packages_pictures
     with transaction.atomic():
         known = Model.objects.select_for_update().get(pk=model.pk)
         changed = [name for name, value in given.items() if getattr(known, name) != value]
-        model.description, model.visibility = description, visibility
-        model.save(update_fields=["description", "visibility", "updated_at"])
+        for name, value in given.items():
+            setattr(model, name, value)
+        model.save(update_fields=[*given, "updated_at"])
         if changed:
             trail.add(model, by, "model_changed", fields=changed)
     withdrawing.stop_unshared(Service.objects.of_others(model).for_list())
@@ -324,6 +334,7 @@ def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
     model, path = version.model, version.path
     with transaction.atomic():
         trail.add(model, by, "model_version_deleted", version)
+        self_tests.forget(version)
         version.delete()
     files.remove_tree(path)
     if last:
