@@ -24,7 +24,7 @@ from inference.models import ModelVersion
 from inference.selftest import keeping as self_tests
 from inference.snippets import making
 
-START = "inference.server.alone"
+START = ("inference.server.alone", "inference.server.local")  # of run.py, of edge devices
 OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
 NEEDS = ("numpy", "onnxruntime", "pillow")
 RUN = '''"""Print what the model says of pictures: python run.py picture.jpg"""
@@ -118,9 +118,9 @@ def _about(version: ModelVersion) -> dict[str, object]:
 
 @cache
 def code() -> dict[str, Path]:
-    """Files of the product that a package needs, by their place in it: what `inference.server.alone` imports."""
+    """Files of the product that a package needs, by their place in it: what those of START import."""
     found: dict[str, Path] = {}
-    waiting = [START]
+    waiting = [*START]
     while waiting:
         name = waiting.pop()
         path = _file(name)
