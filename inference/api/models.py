@@ -42,6 +42,7 @@ from inference.monitoring import baselines
 from inference.orders import MODELS
 from inference.services import cards, importing, model_jobs, packaging
 from inference.services import models as registry
+from inference.torch_export.api import TorchActs
 from inference.trying.api import TrialActs
 
 
@@ -131,19 +132,23 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         return _brought_in(request, _checked(VersionIn, self, request) | {"model": model})
 
 
-class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
+class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedViewSet):
     """One version: read, download, move to another stage, delete."""
 
-    needs = VersionActs.acts | {
-        "retrieve": Action.MODELS_VIEW,
-        "download": Action.MODELS_VIEW,
-        "package": Action.MODELS_VIEW,
-        "measurements": Action.MODELS_VIEW,
-        "measure": Action.EVALUATIONS_SUBMIT,
-        "hardware": Action.MODELS_VIEW,
-        "baseline": Action.EVALUATIONS_SUBMIT,
-        "destroy": Action.MODELS_MANAGE,
-    }
+    needs = (
+        VersionActs.acts
+        | TorchActs.torch_acts
+        | {
+            "retrieve": Action.MODELS_VIEW,
+            "download": Action.MODELS_VIEW,
+            "package": Action.MODELS_VIEW,
+            "measurements": Action.MODELS_VIEW,
+            "measure": Action.EVALUATIONS_SUBMIT,
+            "hardware": Action.MODELS_VIEW,
+            "baseline": Action.EVALUATIONS_SUBMIT,
+            "destroy": Action.MODELS_MANAGE,
+        }
+    )
     serializer_class = ModelVersionOut
     queryset = ModelVersion.objects.none()
 

@@ -110,11 +110,6 @@ def keep(version: ModelVersion, outputs: Path, name: str, *, data: DatasetVersio
         SelfTest.objects.update_or_create(version=version, defaults=values)
 
 
-def forget(version: ModelVersion) -> None:
-    """Remove the samples of a version from the disk."""
-    file_of(version).unlink(missing_ok=True)
-
-
 def _sound(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Samples with the fields that are known; what is none is left out."""
     kept: list[dict[str, Any]] = []

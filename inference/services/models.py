@@ -27,7 +27,6 @@ from inference.formats.folder import WEIGHTS, Found, survey, weights_in
 from inference.formats.known import Known
 from inference.formats.onnx import RefusedModel
 from inference.models import Model, ModelVersion, Service, Visibility
-from inference.selftest import keeping as self_tests
 from inference.services import holding, trail, withdrawing
 from workers.models import Job
 
@@ -331,11 +330,12 @@ def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
     if not last:
         holding.check_no_alias(version)
     withdrawing.disable(Service.objects.of_others(version.model).for_list().filter(model_version=version))
-    model, path = version.model, version.path
+    model, path, number = version.model, version.path, version.pk
     with transaction.atomic():
         trail.add(model, by, "model_version_deleted", version)
-        self_tests.forget(version)
         version.delete()
+    for beside in model.folder.glob(f"*-{number}.*"):  # made of it later: samples, programs
+        beside.unlink(missing_ok=True)
     files.remove_tree(path)
     if last:
         delete(model=model, by=by)

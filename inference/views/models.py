@@ -30,6 +30,7 @@ from inference.selftest.tables import SelfTest
 from inference.services import cards, importing, model_jobs, packaging, swapping
 from inference.services import models as registry
 from inference.services.bytes import on_disk
+from inference.torch_export import exports
 from inference.trying import trials
 from inference.views import model_page
 from workers import kinds
@@ -101,7 +102,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             if written[part.name]
         ],
         "form": VersionForm(user=request.user),
-        **(_self_test(request, chosen) if chosen else {}),
+        **(_self_test(request, chosen) | _torch(chosen) if chosen else {}),
         "parts": parts_of(chosen, request.user) if chosen else [],
         "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
     }  # fmt: skip
@@ -117,6 +118,10 @@ def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any
     row = SelfTest.objects.filter(version=version).first()
     carried = row is not None and row.pictures and self_tests.may_carry_pictures(version.model, row, request.user)
     return {"self_test": row, "carries_pictures": carried}
+
+
+def _torch(version: ModelVersion) -> dict[str, Any]:
+    return {"can_torch": exports.can_export(version), "torch": exports.of(version), "torch_made": exports.made(version)}
 
 
 @needs(Action.MODELS_VIEW)
