@@ -141,12 +141,17 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
     return asked
 
 
+def kept(version: ModelVersion) -> SelfTest | None:
+    """What is kept of a version; None where no job has made samples."""
+    return SelfTest.objects.filter(version=version).first()
+
+
 def of(version: ModelVersion, by: User | None) -> Carried:
     """What a package for a person carries.
 
     Pictures of a dataset go along only where the model's owner lets them, and the person may read that dataset.
     """
-    row = SelfTest.objects.filter(version=version).first()
+    row = kept(version)
     if row is None:
         return NOTHING
     try:

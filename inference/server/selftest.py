@@ -26,7 +26,7 @@ OVERLAP = 0.5  # intersection over union from which two boxes show the same thin
 WORST = 1e6  # in place of a difference that is no number
 # What differs.
 SCORE, BOX, POINT, SHARE, VECTOR, CLASS, MISSING, EXTRA, FORM = (
-    "score", "box", "point", "share", "vector", "class", "missing", "extra", "form",
+    "score", "corners", "point", "share", "vector", "class", "missing", "extra", "form",
 )  # fmt: skip
 KINDS = (SCORE, BOX, POINT, SHARE, VECTOR, CLASS, MISSING, EXTRA, FORM)
 
@@ -94,7 +94,7 @@ def difference(expected: Mapping[str, Any], given: Mapping[str, Any], asked: Map
             return Difference(WORST, FORM)
         side = float(max(expected["image"]["width"], expected["image"]["height"], 1))
         one, two = expected["predictions"], given["predictions"]
-        by_place = any("box" in row and "mask" not in row for row in (*one, *two))
+        by_place = any(row.get("box") is not None and "mask" not in row for row in (*one, *two))
         found = _of_boxes(one, two, asked, side) if by_place else _of_classes(one, two, side)
         return max(found, key=lambda each: each.largest, default=Difference())
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -162,20 +162,25 @@ def _of_rows(one: Row, two: Row, side: float) -> list[Difference]:
         found.append(Difference(_gap(one["score"], two["score"]), SCORE))
     if "share" in one:
         found.append(Difference(_gap(one["share"], two["share"]), SHARE))
-    elif "box" in one:
+    elif one.get("box") is not None:
         gaps = [_gap(a, b) for a, b in zip(one["box"], two["box"], strict=True)]
         found.append(Difference(max(gaps) / side, BOX))
     if "vector" in one:
         longest = max([1.0, *(abs(value) for value in one["vector"])])
         gaps = [_gap(a, b) for a, b in zip(one["vector"], two["vector"], strict=True)]
         found.append(Difference(max(gaps, default=0.0) / longest, VECTOR))
-    if "keypoints" in one:
-        points = {point["name"]: point for point in two["keypoints"]}
-        for point in one["keypoints"]:
-            other = points[point["name"]]
-            found.append(Difference(max(_gap(point[axis], other[axis]) for axis in ("x", "y")) / side, POINT))
-            found.append(Difference(_gap(point["score"], other["score"]), SCORE))
+    others = _points(two)
+    for name, point in _points(one).items():
+        other = others[name]
+        found.append(Difference(max(_gap(point[axis], other[axis]) for axis in ("x", "y")) / side, POINT))
+        found.append(Difference(_gap(point["score"], other["score"]), SCORE))
     return found
+
+
+def _points(row: Row) -> dict[str, Row]:
+    """The named points of an answer: of the list in it whose entries have a place."""
+    lists = (value for value in row.values() if isinstance(value, list))
+    return {point["name"]: point for points in lists for point in points if isinstance(point, dict) and "x" in point}
 
 
 def _gap(one: float, two: float) -> float:

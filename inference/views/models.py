@@ -26,7 +26,6 @@ from inference.import_forms import BringForm, UploadForm, VersionForm
 from inference.models import Model, ModelAlias, ModelTask, ModelVersion, Stage
 from inference.orders import MODELS
 from inference.selftest import keeping as self_tests
-from inference.selftest.tables import SelfTest
 from inference.services import cards, importing, model_jobs, packaging, swapping
 from inference.services import models as registry
 from inference.services.bytes import on_disk
@@ -115,7 +114,7 @@ def _measurements(request: SignedInRequest, version: ModelVersion) -> dict[str, 
 
 
 def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
-    row = SelfTest.objects.filter(version=version).first()
+    row = self_tests.kept(version)
     carried = row is not None and row.pictures and self_tests.may_carry_pictures(version.model, row, request.user)
     return {"self_test": row, "carries_pictures": carried}
 

@@ -164,7 +164,7 @@ def test_device_whose_answers_differ_is_told_of_in_words_and_halts_the_release(c
     device, code = fleet.add_device(group=group, name="gate-1", by=alice)
     own = client.post("/api/v1/edge/enrol", {"code": code}, content_type="application/json").json()
     fleet.release(group=group, version=version, share=100, by=alice)
-    facts = {"sample": 3, "samples": 4, "kind": "box", "largest": 0.25, "tolerance": 0.01}
+    facts = {"sample": 3, "samples": 4, "kind": selftest.BOX, "largest": 0.25, "tolerance": 0.01}
 
     def said(**more):
         body = {"outcome": "answers_differ", "differs": facts | more}
