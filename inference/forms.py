@@ -25,7 +25,7 @@ LONG = forms.Textarea(attrs={"rows": 3})
 class ModelEditForm(forms.ModelForm):
     class Meta:
         model = Model
-        fields = ["description", "visibility"]
+        fields = ["description", "visibility", "packages_pictures"]
         widgets = {"description": LONG}
 
 

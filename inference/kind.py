@@ -23,7 +23,9 @@ from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.monitoring import baselines, collecting
+from inference.selftest import keeping as self_tests
 from inference.services import evaluations, launching, learning, model_jobs, promotion, serving, withdrawing
+from inference.torch_export import exports
 from inference.trying import trials
 from training.presets import cores, tiling
 from workers.jobs.resource_request import cluster_for
@@ -101,8 +103,12 @@ class EvaluationKind(JobKind):
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         evaluations.publish(job, attempt)
-        evaluation = Evaluation.objects.filter(job=job).select_related("job__owner", "model_version").first()
+        rows = Evaluation.objects.filter(job=job).select_related(
+            "job__owner", "model_version__model", "version__dataset"
+        )
+        evaluation = rows.first()
         if evaluation is not None:
+            self_tests.keep_evaluated(evaluation)
             promotion.judge(evaluation)
 
     def check_restore(self, job: Job) -> None:
@@ -138,6 +144,8 @@ class ModelTaskKind(JobKind):
             return self._counting(task, run)
         if task.act == ModelTask.Act.TRY:
             return self._trying(task, run)
+        if task.act == ModelTask.Act.TORCH:
+            return self._for_torch(task, run)
         return self._measuring(task, run) if task.act == ModelTask.Act.MEASURE else self._converting(task, run)
 
     def _task(self, job: Job) -> ModelTask:
@@ -192,6 +200,20 @@ class ModelTaskKind(JobKind):
             own_network=True,
         )
 
+    def _for_torch(self, task: ModelTask, run: RunDir) -> Launch:
+        seen = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
+        if seen is None:
+            raise Vanished(wording.message("model_task.version_gone"))
+        presets = Path(tiling.__file__).parent.parent
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(presets, run.code / presets.name, dirs_exist_ok=True, ignore=ignore)
+        return Launch(
+            argv=[sys.executable, "-m", "presets.torch_export"],
+            env={"AIP_MODEL_DIR": str(seen.path)},
+            read_only=[seen.path],
+            own_network=True,
+        )
+
     def _trying(self, task: ModelTask, run: RunDir) -> Launch:
         kept, number = trials.home(task.job), task.job.spec["version"]
         data = DatasetVersion.objects.usable_by(task.job.owner).filter(pk=number or 0).first()
@@ -210,6 +232,8 @@ class ModelTaskKind(JobKind):
         task = ModelTask.objects.filter(job=job).select_related("version", "job").first()
         if task is not None and task.act == ModelTask.Act.TRY:
             trials.publish(task, attempt)
+        elif task is not None and task.act == ModelTask.Act.TORCH:
+            exports.keep(task, RunDir.of(job.pk, attempt.number).outputs)
         elif task is not None and task.act == ModelTask.Act.BASELINE:
             outputs = RunDir.of(job.pk, attempt.number).outputs
             baselines.keep(task, model_jobs.read(outputs, baselines.FILE))
@@ -231,7 +255,7 @@ class ModelTaskKind(JobKind):
         if not task or not shown or task.act == ModelTask.Act.TRY:  # whose ways stand on the job's page
             return super().url(job)
         page = f"{reverse('inference:model-detail', args=[shown.model_id])}?version={shown.number}"
-        return page if task.made else f"{page}#h-speed"
+        return page if task.made else f"{page}#h-{'torch' if task.act == ModelTask.Act.TORCH else 'speed'}"
 
     def facts(self, job: Job) -> list[Fact]:
         task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()

@@ -96,6 +96,11 @@ MODEL_TASK = {
             "classes, or say how large its input is; a model whose head is not decoded must be exported anew."
         )
     ),
+    "not_rebuilt": Wording(_("The network cannot be built anew: %(error)s Train the model once more.")),
+    "not_traced": Wording(_("torch.export does not take this network: %(error)s Use its ONNX file.")),
+    "torch_differs": Wording(
+        _("The program answers otherwise than the ONNX file, by %(largest)s, and was not kept. Use the ONNX file.")
+    ),
     "no_shape": Wording(_("Nothing says how large the input %(name)s is. Describe the model with a model.json.")),
 }
 

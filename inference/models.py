@@ -36,6 +36,7 @@ from inference.querysets import (
     ServiceQuerySet,
 )
 from inference.scaling import tables as _scaling_tables  # noqa: F401  Django looks for tables here
+from inference.selftest import tables as _selftest_tables  # noqa: F401  Django looks for tables here
 from inference.task_kinds import TASKS
 from inference.traffic import tables as _traffic_tables  # noqa: F401  Django looks for tables here
 from inference.video import tables as _video_tables  # noqa: F401  Django looks for tables here
@@ -73,6 +74,11 @@ class Model(models.Model):
     description = models.CharField(_("description"), max_length=500, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="models")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    packages_pictures = models.BooleanField(
+        _("Packages carry pictures of the dataset"),
+        default=True,
+        help_text=_("For the self-test of edge devices, up to two. Without them drawn pictures alone go along."),
+    )
     card = models.JSONField(default=dict)  # {"purpose": Markdown, …}, see services/cards.py
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
@@ -369,6 +375,7 @@ class ModelTask(models.Model):
         CONVERT = "convert", _("Read a torch archive")
         BASELINE = "baseline", _("Count the training images")
         TRY = "try", _("Try on pictures")
+        TORCH = "torch", _("Export for torch")
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="model_task")
     act = models.CharField(max_length=8, choices=Act)

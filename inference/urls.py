@@ -12,6 +12,7 @@ from inference.feedback import views as feedback
 from inference.keys import views as keys
 from inference.monitoring import views as monitoring
 from inference.push import views as push
+from inference.torch_export import views as torch_export
 from inference.traffic import views as traffic
 from inference.trying import views as trying
 from inference.video import views as video
@@ -42,6 +43,8 @@ urlpatterns = [
     path("models/versions/<int:pk>/measure/", models.version_measure, name="version-measure"),
     path("models/versions/<int:pk>/download/", models.version_download, name="version-download"),
     path("models/versions/<int:pk>/package/", models.version_package, name="version-package"),
+    path("models/versions/<int:pk>/torch/", torch_export.version_torch, name="version-torch"),
+    path("models/versions/<int:pk>/torch/export/", torch_export.version_torch_export, name="version-torch-export"),
     path("models/versions/<int:pk>/push/", push.version_push, name="version-push"),
     path("models/versions/<int:pk>/pushes/", push.version_pushes, name="version-pushes"),
     path("models/versions/<int:pk>/delete/", models.version_delete, name="version-delete"),

@@ -42,6 +42,7 @@ from inference.monitoring import baselines
 from inference.orders import MODELS
 from inference.services import cards, importing, model_jobs, packaging
 from inference.services import models as registry
+from inference.torch_export.api import TorchActs
 from inference.trying.api import TrialActs
 
 
@@ -117,7 +118,7 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         page = self.paginate_queryset(
             ModelVersion.objects.visible_to(request.user)
             .filter(model=model)
-            .select_related("model")
+            .select_related("model", "self_test")
             .prefetch_related("aliases")
         )
         return self.get_paginated_response(ModelVersionOut(page, many=True).data)
@@ -131,25 +132,29 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         return _brought_in(request, _checked(VersionIn, self, request) | {"model": model})
 
 
-class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
+class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedViewSet):
     """One version: read, download, move to another stage, delete."""
 
-    needs = VersionActs.acts | {
-        "retrieve": Action.MODELS_VIEW,
-        "download": Action.MODELS_VIEW,
-        "package": Action.MODELS_VIEW,
-        "measurements": Action.MODELS_VIEW,
-        "measure": Action.EVALUATIONS_SUBMIT,
-        "hardware": Action.MODELS_VIEW,
-        "baseline": Action.EVALUATIONS_SUBMIT,
-        "destroy": Action.MODELS_MANAGE,
-    }
+    needs = (
+        VersionActs.acts
+        | TorchActs.torch_acts
+        | {
+            "retrieve": Action.MODELS_VIEW,
+            "download": Action.MODELS_VIEW,
+            "package": Action.MODELS_VIEW,
+            "measurements": Action.MODELS_VIEW,
+            "measure": Action.EVALUATIONS_SUBMIT,
+            "hardware": Action.MODELS_VIEW,
+            "baseline": Action.EVALUATIONS_SUBMIT,
+            "destroy": Action.MODELS_MANAGE,
+        }
+    )
     serializer_class = ModelVersionOut
     queryset = ModelVersion.objects.none()
 
     def get_queryset(self) -> Any:
         rows = ModelVersion.objects.visible_to(self.request.user)
-        return rows.select_related("model__owner").prefetch_related("aliases")
+        return rows.select_related("model__owner", "self_test").prefetch_related("aliases")
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         registry.delete_version(version=self.own_version(), by=request.user)
@@ -168,7 +173,7 @@ class ModelVersionViewSet(VersionActs, RetrieveModelMixin, NumberedViewSet):
     def package(self, request: ApiRequest, pk: str) -> HttpResponseBase:
         """A zip that answers pictures by one command: the model, labels, run.py, checksums; no platform needed."""
         version = self.get_object()
-        return send_zip(request._request, packaging.entries(version), packaging.filename(version))
+        return send_zip(request._request, packaging.entries(version, by=request.user), packaging.filename(version))
 
     @extend_schema(responses=MeasurementOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)

@@ -14,6 +14,7 @@ from datasets.models import DatasetVersion, Upload
 from inference.api.registry_serializers import AliasOut, VersionField
 from inference.formats.declared import LAYOUTS, PIXELS, RESIZES
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service, Visibility
+from inference.selftest.tables import SelfTest
 from inference.services import best_scores, cards, serving
 from inference.services.limits import LIMITS, limits_of
 from inference.sharing import hosts
@@ -47,7 +48,7 @@ class ModelDetailOut(ModelOut):
     card = serializers.SerializerMethodField()
 
     class Meta(ModelOut.Meta):
-        fields = [*ModelOut.Meta.fields, "card"]
+        fields = [*ModelOut.Meta.fields, "packages_pictures", "card"]
 
     def get_card(self, model: Model) -> dict[str, str]:
         return cards.of(model)
@@ -91,6 +92,10 @@ class ModelIn(VersionIn):
 class ModelEditIn(serializers.Serializer):
     description = serializers.CharField(max_length=500, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
+    packages_pictures = serializers.BooleanField(
+        required=False,
+        help_text="Packages carry up to two pictures of the dataset, for the self-test of devices.",
+    )
     card = serializers.DictField(
         child=serializers.CharField(allow_blank=True, trim_whitespace=False),
         required=False,
@@ -98,11 +103,20 @@ class ModelEditIn(serializers.Serializer):
     )
 
 
+class SelfTestOut(OutMixin, serializers.ModelSerializer):
+    """Samples with known answers that packages of a version carry; devices compare theirs before they use it."""
+
+    class Meta:
+        model = SelfTest
+        fields = ["samples", "pictures", "made_with", "made_at"]
+
+
 class ModelVersionOut(OutMixin, serializers.ModelSerializer):
     """A version with its lineage and files."""
 
     model_name = serializers.CharField(source="model.name", read_only=True)
     aliases: Any = serializers.SlugRelatedField("name", many=True, read_only=True)
+    self_test = serializers.SerializerMethodField()
 
     class Meta:
         model = ModelVersion
@@ -110,8 +124,14 @@ class ModelVersionOut(OutMixin, serializers.ModelSerializer):
             "id", "model", "model_name", "number", "task", "source", "architecture", "preset", "classes", "metrics",
             "params", "facts", "files", "size_bytes", "sha256", "job", "attempt", "dataset_version", "dataset_label",
             "code_label", "stage", "stage_reason", "stage_at", "aliases", "parent", "parent_label", "teacher",
-            "teacher_label", "storage_path", "created_at",
+            "teacher_label", "storage_path", "self_test", "created_at",
         ]  # fmt: skip
+
+    @extend_schema_field(SelfTestOut(allow_null=True))
+    def get_self_test(self, version: ModelVersion) -> dict[str, Any] | None:
+        """None where no job has made samples yet."""
+        found = getattr(version, "self_test", None)
+        return SelfTestOut(found).data if found else None
 
 
 class JobFields(serializers.Serializer):

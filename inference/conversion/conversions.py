@@ -20,8 +20,10 @@ from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
 from inference.conversion import intervals, results
 from inference.conversion.tables import Conversion, ConvertedVariant
+from inference.evaluator import selftest
 from inference.evaluator.truth import UNSEEN
 from inference.models import ModelVersion
+from inference.selftest import keeping as self_tests
 from inference.server.engine import RUNTIME
 from inference.services import evaluations, learning
 from inference.services import models as registry
@@ -221,6 +223,8 @@ def publish(job: Job, attempt: Attempt) -> None:
                     defaults={"state": row["state"], "figures": _figures(row) | _ends(sure.get(row["target"]))},
                 )
     conversion.refresh_from_db()
+    if conversion.version is not None:
+        _keep_samples(conversion, known.SOURCE, conversion.version)
     for variant in _wanted(conversion):
         try:
             keep(variant=variant)
@@ -282,12 +286,22 @@ def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
         facts={"conversion": facts},
     )
     try:
-        return registry.register(user=who, bring=partial(_bring, variant, facts), origin=origin, model=model, made=made)
+        version = registry.register(
+            user=who, bring=partial(_bring, variant, facts), origin=origin, model=model, made=made
+        )
+        _keep_samples(conversion, variant.target, version)
+        return version
     except _Made:
         variant.refresh_from_db()
         if variant.made is None:
             raise NotKept(_("The version that it became was deleted meanwhile.")) from None
         return variant.made
+
+
+def _keep_samples(conversion: Conversion, target: str, version: ModelVersion) -> None:
+    """Keep what a variant answered to a few pictures, for the self-test of devices."""
+    name = f"targets/{target}/{selftest.FILE}"
+    self_tests.keep(version, results.outputs(conversion), name, data=conversion.data, job=conversion.job)
 
 
 def _facts(variant: ConvertedVariant) -> dict[str, Any]:

@@ -90,8 +90,8 @@ class EdgeDeviceOut(OutMixin, serializers.ModelSerializer):
     class Meta:
         model = EdgeDevice
         fields = [
-            "id", "group", "name", "enrolled", "seen_at", "package", "number", "outcome", "detail", "counters",
-            "hardware", "samples", "created_at",
+            "id", "group", "name", "enrolled", "seen_at", "package", "number", "outcome", "detail", "differs",
+            "counters", "hardware", "samples", "created_at",
         ]  # fmt: skip
 
 

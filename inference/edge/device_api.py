@@ -45,6 +45,9 @@ class EdgeReportIn(serializers.Serializer):
 
     outcome = serializers.CharField(max_length=20)
     detail = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    differs = serializers.DictField(
+        required=False, default=dict, help_text="Of `answers_differ`: sample, samples, kind, largest, tolerance."
+    )
     package = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
     number = serializers.IntegerField(required=False, default=0, min_value=0)
     counters = serializers.DictField(required=False, default=dict)

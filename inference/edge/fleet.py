@@ -21,7 +21,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.titles import TITLE
-from inference.edge import keys, logs, packages, sampling, speeds
+from inference.edge import keys, logs, packages, sampling, speeds, words
 from inference.edge.packages import CannotRelease
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
 from inference.edge.words import FAILURES, OUTCOMES, SAMPLES
@@ -146,11 +146,14 @@ def release(
     if share not in SHARES:
         said = _("A release reaches %(shares)s percent of the devices.")
         raise Invalid(said % {"shares": ", ".join(map(str, SHARES))}, field="share")
-    package = packages.of(version)
+    package = packages.of(version, by=by)
     with transaction.atomic():
         held = EdgeGroup.objects.select_for_update().get(pk=group.pk)
+        same = held.wanted is not None and held.wanted.version_id == version.pk
+        if same and held.share < share and not held.halted:  # it goes on with the bytes that it began with
+            package = held.wanted
         if held.wanted_id != package.pk:
-            if held.share == 100 and not held.halted:  # else most devices run what was before that still
+            if held.share == 100 and not held.halted and not same:  # else most devices run what was before that still
                 held.before = held.wanted
             held.wanted, held.released_at = package, now()
         held.share, held.halted, held.number = share, False, held.number + 1
@@ -276,6 +279,7 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
         "seen_at": now(),
         "outcome": outcome,
         "detail": _words(given.get("detail"), LONGEST),
+        "differs": words.sound_difference(given.get("differs")) if outcome == words.DIFFER else {},
         "package": _words(given.get("package"), 64),
         "number": int(min(max(finite(given.get("number")) or 0, 0), 2**31 - 1)),
         "counters": _plain(given.get("counters", {})),
@@ -298,7 +302,7 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
         EdgeDevice.objects.filter(pk=device.pk).update(**fields)
         if changed:
             EdgeReport.objects.create(
-                device=device, outcome=outcome, detail=fields["detail"], package=fields["package"]
+                device=device, **{name: fields[name] for name in ("outcome", "detail", "differs", "package")}
             )
             old = device.reports.values_list("pk", flat=True)[KEPT_REPORTS:]
             EdgeReport.objects.filter(pk__in=list(old)).delete()

@@ -11,11 +11,13 @@ from pathlib import Path
 from django.db.models import ProtectedError
 from django.utils.timezone import now
 
+from accounts.models import User
 from aiplatform.lib import disk, files, zips
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.edge import keys
 from inference.edge.tables import EdgeGroup, EdgePackage
 from inference.models import ModelVersion
+from inference.selftest import keeping as self_tests
 from inference.services import packaging
 
 KEPT_PACKAGES = timedelta(days=1)  # since they were made, after nobody wants them
@@ -28,13 +30,14 @@ class CannotRelease(DomainError):
     field = "version"
 
 
-def of(version: ModelVersion) -> EdgePackage:
-    """The package of a version, made where it is not there yet."""
-    known = EdgePackage.objects.filter(version=version).first()
+def of(version: ModelVersion, *, by: User) -> EdgePackage:
+    """The package of a version as a person may give it away, made where it is not there yet."""
+    carried = self_tests.of(version, by)
+    known = EdgePackage.objects.filter(version=version, self_test=carried.sha256).first()
     if known is not None and package_file(known.sha256).exists():
         return known
     try:
-        entries = packaging.entries(version)
+        entries = packaging.entries(version, by=by)
     except Invalid as exc:
         raise CannotRelease(exc.message) from None
     root = keys.folder() / "packages"
@@ -53,8 +56,9 @@ def of(version: ModelVersion) -> EdgePackage:
         files.flush_folder(root)
     finally:
         making.unlink(missing_ok=True)
+    fields = {"version": version, "model_label": str(version)[:130], "size_bytes": total}
     made, _new = EdgePackage.objects.get_or_create(
-        sha256=found.hexdigest(), defaults={"version": version, "model_label": str(version)[:130], "size_bytes": total}
+        sha256=found.hexdigest(), defaults=fields | {"self_test": carried.sha256}
     )
     return made
 

@@ -20,6 +20,7 @@ class EdgePackage(models.Model):
     model_label = models.CharField(max_length=130)  # "cells v2", also after the version is gone
     sha256 = models.CharField(max_length=64, unique=True)
     size_bytes = models.PositiveBigIntegerField()
+    self_test = models.CharField(max_length=64, blank=True)  # sha256 of the answers that it carries; "": none
     created_at = models.DateTimeField(default=now)
 
     def __str__(self) -> str:
@@ -86,6 +87,7 @@ class EdgeDevice(models.Model):
     number = models.PositiveIntegerField(default=0)  # of the newest release that it took in
     outcome = models.CharField(max_length=20, blank=True)  # of its last round, a code of edge/words.py
     detail = models.CharField(max_length=300, blank=True)  # foreign words: what a tool of the device said
+    differs = models.JSONField(default=dict)  # sample, samples, kind, largest, tolerance; see words.py
     runs_well_since = models.DateTimeField(null=True)  # with this package, without a failure
     failed = models.CharField(max_length=64, blank=True)  # sha256 of the package that it last failed with
     counters = models.JSONField(default=dict)
@@ -110,6 +112,7 @@ class EdgeReport(models.Model):
     at = models.DateTimeField(default=now)
     outcome = models.CharField(max_length=20)
     detail = models.CharField(max_length=300, blank=True)
+    differs = models.JSONField(default=dict)  # as of the device
     package = models.CharField(max_length=64, blank=True)
 
     class Meta:

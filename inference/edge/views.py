@@ -14,7 +14,7 @@ from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_show
 from inference.edge import download, fleet, logs
 from inference.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WELL, WRONG
+from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WELL, WRONG, said_of
 from inference.orders import EDGE_GROUPS
 
 MOST_SHOWN = 500  # devices on the page of a group; the API has all
@@ -69,6 +69,7 @@ def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
     for device in devices:
         device.group = group
         device.look, device.words = OUTCOMES.get(device.outcome, OUTCOMES[""])
+        device.differs_words = said_of(device.differs)
         device.runs = labels.get(device.package, device.package[:12])
         device.reached = device.pk in reached
     own = EdgeGroup.objects.editable_by(request.user).filter(pk=group.pk).exists()
@@ -156,7 +157,7 @@ def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     labels = {package.sha256: package.model_label for package in (group.wanted, group.before) if package}
     reports = [
         {"at": row.at, "words": OUTCOMES.get(row.outcome, OUTCOMES[""])[1], "detail": row.detail,
-         "package": labels.get(row.package, row.package[:12])}
+         "differs": said_of(row.differs), "package": labels.get(row.package, row.package[:12])}
         for row in device.reports.all()[:50]
     ]  # fmt: skip
     lines, left_out = logs.of(device)
@@ -166,6 +167,7 @@ def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "left_out": left_out,
         "group": group,
         "words": OUTCOMES.get(device.outcome, OUTCOMES[""])[1],
+        "differs": said_of(device.differs),
         "runs": labels.get(device.package, device.package[:12]),
         "wanted": fleet.wanted_by(device),
         "samples_words": SAMPLES.get(device.samples, ""),

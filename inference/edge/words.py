@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.numbers import finite
+from inference.server import selftest
+
 WELL, WAITING, WRONG = "ok", "wait", "fail"
+DIFFER = "answers_differ"
 #: outcome → (how it looks, what it means)
 OUTCOMES = {
     "": (WAITING, _("Has not reported yet")),
@@ -22,6 +30,7 @@ OUTCOMES = {
     "older": (WRONG, _("Was sent an older release")),
     "expired": (WRONG, _("Was sent a release that is out of date")),
     "failed_self_test": (WRONG, _("The model failed its self-test")),
+    DIFFER: (WRONG, _("The model answers there otherwise than it should; it keeps the one before")),
     "rolled_back": (WRONG, _("The model did not answer; it went back to the one before")),
     "not_running": (WRONG, _("The model does not start")),
     "errors": (WRONG, _("The model fails with pictures")),
@@ -63,4 +72,60 @@ FACTS = {
     "p50_ms": _("Milliseconds, median"),
     "p95_ms": _("Milliseconds, 95 %"),
 }
-FAILURES = ("failed_self_test", "rolled_back", "bad_package", "not_running", "errors")
+FAILURES = ("failed_self_test", DIFFER, "rolled_back", "bad_package", "not_running", "errors")
+#: What differs in a self-test → how it is said. Scores, shares and vectors are from 0 to 1, places in percent of the
+#: longer side of the picture.
+DIFFERENCES = {
+    selftest.SCORE: _(
+        "Sample %(sample)s of %(samples)s: a score differs by %(largest)s, at most %(tolerance)s may be."
+    ),
+    selftest.BOX: _(
+        "Sample %(sample)s of %(samples)s: a box lies %(percent)s %% of the picture away, at most %(most)s %% may be."
+    ),
+    selftest.POINT: _(
+        "Sample %(sample)s of %(samples)s: a point lies %(percent)s %% of the picture away, at most %(most)s %% may be."
+    ),
+    selftest.SHARE: _(
+        "Sample %(sample)s of %(samples)s: the area of a class differs by %(percent)s %% of the picture, "
+        "at most %(most)s %% may be."
+    ),
+    selftest.VECTOR: _(
+        "Sample %(sample)s of %(samples)s: the vector differs by %(largest)s, at most %(tolerance)s may be."
+    ),
+    selftest.CLASS: _("Sample %(sample)s of %(samples)s: it says another class."),
+    selftest.MISSING: _("Sample %(sample)s of %(samples)s: an answer is missing, its score is off by %(largest)s."),
+    selftest.EXTRA: _(
+        "Sample %(sample)s of %(samples)s: there is an answer too many, its score is off by %(largest)s."
+    ),
+    selftest.FORM: _("Sample %(sample)s of %(samples)s: the answer has another form."),
+}
+MOST_SAMPLES = 100
+
+
+def sound_difference(given: Any) -> dict[str, Any]:
+    """What a device says of the answers that differ; {} where it makes no sense."""
+    if not isinstance(given, Mapping) or given.get("kind") not in DIFFERENCES:
+        return {}
+    numbers = {name: finite(given.get(name)) for name in ("sample", "samples", "largest", "tolerance")}
+    sample, samples, largest, tolerance = numbers.values()
+    if sample is None or samples is None or not 1 <= sample <= samples <= MOST_SAMPLES:
+        return {}
+    if largest is None or tolerance is None or not 0 <= largest <= selftest.WORST or not 0 <= tolerance <= 1:
+        return {}
+    return numbers | {"kind": given["kind"], "sample": int(sample), "samples": int(samples)}
+
+
+def said_of(differs: Mapping[str, Any]) -> str:
+    """Which answer of a self-test differs, and by how much, in a sentence; "" of nothing."""
+    if not differs:
+        return ""
+    largest, tolerance = float(differs["largest"]), float(differs["tolerance"])
+    facts = {
+        "sample": differs["sample"],
+        "samples": differs["samples"],
+        "largest": f"{largest:.3g}" if largest < selftest.WORST else gettext("more than can be said"),
+        "tolerance": f"{tolerance:g}",
+        "percent": f"{100 * largest:.3g}",
+        "most": f"{100 * tolerance:g}",
+    }
+    return str(DIFFERENCES[differs["kind"]]) % facts

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from inference.evaluator import groups, learned, truth
+from inference.evaluator import groups, learned, selftest, truth
 from inference.evaluator.predict import Predictor, Suspended
 from inference.evaluator.run import Run, write
 from inference.server import composed, model_json
@@ -98,6 +98,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         },
         **judged,
     }
+    selftest.leave(run, spec, engine, [data.image(sample) for sample in data.samples])
     write(run.outputs / "images.jsonl", "".join(json.dumps(image) + "\n" for image in images))
     write(run.outputs / "evaluation.json", json.dumps(evaluation))
     figures = {k: v for k, v in evaluation["summary"].items() if v is not None}

@@ -66,7 +66,7 @@ def submit(*, user: User, version: ModelVersion, target: PushTarget, content: st
     if content not in Push.Content.values:
         said = _("%(name)s is one of %(known)s.")
         raise Invalid(said % {"name": "content", "known": ", ".join(Push.Content.values)}, field="content")
-    _entries(version, content)
+    _entries(version, content, user)
     unfinished = Push.objects.filter(owner=user, ended_at=None)
     same = unfinished.filter(version=version, target=target, content=content).first()
     if same is not None:
@@ -76,7 +76,7 @@ def submit(*, user: User, version: ModelVersion, target: PushTarget, content: st
         raise CannotPush(said % {"count": MOST_UNFINISHED})
     push: Push = Push.objects.create(
         target=target, target_name=target.name, version=version, model_name=str(version)[:130], owner=user,
-        content=content, size_bytes=zips.size(_entries(version, content)),
+        content=content, size_bytes=zips.size(_entries(version, content, user)),
     )  # fmt: skip
     trail.add(version.model, user, "model_pushed", version, to=target.name)
     enqueue("inference.push", push_id=push.pk)
@@ -195,15 +195,15 @@ def _prepared(push: Push) -> tuple[Way, Place, list[zips.Entry], ModelVersion]:
     if not ModelVersion.objects.usable_by(push.owner).filter(pk=push.version_id).exists():
         raise failed("version_not_shared")
     try:
-        entries = _entries(push.version, push.content)
+        entries = _entries(push.version, push.content, push.owner)
     except Invalid as exc:
         raise failed("version_gone") from exc
     return WAYS[push.target.kind], place_of(push.target), entries, push.version
 
 
-def _entries(version: ModelVersion, content: str) -> list[zips.Entry]:
+def _entries(version: ModelVersion, content: str, owner: User) -> list[zips.Entry]:
     if content == Push.Content.PACKAGE:
-        return packaging.entries(version)
+        return packaging.entries(version, by=owner)
     return [(file["name"], version.path, file["name"]) for file in version.files]
 
 

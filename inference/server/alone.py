@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from inference.server import composed, decode, model_json
+from inference.server import composed, decode, model_json, selftest
+from inference.server.engine import Loaded
 from inference.server.refusals import BadRequest
 from inference.server.requested import Requested
 from inference.server.spec import ModelSpec
 from inference.task_kinds import TASKS
 
 TILES_AT_ONCE = 8
+DIFFERS = 3  # exit code
 OPTIONS = ("score_threshold", "iou_threshold", "max_detections", "top_k", "neighbours", "region")
 
 
@@ -30,7 +32,14 @@ class Model:
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         self.spec: ModelSpec = model_json.load(folder)
-        self.engine = composed.load(folder, self.spec, threads=threads)
+        self.engine: Loaded = composed.load(folder, self.spec, threads=threads)
+
+    @classmethod
+    def loaded(cls, spec: ModelSpec, engine: Loaded) -> Model:
+        """A model that was loaded before."""
+        made = cls.__new__(cls)
+        made.spec, made.engine = spec, engine
+        return made
 
     def predict(self, data: bytes, requested: Requested | None = None) -> dict[str, Any]:
         """What it says of one picture.
@@ -72,17 +81,22 @@ class Model:
 def main(folder: Path, argv: Sequence[str]) -> int:
     """Print what the model in `folder` says of each picture, a line of JSON each; the exit code."""
     parser = argparse.ArgumentParser(prog="run.py", description="Print what the model says of pictures, as JSON lines.")
-    parser.add_argument("pictures", nargs="+", type=Path, metavar="picture")
+    parser.add_argument("pictures", nargs="*", type=Path, metavar="picture")
+    parser.add_argument("--check", action="store_true", help="compare with the answers that came along")
     parser.add_argument("--threads", type=int, default=1, help="processor threads (1)")
     for name in OPTIONS:
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="X", help="as the service takes it")
     asked = parser.parse_args(argv)
+    if not (asked.pictures or asked.check):
+        parser.error("name a picture, or --check")
     given = {name: getattr(asked, name) for name in OPTIONS if getattr(asked, name)}
     try:
         requested, model = Requested.from_query(given), Model(folder, threads=asked.threads)
     except (BadRequest, model_json.BadModel, ValueError) as exc:
         sys.stderr.write(f"{exc}\n")
         return 2
+    if asked.check and (code := _checked(model, folder.parent / selftest.FOLDER)):
+        return code
     failed = False
     for path in asked.pictures:
         try:
@@ -93,3 +107,13 @@ def main(folder: Path, argv: Sequence[str]) -> int:
             continue
         sys.stdout.write(f"{json.dumps(found, ensure_ascii=False)}\n")
     return 1 if failed else 0
+
+
+def _checked(model: Model, folder: Path) -> int:
+    """Print how this machine's answers compare with those of a folder, as JSON; the exit code."""
+    if not (folder / selftest.FILE).is_file():
+        sys.stderr.write("This package came without answers to compare with. Give it a picture instead.\n")
+        return 2
+    found = selftest.check(model.predict, folder)
+    sys.stdout.write(f"{json.dumps(found)}\n")
+    return 0 if found["same"] else DIFFERS

@@ -16,10 +16,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from inference.server import bodies, oip, openapi
+from inference.server import bodies, oip, openapi, tensors
 from inference.server.refusals import BadRequest, NotReady, Refusal, UnknownModel, WrongKey, error
 from inference.server.requested import Requested
-from inference.server.service import PREDICTIONS, Call, Service
+from inference.server.service import Call, Service
 
 log = logging.getLogger("inference.server")
 
@@ -108,30 +108,10 @@ class Server:
         return _json({"name": "aiplatform", "version": VERSION, "extensions": ["binary_tensor_data"]})
 
     async def about_model(self, request: Request) -> Response:
-        settings, engine = self.service.settings, self.service.engine
-        inputs, outputs = (
-            [{"name": end.name, "datatype": end.datatype, "shape": list(end.shape)} for end in ends]
-            for ends in (engine.inputs, engine.outputs)
-        )
-        if self.service.spec.graph and self.service.spec.input:
-            inputs = [{"name": self.service.spec.input.name, "datatype": "BYTES", "shape": [-1]}]
-        if self.service.spec.input:
-            outputs.append({"name": PREDICTIONS, "datatype": "BYTES", "shape": [-1]})
-        return _json(
-            {
-                "name": settings.model_name,
-                "versions": [settings.model_version],
-                "platform": "onnxruntime_onnx",
-                "inputs": inputs,
-                "outputs": outputs,
-                "parameters": {
-                    "task": self.service.spec.task,
-                    "classes": [{"id": c.id, "name": c.name} for c in self.service.spec.classes],
-                    "provider": engine.provider,
-                    "max_batch": self.service.batcher.max_batch,
-                },
-            }
-        )
+        service, settings = self.service, self.service.settings
+        most = service.batcher.max_batch
+        name, version = settings.model_name, settings.model_version
+        return _json(tensors.described(name, version, service.spec, service.engine, max_batch=most))
 
     async def index(self, request: Request) -> Response:
         settings = self.service.settings

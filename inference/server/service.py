@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.server import decode, oip
+from inference.server import decode, oip, tensors
 from inference.server.batcher import Answer, Batcher, Entry
 from inference.server.engine import Loaded
 from inference.server.keeping import Keeper
@@ -28,10 +28,8 @@ from inference.server.requested import Requested
 from inference.server.settings import Settings
 from inference.server.spec import ModelSpec
 from inference.server.statistics import Hours, counted
+from inference.server.tensors import PREDICTIONS, Arrays
 from inference.task_kinds import TASKS
-
-PREDICTIONS = "predictions"  # an extra output: one JSON text per picture of a BYTES input
-Arrays = Mapping[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
@@ -172,8 +170,8 @@ class Service:
 
     async def infer(self, sent: oip.InferRequest, call: Call, arrived: Callable[[], None]) -> tuple[bytes, int | None]:
         """Answer an Open Inference Protocol request: body, and length of its JSON part if binary."""
-        wanted = self._wanted(sent)
-        tensors = tuple(name for name in wanted if name != PREDICTIONS)
+        wanted = tensors.wanted(self.spec, self._outputs, sent)
+        raw = tuple(name for name in wanted if name != PREDICTIONS)
         placements: list[decode.Placement] = []
         requested = Requested.from_values(sent.parameters) if sent.pictures else Requested()
         if sent.pictures and self.tiled:
@@ -181,9 +179,10 @@ class Service:
         if sent.pictures:
             feeds, placements = await self._decode(self._pictures(sent), requested)
         else:
-            feeds = self._checked(sent.tensors)
-        answer = await self._ask(feeds, () if PREDICTIONS in wanted else tensors, call, arrived)
-        outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in tensors}
+            most = self.settings.request_batch_limit
+            feeds = tensors.feeds(self.spec, self.engine, self._inputs, sent.tensors, most=most)
+        answer = await self._ask(feeds, () if PREDICTIONS in wanted else raw, call, arrived)
+        outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in raw}
         if PREDICTIONS in wanted:
             predictions = await self._read(self.spec, answer.outputs, placements, requested)
             for data, found in zip(self._pictures(sent), predictions, strict=True):
@@ -233,49 +232,8 @@ class Service:
             "Ask for fewer outputs or pictures, or for binary data."
         )
 
-    def _wanted(self, sent: oip.InferRequest) -> dict[str, bool]:
-        """Name → binary of the outputs to send."""
-        if not sent.outputs:
-            names = [PREDICTIONS] if sent.pictures else list(self._outputs)
-            return dict.fromkeys(names, sent.binary)
-        for output in sent.outputs:
-            known = output.name in self._outputs or (output.name == PREDICTIONS and self.spec.input)
-            if not known:
-                raise BadRequest(f"The model has no output {output.name!r}.")
-            if output.name == PREDICTIONS and not sent.pictures:
-                raise BadRequest(f"{PREDICTIONS!r} needs pictures: send the input as BYTES.")
-        return {output.name: output.binary for output in sent.outputs}
-
     def _pictures(self, sent: oip.InferRequest) -> Sequence[bytes]:
-        if self.spec.input is None:
-            raise BadRequest("This model came without model.json; send tensors instead of pictures.")
-        if sent.tensors or list(sent.pictures) != [self.spec.input.name]:
-            raise BadRequest(f"Pictures belong into the one input {self.spec.input.name!r}.")
-        images = sent.pictures[self.spec.input.name]
-        self._limit(len(images))
-        return images
-
-    def _checked(self, tensors: Arrays) -> Arrays:
-        if self.spec.graph is not None:
-            raise BadRequest("This model is composed of others, which have the tensors: send pictures, as BYTES.")
-        for name in self._inputs:
-            if name not in tensors:
-                raise BadRequest(f"Input {name!r} is missing.")
-        for name, array in tensors.items():
-            if name not in self._inputs:
-                raise BadRequest(f"The model has no input {name!r}.")
-            oip.check(self._inputs[name], array)
-        if self.engine.batches:
-            sizes = {array.shape[0] for array in tensors.values()}
-            if len(sizes) != 1:
-                raise BadRequest("All inputs need the same first size, the batch.")
-            self._limit(sizes.pop())
-        return tensors
-
-    def _limit(self, count: int) -> None:
-        if not 1 <= count <= self.settings.request_batch_limit:
-            limit = self.settings.request_batch_limit
-            raise BadRequest(f"One request may hold 1 to {limit} samples, not {count}.")
+        return tensors.pictures(self.spec, sent, most=self.settings.request_batch_limit)
 
     async def _decode(self, images: Sequence[bytes], requested: Requested) -> tuple[Arrays, list[decode.Placement]]:
         spec = self.spec.input

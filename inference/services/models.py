@@ -275,16 +275,25 @@ def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]
     return version
 
 
-def edit(*, model: Model, description: str, visibility: str, by: User | None = None) -> Model:
-    """Change a model; made private, it stops the services of others that use it."""
+def edit(
+    *, model: Model, description: str, visibility: str, packages_pictures: bool | None = None, by: User | None = None
+) -> Model:
+    """Change a model; made private, it stops the services of others that use it.
+
+    Args:
+        packages_pictures: whether packages carry pictures of a dataset for self-tests; None: as before.
+    """
     if visibility not in Visibility.values:
         raise Invalid(_("A model is private or public."), field="visibility")
-    given = {"description": description, "visibility": visibility}
+    given: dict[str, Any] = {"description": description, "visibility": visibility}
+    if packages_pictures is not None:
+        given["packages_pictures"] = packages_pictures
     with transaction.atomic():
         known = Model.objects.select_for_update().get(pk=model.pk)
         changed = [name for name, value in given.items() if getattr(known, name) != value]
-        model.description, model.visibility = description, visibility
-        model.save(update_fields=["description", "visibility", "updated_at"])
+        for name, value in given.items():
+            setattr(model, name, value)
+        model.save(update_fields=[*given, "updated_at"])
         if changed:
             trail.add(model, by, "model_changed", fields=changed)
     withdrawing.stop_unshared(Service.objects.of_others(model).for_list())
@@ -321,10 +330,12 @@ def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
     if not last:
         holding.check_no_alias(version)
     withdrawing.disable(Service.objects.of_others(version.model).for_list().filter(model_version=version))
-    model, path = version.model, version.path
+    model, path, number = version.model, version.path, version.pk
     with transaction.atomic():
         trail.add(model, by, "model_version_deleted", version)
         version.delete()
+    for beside in model.folder.glob(f"*-{number}.*"):  # made of it later: samples, programs
+        beside.unlink(missing_ok=True)
     files.remove_tree(path)
     if last:
         delete(model=model, by=by)

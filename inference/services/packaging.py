@@ -17,12 +17,14 @@ from django.utils.translation import gettext as _
 
 import inference
 import training
+from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.zips import Entry
 from inference.models import ModelVersion
+from inference.selftest import keeping as self_tests
 from inference.snippets import making
 
-START = "inference.server.alone"
+START = ("inference.server.alone", "inference.server.local")  # of run.py, of edge devices
 OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
 NEEDS = ("numpy", "onnxruntime", "pillow")
 RUN = '''"""Print what the model says of pictures: python run.py picture.jpg"""
@@ -46,8 +48,12 @@ README = """# {name}
     pip install -r requirements.txt
     python run.py picture.jpg
 
+    python run.py --check
+
 prints what the model says of each picture, a line of JSON each, as its service does: task, size of the picture,
-predictions. `python run.py --help` lists the options. It needs Python 3.11 or newer, ONNX Runtime, NumPy and Pillow.
+predictions. With `--check` it answers the pictures in `selftest/`, where the package has some, and compares: the exit
+code is 0 where this machine answers as the platform did, 3 where it does not. `python run.py --help` lists the
+options. It needs Python 3.11 or newer, ONNX Runtime, NumPy and Pillow.
 
 | file | |
 |---|---|
@@ -55,6 +61,7 @@ predictions. `python run.py --help` lists the options. It needs Python 3.11 or n
 | `about.json` | what the platform knew of it: task, classes, figures, data |
 | `use/predict.js` | the same in a browser, by onnxruntime-web; its first lines show how |
 | `use/predict.cpp` | the same in C++, by ONNX Runtime's C++ API; its first lines show how |
+| `selftest/` | a few pictures with the answers of the platform; some may be of the dataset of an evaluation |
 | `SHA256SUMS` | `sha256sum -c SHA256SUMS` checks every file |
 | `inference/`, `training/` | the lines that run it, licence Apache-2.0 |
 
@@ -62,8 +69,11 @@ predictions. `python run.py --help` lists the options. It needs Python 3.11 or n
 """
 
 
-def entries(version: ModelVersion) -> list[Entry]:
+def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
     """What lies in the package.
+
+    Args:
+        by: who gets it: pictures of a dataset go along only where this person may read it.
 
     Raises:
         Invalid: the version has no ONNX file, or nobody described what its answers mean.
@@ -79,6 +89,7 @@ def entries(version: ModelVersion) -> list[Entry]:
         "about.json": json.dumps(_about(version), ensure_ascii=False, indent=1).encode() + b"\n",
         **{inside: path.read_bytes() for inside, path in code().items()},
         **making.files(version.path),
+        **self_tests.of(version, by).files,
     }
     sums = {inside: hashlib.sha256(data).hexdigest() for inside, data in made.items()}
     sums |= {f"model/{entry['name']}": entry["sha256"] for entry in version.files}
@@ -107,9 +118,9 @@ def _about(version: ModelVersion) -> dict[str, object]:
 
 @cache
 def code() -> dict[str, Path]:
-    """Files of the product that a package needs, by their place in it: what `inference.server.alone` imports."""
+    """Files of the product that a package needs, by their place in it: what those of START import."""
     found: dict[str, Path] = {}
-    waiting = [START]
+    waiting = [*START]
     while waiting:
         name = waiting.pop()
         path = _file(name)

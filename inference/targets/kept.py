@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inference.evaluator import selftest
 from inference.evaluator.run import Run, write
 
 LINES, IMAGES = "predictions.jsonl", "images.jsonl"
+FILES = ("model.onnx", LINES, IMAGES, selftest.FILE, "row.json")  # of a variant, the row last
 KEPT = 2  # checkpoints: a reader that finds the newest damaged takes the one before
 
 
@@ -50,7 +52,7 @@ class Kept:
             if (folder / "row.json").exists():
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            for kind in ("model.onnx", LINES, IMAGES, "row.json"):  # the row last: it says that the others are there
+            for kind in FILES:  # the row last: it says that the others are there
                 kept = row.with_name(f"{name}.{kind}")
                 if kept.exists():
                     shutil.copyfile(kept, folder / kind)
@@ -58,9 +60,6 @@ class Kept:
     def _checkpoint(self) -> None:
         done = sorted(path.parent for path in self.root.glob("*/row.json"))
         parts = {
-            f"{folder.name}.{kind}": folder / kind
-            for folder in done
-            for kind in ("model.onnx", LINES, IMAGES, "row.json")
-            if (folder / kind).exists()
+            f"{folder.name}.{kind}": folder / kind for folder in done for kind in FILES if (folder / kind).exists()
         }
         self.run.checkpoint(len(done), {}, parts, most=KEPT)

@@ -25,9 +25,11 @@ from inference.forms import ModelEditForm
 from inference.import_forms import BringForm, UploadForm, VersionForm
 from inference.models import Model, ModelAlias, ModelTask, ModelVersion, Stage
 from inference.orders import MODELS
+from inference.selftest import keeping as self_tests
 from inference.services import cards, importing, model_jobs, packaging, swapping
 from inference.services import models as registry
 from inference.services.bytes import on_disk
+from inference.torch_export import exports
 from inference.trying import trials
 from inference.views import model_page
 from workers import kinds
@@ -99,6 +101,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             if written[part.name]
         ],
         "form": VersionForm(user=request.user),
+        **(_self_test(request, chosen) | _torch(chosen) if chosen else {}),
         "parts": parts_of(chosen, request.user) if chosen else [],
         "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
     }  # fmt: skip
@@ -108,6 +111,16 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def _measurements(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
     rows = model_jobs.measurements(version, request.user)
     return {"measurements": rows, "measuring": any(not row.figures and not row.job.published for row in rows)}
+
+
+def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
+    row = self_tests.kept(version)
+    carried = row is not None and row.pictures and self_tests.may_carry_pictures(version.model, row, request.user)
+    return {"self_test": row, "carries_pictures": carried}
+
+
+def _torch(version: ModelVersion) -> dict[str, Any]:
+    return {"can_torch": exports.can_export(version), "torch": exports.of(version), "torch_made": exports.made(version)}
 
 
 @needs(Action.MODELS_VIEW)
@@ -221,4 +234,4 @@ def version_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
 def version_package(request: SignedInRequest, pk: int) -> HttpResponseBase:
     """A version as a zip that answers pictures by one command."""
     version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
-    return send_zip(request, packaging.entries(version), packaging.filename(version))
+    return send_zip(request, packaging.entries(version, by=request.user), packaging.filename(version))

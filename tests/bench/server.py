@@ -97,12 +97,7 @@ def post(path: str, body: bytes, kind: str) -> bytes:
 
 
 def resnet18(directory: Path, side: int = 224, width: int = 64) -> Path:
-    """ResNet-18's layers with random weights and batch norms folded in: costs what the real one costs.
-
-    Args:
-        side: pixels of its input.
-        width: channels of its first stage; 64 in the real one.
-    """
+    """ResNet-18's layers with random weights, `width` channels in the first stage: costs what the real one costs."""
     rng = np.random.default_rng(0)
     nodes, weights = [], []
 

@@ -21,6 +21,9 @@ from inference.conversion.kind import ConversionKind
 from inference.conversion.tables import Conversion
 from inference.kind import Vanished
 from inference.models import ModelVersion
+from inference.selftest import keeping
+from inference.server import selftest
+from inference.server.alone import Model
 from inference.server.engine import Engine
 from inference.services import holding, learning
 from inference.services import models as registry
@@ -93,6 +96,13 @@ def test_forms_are_made_judged_timed_and_kept_as_versions(alice, model, data):
     assert made.metrics["ap50"] == pytest.approx(rows["int8"]["value"])
     assert (made.task, made.classes) == (model.task, model.classes)
     assert made.sha256 != model.sha256
+    for version in (made, model):  # each has samples with its own answers
+        assert (version.self_test.samples, version.self_test.data) == (4, data)
+        files = keeping.of(version, alice).files
+        sample = json.loads(files["selftest/answers.json"])["samples"][-1]
+        asked = selftest.Requested.from_values(sample["asked"])
+        again = json.loads(json.dumps(Model(version.path).predict(files[f"selftest/{sample['picture']}"], asked)))
+        assert selftest.difference(sample["answer"], again, sample["asked"]).largest <= 1e-3
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -10,11 +11,16 @@ import subprocess
 import pytest
 from PIL import Image
 
+from aiplatform.lib import files
 from inference.edge import fleet, sampling
 from inference.edge.device.samples import Samples
 from inference.edge.tables import EdgeGroup
 from inference.feedback import samples
 from inference.feedback.tables import ServiceSample
+from inference.selftest import keeping
+from inference.selftest.tables import SelfTest
+from inference.server import selftest
+from inference.server.alone import Model
 from tests.factories import models as factory
 from tests.inference import pictures
 from tests.inference.edge_device import Device, ask, released, row, wait_for
@@ -137,3 +143,31 @@ def test_what_a_model_complains_of_is_in_the_log_of_its_device(alice, group, dev
     device.round()  # the lines of a model that ended come with the next report at the latest
 
     assert "the disk of this device is odd <b>" in str(row(group).log.lines)
+
+
+def test_model_that_answers_otherwise_than_the_platform_did_is_refused(alice, group, device, tmp_path):
+    version = factory.model_version(alice, tmp_path, name="good")
+    sampled(version, shift=0.0)
+    before = released(group, version, alice)
+    assert device.round() == "updated"
+    other = factory.model_version(alice, tmp_path, name="other", task="tagging")
+    sampled(other, shift=0.2)
+    released(group, other, alice)
+
+    assert device.round() == "answers_differ"
+    assert device.installed == before
+    told = row(group)
+    assert {name: told.differs[name] for name in ("sample", "samples", "kind")} == {
+        "sample": 1, "samples": 1, "kind": "score",
+    }  # fmt: skip
+    assert told.differs["largest"] == pytest.approx(0.2)
+    group.refresh_from_db()
+    assert group.halted
+
+
+def sampled(version, shift: float) -> None:
+    """Give a version a sample with its answer; the first score is moved by so much."""
+    answer = json.loads(json.dumps(Model(version.path).predict(selftest.drawn(0))))
+    answer["predictions"][0]["score"] -= shift
+    files.write_json(keeping.file_of(version), {"format": 1, "samples": [{"seed": 0, "asked": {}, "answer": answer}]})
+    SelfTest.objects.create(version=version, samples=1, pictures=0)

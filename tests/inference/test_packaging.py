@@ -144,5 +144,5 @@ def test_versions_without_a_description_become_no_package(api, bob, alice, tmp_p
     version.refresh_from_db()
 
     with pytest.raises(Invalid):
-        packaging.entries(version)
+        packaging.entries(version, by=alice)
     assert api.get(f"/api/v1/model-versions/{version.pk}/package/").status_code == 400

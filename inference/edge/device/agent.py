@@ -19,8 +19,8 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from . import VERSION, samples
-from .about import hardware, picture
+from . import VERSION, checking, samples
+from .about import hardware
 from .diary import Diary
 from .durable import Json, at, drop, load, point, sync_folder, write
 from .front import Front
@@ -30,7 +30,7 @@ CHUNK = 256 << 10
 MOST_BYTES, MOST_UNPACKED, MOST_FILES = 4 << 30, 8 << 30, 2000
 SKEW_S = 24 * 3600  # clocks of small devices drift
 TRIES = 3  # of a package on trial, counted before each: one that kills the agent is not tried for ever
-READ_S, TEST_S, TIME_S = 20, 120, 60
+READ_S, TIME_S = 20, 60
 SENT_AT_ONCE, NEVER_TAKEN = 20, (400, 413, 415, 422)  # samples in a round; answers that will not change
 NEEDS = ("onnxruntime", "numpy", "PIL")
 
@@ -60,6 +60,7 @@ class Agent:
         self.memory = load(root / "memory.json", start)
         self.diary, self.last_outcome = Diary(root / "diary"), ("", "")
         self.said = samples.OFF
+        self.differs: Json = {}  # of the self-test of this round: which answer, by how much
         self.front = front
         if front:
             front.say = self.diary.say
@@ -183,35 +184,17 @@ class Agent:
         return place
 
     # 4. Does it work here
-    def self_test(self, place: Path) -> str:
-        """Let the package answer a picture in a process of its own; gives what went wrong."""
-        sample = self.root / "sample.png"
-        if not sample.exists():
-            write(sample, picture())
-        try:
-            command = [sys.executable, "-I", str(place / "run.py"), str(sample)]
-            done = subprocess.run(command, timeout=TEST_S, capture_output=True, check=False)
-        except subprocess.TimeoutExpired:
-            return f"no answer within {TEST_S} s"
-        if done.returncode:
-            return done.stderr.decode(errors="replace").strip()[-300:] or f"exit code {done.returncode}"
-        try:
-            json.loads(done.stdout)["predictions"]
-        except (ValueError, LookupError):
-            return "its answer is no JSON with predictions"
-        return ""
-
-    def tested(self, place: Path) -> str:
-        """The self-test, a few times at most where it ends the agent or the device; gives what went wrong."""
+    def tested(self, place: Path) -> checking.Found:
+        """The self-test, a few times at most where it ends the agent or the device."""
         known = self.memory["tests"] if self.memory["tests"].get("package") == place.name else {}
         count = known.get("count", 0) + 1
         if count > TRIES:
-            return "its self-test ended the agent"
+            return checking.FAILED, "its self-test ended the agent", {}
         self.remember(tests={"package": place.name, "count": count})
         at("testing")
-        wrong = self.self_test(place)
+        found = checking.self_test(place, self.root)
         self.remember(tests={})
-        return wrong
+        return found
 
     def time_once(self) -> None:
         """Measure how fast the package in use answers, once for each package; tried thrice where that ends the agent.
@@ -280,10 +263,11 @@ class Agent:
         place = self.store / sha
         if not place.exists():
             place = self.unpack(self.download(sha, int(package["size"])), sha)
-        if wrong := self.tested(place):
+        code, wrong, self.differs = self.tested(place)
+        if code:
             self.remember(bad=sorted({*self.memory["bad"], sha}))
             drop(place)
-            return "failed_self_test", wrong
+            return code, wrong
         at("tested")
         self.switch(place)
         return self.finish_trial()
@@ -309,6 +293,7 @@ class Agent:
 
     def round(self) -> tuple[str, str]:
         """Look once what should run here, do it, and tell the server."""
+        self.differs = {}
         try:
             outcome = self.step()
         except Refused as why:
@@ -362,7 +347,8 @@ class Agent:
         """Tell the server; best effort: only the newest state is told, and lines that it has not heard yet."""
         lines = self.diary.after(self.memory["told"])
         body = {
-            "outcome": outcome, "detail": detail[:300], "package": self.installed, "number": self.memory["release"][1],
+            "outcome": outcome, "detail": detail[:300], "differs": self.differs,
+            "package": self.installed, "number": self.memory["release"][1],
             "free_bytes": shutil.disk_usage(self.root).free, "counters": self.front.counters() if self.front else {},
             "hardware": hardware(), "speed": self.memory["speed"], "agent": VERSION,
             "samples": self.samples.state if self.samples else samples.OFF, "log": lines,

@@ -15,11 +15,13 @@ from typing import Any
 
 from .about import picture
 from .durable import Json
-from .model_server import JPEG
+from .model_server import JPEG, JSON_LENGTH
 from .samples import Samples
 from .trust import canonical
 
 MOST_PICTURE = 64 << 20
+Answer = tuple[int, bytes, str | None]  # status, body, and how much of it is JSON where tensors follow in binary
+NO_MODEL = (503, b'{"error":"no model is installed yet"}', None)
 START_S = 60  # longest that a model may take to answer its first picture
 
 
@@ -40,23 +42,30 @@ class Front:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                if self.path == "/v2/health/live":
+                path = self.path.partition("?")[0]
+                if path == "/v2/health/live":
                     self._answer(200, b'{"live":true}')
+                elif path == "/v2" or path.startswith("/v2/models/"):
+                    self._answer(*front.ask("GET", path))
                 else:  # /v2/health/ready as well: more than that protocol asks for
                     self._answer(200 if front.running else 503, canonical(front.counters() | {"ready": front.running}))
 
             def do_POST(self) -> None:
-                size = int(self.headers.get("Content-Length") or 0)
+                given = self.headers.get("Content-Length") or ""
+                size = int(given) if given.isascii() and given.isdigit() and len(given) < 12 else 0
                 if not 0 < size <= MOST_PICTURE:
                     self.close_connection = True
-                    self._answer(413, b'{"error":"send one picture of at most 64 MiB"}')
+                    self._answer(413, b'{"error":"send one picture, or tensors, of at most 64 MiB"}')
                 else:
-                    self._answer(*front.forward(self.path, self.rfile.read(size)))
+                    length = self.headers.get(JSON_LENGTH)
+                    self._answer(*front.forward(self.path, self.rfile.read(size), length))
 
-            def _answer(self, status: int, body: bytes) -> None:
+            def _answer(self, status: int, body: bytes, length: str | None = None) -> None:
                 with contextlib.suppress(ConnectionError):  # whoever asked is gone
                     self.send_response(status)
-                    self.send_header("Content-Type", "application/json")
+                    self.send_header("Content-Type", "application/octet-stream" if length else "application/json")
+                    if length:
+                        self.send_header(JSON_LENGTH, length)
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()
                     self.wfile.write(body)
@@ -86,7 +95,9 @@ class Front:
         try:
             line = child.stdout.readline()
             port = int(line or 0)
-            status, said = _posted(port, "/predict", picture()) if port else (0, b"it ended before it answered")
+            status, said, _length = (
+                _asked(port, "POST", "/predict", picture()) if port else (0, b"it ended before it answered", None)
+            )
         except (OSError, HTTPException, ValueError) as why:
             status, said = 0, str(why).encode()
         finally:
@@ -116,31 +127,38 @@ class Front:
     def jpeg(self, picture: bytes) -> bytes | None:
         """A picture as the model's process makes a JPEG of it; None where it cannot."""
         try:
-            status, made = _posted(self.behind, JPEG, picture)
+            status, made, _length = _asked(self.behind, "POST", JPEG, picture)
         except (OSError, HTTPException):
             return None
         return made if status == 200 else None
 
-    def forward(self, path: str, body: bytes) -> tuple[int, bytes]:
-        began, port, package = time.perf_counter(), self.behind, self.package
-        try:
-            status, said = _posted(port, path, body) if port else (503, b'{"error":"no model is installed yet"}')
-            if status == 503 and port and port != self.behind:  # it left while it was asked: ask its successor
-                status, said = _posted(self.behind, path, body)
-        except TimeoutError:  # it is at work on this: asked again it would be as slow
-            status, said = 504, b'{"error":"the model takes too long for this picture"}'
-        except (OSError, HTTPException):
-            try:
-                status, said = _posted(self.behind, path, body)
-            except (OSError, HTTPException):
-                status, said = 502, b'{"error":"the model does not answer"}'
+    def forward(self, path: str, body: bytes, length: str | None = None) -> Answer:
+        """What the model says of a picture, or of tensors (below /v2); counted."""
+        began, package = time.perf_counter(), self.package
+        status, said, its_length = self.ask("POST", path, body, length)
         with self.lock:
             self.requests += 1
             self.errors += status >= 500
             self.took = [*self.took[-999:], time.perf_counter() - began]
-        if self.samples is not None and status == 200:
+        if self.samples is not None and status == 200 and not path.startswith("/v2"):
             self.samples.look(body, said, package)
-        return status, said
+        return status, said, its_length
+
+    def ask(self, method: str, path: str, body: bytes = b"", length: str | None = None) -> Answer:
+        """What the model's process says; its successor's word where it left meanwhile."""
+        port = self.behind
+        try:
+            answer = _asked(port, method, path, body, length) if port else NO_MODEL
+            if answer[0] == 503 and port and port != self.behind:  # it left while it was asked: ask its successor
+                answer = _asked(self.behind, method, path, body, length)
+        except TimeoutError:  # it is at work on this: asked again it would be as slow
+            return 504, b'{"error":"the model takes too long for this"}', None
+        except (OSError, HTTPException):
+            try:
+                answer = _asked(self.behind, method, path, body, length)
+            except (OSError, HTTPException):
+                return 502, b'{"error":"the model does not answer"}', None
+        return answer
 
     def counters(self) -> Json:
         with self.lock:
@@ -152,12 +170,12 @@ class Front:
         return found
 
 
-def _posted(port: int, path: str, body: bytes) -> tuple[int, bytes]:
+def _asked(port: int, method: str, path: str, body: bytes = b"", length: str | None = None) -> Answer:
     connection = HTTPConnection("127.0.0.1", port, timeout=START_S)
     try:
-        connection.request("POST", path, body)
+        connection.request(method, path, body or None, {JSON_LENGTH: length} if length else {})
         answer = connection.getresponse()
-        return answer.status, answer.read()
+        return answer.status, answer.read(), answer.headers.get(JSON_LENGTH)
     finally:
         connection.close()
 

@@ -16,6 +16,9 @@ from urllib.parse import parse_qsl, urlsplit
 from .samples import MOST_PICTURE
 
 JPEG = "/_jpeg"  # of the agent alone
+PROTOCOL = "/v2/"  # the Open Inference Protocol
+JSON_LENGTH = "Inference-Header-Content-Length"
+TOO_OLD = (501, b'{"error":"this package knows pictures alone; release the version once more"}')
 PREDICT = ("/predict", "/")
 QUALITIES = (92, 80, 60)
 
@@ -25,14 +28,28 @@ def serve(package: Path) -> int:
     sys.path.insert(0, str(package))
     from inference.server.alone import Model  # noqa: PLC0415  of the package
     from inference.server.decode import BadBox, BadImage, open_image  # noqa: PLC0415  of the package
-    from inference.server.refusals import BadRequest  # noqa: PLC0415  of the package
+    from inference.server.refusals import BadRequest, Refusal  # noqa: PLC0415  of the package
     from inference.server.requested import Requested  # noqa: PLC0415  of the package
 
     model, lock = Model(package / "model", threads=os.cpu_count() or 1), threading.Lock()
 
+    protocol = _protocol(model, package)
+
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if protocol is None:
+                self._answer(*TOO_OLD)
+                return
+            try:
+                self._answer(200, json.dumps(protocol.get(self.path)).encode())
+            except Refusal as why:
+                self._answer(why.status, json.dumps({"error": str(why)}).encode())
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.startswith(PROTOCOL):
+                self._infer(urlsplit(self.path).path, body)
+                return
             if self.path == JPEG:
                 self._answer(*_jpeg(open_image, body))
                 return
@@ -47,9 +64,24 @@ def serve(package: Path) -> int:
                 status, said = 400, {"error": str(why)}
             self._answer(status, json.dumps(said).encode())
 
-        def _answer(self, status: int, data: bytes) -> None:
+        def _infer(self, path: str, body: bytes) -> None:
+            if protocol is None:
+                self._answer(*TOO_OLD)
+                return
+            try:
+                with lock:  # tensors of one request at a time: each may take many times its bytes
+                    data, length = protocol.infer(path, body, self.headers.get(JSON_LENGTH))
+                self._answer(200, data, length)
+            except Refusal as why:
+                self._answer(why.status, json.dumps({"error": str(why)}).encode())
+            except (BadImage, BadBox) as why:
+                self._answer(422, json.dumps({"error": str(why)}).encode())
+
+        def _answer(self, status: int, data: bytes, length: int | None = None) -> None:
             with contextlib.suppress(ConnectionError):  # whoever asked is gone
                 self.send_response(status)
+                if length is not None:
+                    self.send_header(JSON_LENGTH, str(length))
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -67,6 +99,15 @@ def serve(package: Path) -> int:
     server.shutdown()
     server.server_close()  # waits for what is being answered
     return 0
+
+
+def _protocol(model: Any, package: Path) -> Any:
+    """What answers tensors; None where the package was made before devices did."""
+    try:
+        from inference.server.local import Protocol  # noqa: PLC0415  of the package
+    except ImportError:
+        return None
+    return Protocol(model, package)
 
 
 def _jpeg(open_image: Any, body: bytes) -> tuple[int, bytes]:

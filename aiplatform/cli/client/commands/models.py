@@ -97,6 +97,10 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = models.verb("package", package, "Download a version as a zip that answers pictures by one command.")
     verb.add_argument("model", help=registry.VERSION)
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
+    verb = models.verb("torch", torch, "Download a version as a program of torch.export, or let a job make it.")
+    verb.add_argument("model", help=registry.VERSION)
+    verb.add_argument("--export", action="store_true", help="queue the job that makes it")
+    verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
     verb = models.verb("delete", delete, "Remove a model that nothing uses.")
     verb.add_argument("model", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
@@ -142,6 +146,15 @@ def fetch(args: argparse.Namespace) -> None:
 def package(args: argparse.Namespace) -> None:
     version = lookup.model_version(args.client, args.model)
     versioned.fetch(args, f"model-versions/{version}/package/", f"{args.model}_package")
+
+
+def torch(args: argparse.Namespace) -> None:
+    version = lookup.model_version(args.client, args.model)
+    if args.export:
+        row = args.client.post(f"model-versions/{version}/torch/", once=True)
+        done(args, row, f"Queued as job {row['job']}. Once it has ended, aip models torch {args.model} downloads it.")
+        return
+    versioned.fetch(args, f"model-versions/{version}/torch/", args.model, ending=".pt2")
 
 
 def delete(args: argparse.Namespace) -> None:

@@ -1,0 +1,124 @@
+"""A few samples with the answers of a model, by which other machines tell whether it answers there as it did here."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from PIL import Image
+
+from inference.evaluator.run import Run, write
+from inference.server import decode
+from inference.server.alone import Model
+from inference.server.engine import Loaded
+from inference.server.requested import Requested
+from inference.server.selftest import TOLERANCE, Difference, difference, drawn
+from inference.server.spec import ModelSpec
+from inference.task_kinds import TASKS
+
+FILE = "selftest.json"  # in the outputs
+DRAWN, PICTURES = 2, 2  # samples of each sort, at most
+MOST_BYTES = 240 << 10  # of a sample: its picture and its answer
+LOOKED_AT = 12  # pictures, of which the steadiest become samples
+LONGEST_S = 60.0
+SIDES = (640, 480, 320)  # of a picture, the first at which it is small enough
+QUALITY = 90
+MOST_ANSWERS = 50
+LOWER = (0.1, 0.02)  # scores, for pictures on which the model is not sure of anything
+SHAKEN = 1 / 16  # share of the pixels that are changed by one step, as rounding does
+
+
+def leave(run: Run, spec: ModelSpec, engine: Loaded, pictures: Sequence[Path]) -> None:
+    """Write outputs/selftest.json; nothing where no picture is answered steadily enough.
+
+    Whatever goes wrong is said and nothing more: what was evaluated is worth more than samples of it.
+    """
+    (run.outputs / FILE).unlink(missing_ok=True)  # of an earlier try
+    try:
+        samples = _samples(Model.loaded(spec, engine), pictures)
+    except Exception as exc:  # noqa: BLE001  models and decoders raise anything
+        print(f"No samples for self-tests: {exc}", flush=True)
+        return
+    if samples:
+        made_with = {"machine": platform.machine(), "onnxruntime": onnxruntime.__version__, "provider": engine.provider}
+        write(
+            run.outputs / FILE,
+            json.dumps({"format": 1, "tolerance": TOLERANCE, "made_with": made_with, "samples": samples}),
+        )
+
+
+def _samples(model: Model, pictures: Sequence[Path]) -> list[dict[str, Any]]:
+    until = time.monotonic() + LONGEST_S
+    drawings = ((_upright(data), data, {"seed": seed}) for seed in range(LOOKED_AT // 2) if (data := drawn(seed)))
+    step = max(1, len(pictures) // LOOKED_AT)
+    found = [*_steadiest(model, drawings, DRAWN, until), *_steadiest(model, _own(pictures[::step]), PICTURES, until)]
+    return found[: DRAWN + PICTURES]
+
+
+def _own(pictures: Sequence[Path]) -> Iterator[tuple[Image.Image, bytes, dict[str, Any]]]:
+    """Pictures of the data, smaller and without what a camera wrote into them."""
+    for path in pictures[:LOOKED_AT]:
+        try:
+            image = decode.open_image(str(path), max_pixels=10**9).convert("RGB")
+        except decode.BadImage:
+            continue
+        for side in SIDES:
+            image.thumbnail((side, side))
+            out = io.BytesIO()
+            Image.fromarray(np.asarray(image)).save(out, "JPEG", quality=QUALITY)
+            if out.tell() * 4 // 3 <= MOST_BYTES // 2:
+                data = out.getvalue()
+                yield _upright(data), data, {"picture": base64.b64encode(data).decode()}
+                break
+
+
+def _upright(data: bytes) -> Image.Image:
+    return decode.open_image(data).convert("RGB")
+
+
+def _steadiest(
+    model: Model, candidates: Iterator[tuple[Image.Image, bytes, dict[str, Any]]], most: int, until: float
+) -> list[dict[str, Any]]:
+    """Samples whose answers hardly change where pixels do: elsewhere a hair's breadth would count as a failure."""
+    kept: list[tuple[bool, float, int, dict[str, Any]]] = []
+    for place, (image, data, about) in enumerate(candidates):
+        if time.monotonic() > until:
+            break
+        asked, answer = _answered(model, data)
+        again = model.predict(_shaken(image, place), Requested.from_values(asked))
+        moved: Difference = difference(answer, json.loads(json.dumps(again)), asked)
+        sample = {**about, "asked": asked, "answer": answer}
+        if moved.largest <= TOLERANCE and len(json.dumps(sample)) <= MOST_BYTES:
+            kept.append((not answer["predictions"], moved.largest, place, sample))
+    kept.sort(key=lambda one: one[:3])
+    return [sample for _empty, _moved, _place, sample in kept[:most]]
+
+
+def _answered(model: Model, data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is asked, and the answer as JSON gives it back; of a less sure score where there is none."""
+    asked: dict[str, Any] = {"top_k": MOST_ANSWERS}
+    if "max_detections" not in TASKS[model.spec.task].answer.asked:
+        return asked, json.loads(json.dumps(model.predict(data, Requested.from_values(asked))))
+    for threshold in (model.spec.decode.score_threshold, *LOWER):
+        asked = {"score_threshold": threshold, "max_detections": MOST_ANSWERS}
+        answer: dict[str, Any] = json.loads(json.dumps(model.predict(data, Requested.from_values(asked))))
+        if answer["predictions"]:
+            break
+    return asked, answer
+
+
+def _shaken(image: Image.Image, seed: int) -> bytes:
+    """A PNG of a picture of which some pixels are one step brighter or darker."""
+    rng, pixels = np.random.default_rng(seed), np.asarray(image, np.int16)
+    steps = rng.choice((-1, 1), pixels.shape) * (rng.random(pixels.shape) < SHAKEN)
+    out = io.BytesIO()
+    Image.fromarray((pixels + steps).clip(0, 255).astype(np.uint8)).save(out, "PNG")
+    return out.getvalue()
