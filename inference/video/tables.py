@@ -80,7 +80,7 @@ class VideoEvent(models.Model):
     key = models.CharField(max_length=40)  # what the program calls it: the same in each attempt
     at = models.FloatField()  # seconds since the source began
     type = models.CharField(max_length=8, choices=Type)
-    place = models.CharField(max_length=40, blank=True)  # name of the line or zone; "": of the source itself
+    place = models.CharField(max_length=40)  # name of the line or zone; "": of the source itself
     way = models.CharField(max_length=3, blank=True)  # in, out
     object = models.PositiveIntegerField()  # number of the track; 0: none
     class_id = models.IntegerField(null=True)
