@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -61,6 +62,11 @@ def of(version: ModelVersion, *, by: User) -> EdgePackage:
         sha256=found.hexdigest(), defaults=fields | {"self_test": carried.sha256}
     )
     return made
+
+
+def labels(digests: Iterable[str]) -> dict[str, str]:
+    """The versions of packages by their sha256, of those that are known."""
+    return dict(EdgePackage.objects.filter(sha256__in=set(digests)).values_list("sha256", "model_label"))
 
 
 def package_file(sha256: str) -> Path:

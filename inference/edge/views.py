@@ -6,15 +6,16 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.edge import download, fleet, logs
+from inference.edge import download, fleet, logs, packages
 from inference.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WELL, WRONG, said_of
+from inference.edge.words import FACTS, OUTCOMES, SAMPLES, WAITING, WELL, WRONG, said_of
 from inference.orders import EDGE_GROUPS
 
 MOST_SHOWN = 500  # devices on the page of a group; the API has all
@@ -64,14 +65,16 @@ def _next(group: EdgeGroup) -> dict[str, Any]:
 
 
 def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
-    labels = {package.sha256: package.model_label for package in (group.wanted, group.before) if package}
     devices, reached = list(group.devices.all()[:MOST_SHOWN]), fleet.reached_in(group)
+    labels = packages.labels([device.package for device in devices])
     for device in devices:
         device.group = group
         device.look, device.words = OUTCOMES.get(device.outcome, OUTCOMES[""])
         device.differs_words = said_of(device.differs)
         device.runs = labels.get(device.package, device.package[:12])
         device.reached = device.pk in reached
+        if device.look == WELL and device.reached and group.wanted and device.package != group.wanted.sha256:
+            device.look, device.words = WAITING, _("Has not asked since the release")
     own = EdgeGroup.objects.editable_by(request.user).filter(pk=group.pk).exists()
     return {
         "group": group,
@@ -154,11 +157,12 @@ def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = EdgeDevice.objects.visible_to(request.user).select_related("group__wanted", "group__before")
     device: EdgeDevice = get_object_or_404(rows, pk=pk)
     group = device.group
-    labels = {package.sha256: package.model_label for package in (group.wanted, group.before) if package}
+    told = list(device.reports.all()[:50])
+    labels = packages.labels([device.package, *(row.package for row in told)])
     reports = [
         {"at": row.at, "words": OUTCOMES.get(row.outcome, OUTCOMES[""])[1], "detail": row.detail,
          "differs": said_of(row.differs), "package": labels.get(row.package, row.package[:12])}
-        for row in device.reports.all()[:50]
+        for row in told
     ]  # fmt: skip
     lines, left_out = logs.of(device)
     context = {

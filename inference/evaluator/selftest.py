@@ -33,6 +33,7 @@ SIDES = (640, 480, 320)  # of a picture, the first at which it is small enough
 QUALITY = 90
 MOST_ANSWERS = 50
 LOWER = (0.1, 0.02)  # scores, for pictures on which the model is not sure of anything
+SURER = (0.5, 0.7)  # for pictures with so many doubtful answers that some come and go
 SHAKEN = 1 / 16  # share of the pixels that are changed by one step, as rounding does
 
 
@@ -92,27 +93,40 @@ def _steadiest(
     for place, (image, data, about) in enumerate(candidates):
         if time.monotonic() > until:
             break
-        asked, answer = _answered(model, data)
-        again = model.predict(_shaken(image, place), Requested.from_values(asked))
-        moved: Difference = difference(answer, json.loads(json.dumps(again)), asked)
-        sample = {**about, "asked": asked, "answer": answer}
-        if moved.largest <= TOLERANCE and len(json.dumps(sample)) <= MOST_BYTES:
-            kept.append((not answer["predictions"], moved.largest, place, sample))
+        shaken = _shaken(image, place)
+        for asked, answer in _answered(model, data):
+            again = model.predict(shaken, Requested.from_values(asked))
+            moved: Difference = difference(answer, json.loads(json.dumps(again)), asked)
+            sample = {**about, "asked": asked, "answer": answer}
+            if moved.largest <= TOLERANCE and len(json.dumps(sample)) <= MOST_BYTES:
+                kept.append((not answer["predictions"], moved.largest, place, sample))
+                break
     kept.sort(key=lambda one: one[:3])
     return [sample for _empty, _moved, _place, sample in kept[:most]]
 
 
-def _answered(model: Model, data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is asked, and the answer as JSON gives it back; of a less sure score where there is none."""
-    asked: dict[str, Any] = {"top_k": MOST_ANSWERS}
+def _answered(model: Model, data: bytes) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What may be asked, and the answer as JSON gives it back; the first one that is steady will do.
+
+    Of a less sure score where there is no answer, else of surer ones as long as any is left.
+    """
     if "max_detections" not in TASKS[model.spec.task].answer.asked:
-        return asked, json.loads(json.dumps(model.predict(data, Requested.from_values(asked))))
-    for threshold in (model.spec.decode.score_threshold, *LOWER):
-        asked = {"score_threshold": threshold, "max_detections": MOST_ANSWERS}
-        answer: dict[str, Any] = json.loads(json.dumps(model.predict(data, Requested.from_values(asked))))
-        if answer["predictions"]:
+        yield _asked(model, data, {"top_k": MOST_ANSWERS})
+        return
+    own = model.spec.decode.score_threshold
+    for threshold in (own, *LOWER):
+        found = _asked(model, data, {"score_threshold": threshold, "max_detections": MOST_ANSWERS})
+        if found[1]["predictions"] or threshold == LOWER[-1]:
+            yield found
             break
-    return asked, answer
+    for threshold in SURER if found[1]["predictions"] else ():
+        surer = _asked(model, data, {"score_threshold": max(own, threshold), "max_detections": MOST_ANSWERS})
+        if surer[1]["predictions"]:
+            yield surer
+
+
+def _asked(model: Model, data: bytes, asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return asked, json.loads(json.dumps(model.predict(data, Requested.from_values(asked))))
 
 
 def _shaken(image: Image.Image, seed: int) -> bytes:

@@ -35,6 +35,11 @@ class Keeper:
         self._kept: deque[Kept] = deque()
         self._bytes = 0
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether any picture could be kept."""
+        return bool(self._percent or self._below)
+
     def look(self, picture: bytes, answers: Sequence[Mapping[str, Any]]) -> None:
         """Keep a picture if a rule says so and there is room."""
         why = self._why(answers)

@@ -130,7 +130,7 @@ class Service:
         answered = time.perf_counter()
         predictions = await self._read(seen.spec, answer.outputs, placements, requested)
         ended = time.perf_counter()
-        self._note(data, predictions[0], requested)
+        self._note(data, predictions[0], requested, self._usually(seen.spec, answer.outputs, placements))
         timing = {
             "decode": seen.decode_s,
             "queue": answer.queue_s,
@@ -148,22 +148,36 @@ class Service:
             "timing_ms": {name: round(1000 * seconds, 2) for name, seconds in timing.items()},
         }
 
-    def _note(self, data: bytes, predictions: list[dict[str, Any]], requested: Requested) -> None:
+    def _note(
+        self,
+        data: bytes,
+        predictions: list[dict[str, Any]],
+        requested: Requested,
+        usually: Callable[[], list[list[dict[str, Any]]]],
+        place: int = 0,
+    ) -> None:
         """Count what a picture and its answers are like, and keep it if a rule says so; after the answer was made.
 
-        Answers to a region, or to a threshold of the caller's own, are not what the model usually says.
+        Answers are those to the model's own thresholds, whatever a caller asks for, or counts would tell of callers;
+        none to a region. `usually` reads them all, the picture's at `place`.
         """
-        usual = requested.region is None and requested.score_threshold is None
-        answers = counted(predictions, best_only=TASKS[self.spec.task].answer.best_only)
-        if usual:
-            self.keeper.look(data, answers)
-        if not self.settings.statistics or not self.hours.wanted():
+        best_only = TASKS[self.spec.task].answer.best_only
+        whole, own = requested.region is None, requested.score_threshold is None
+        if whole and own:
+            self.keeper.look(data, counted(predictions, best_only=best_only))
+        counts = self.settings.statistics and self.hours.wanted()
+        keeps = whole and not own and self.keeper.has_rules
+        if not counts and not keeps:
             return
 
         def look() -> None:
             with contextlib.suppress(Exception):  # decoders raise anything; the model has answered
-                features = self.hours.read(data, max_pixels=self.settings.max_pixels)
-                loop.call_soon_threadsafe(self.hours.add, features, answers if usual else ())
+                answers = counted(predictions if own else usually()[place], best_only=best_only) if whole else ()
+                if keeps:
+                    loop.call_soon_threadsafe(self.keeper.look, data, answers)
+                if counts:
+                    features = self.hours.read(data, max_pixels=self.settings.max_pixels)
+                    loop.call_soon_threadsafe(self.hours.add, features, answers)
 
         loop = asyncio.get_running_loop()
         loop.run_in_executor(self._pool, look)
@@ -185,8 +199,9 @@ class Service:
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in raw}
         if PREDICTIONS in wanted:
             predictions = await self._read(self.spec, answer.outputs, placements, requested)
-            for data, found in zip(self._pictures(sent), predictions, strict=True):
-                self._note(data, found, requested)
+            usually = self._usually(self.spec, answer.outputs, placements)
+            for place, (data, found) in enumerate(zip(self._pictures(sent), predictions, strict=True)):
+                self._note(data, found, requested, usually, place)
             outputs[PREDICTIONS] = _texts(predictions)
         return self._sent(sent, outputs, wanted)
 
@@ -205,7 +220,7 @@ class Service:
         for data in self._pictures(sent):
             seen = await self._see_tiles(data, requested, call, arrived)
             found = await self._read(seen.spec, seen.answer.outputs, seen.placements, requested)
-            self._note(data, found[0], requested)
+            self._note(data, found[0], requested, self._usually(seen.spec, seen.answer.outputs, seen.placements))
             predictions += found
         return self._sent(sent, {PREDICTIONS: _texts(predictions)}, wanted)
 
@@ -294,6 +309,12 @@ class Service:
         answer = await self.batcher.submit(Entry(feeds, wanted, count, call.deadline, future, call.is_gone))
         self.metrics.waited(answer.queue_s)
         return answer
+
+    def _usually(
+        self, spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement]
+    ) -> Callable[[], list[list[dict[str, Any]]]]:
+        """Gives what reads the answers again, by the model's own thresholds."""
+        return lambda: TASKS[spec.task].answer.read(spec, outputs, placements, Requested())
 
     async def _read(
         self, spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested

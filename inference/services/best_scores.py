@@ -23,8 +23,16 @@ class BestScore:
 def of(version: ModelVersion, *, by: User) -> BestScore | None:
     """The one of the newest evaluation that this person may see.
 
-    None for a version that was not evaluated, or whose evaluations know no such score.
+    A version made by a conversion that has none takes that of the version it was made from: a conversion is refused
+    where the two answer differently. None for a version that was not evaluated, or by evaluations without such a score.
     """
+    found = _of(version, by)
+    if found is None and version.source == "convert" and version.parent is not None:
+        return _of(version.parent, by)
+    return found
+
+
+def _of(version: ModelVersion, by: User) -> BestScore | None:
     rows = version.evaluations.visible_to(by).filter(published_attempt__gt=0).select_related("job")
     for evaluation in rows.order_by("-pk")[:LOOKED_AT]:
         score = finite(evaluation.metrics.get("threshold"))

@@ -9,6 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from aiplatform.lib.errors import Invalid
 from aiplatform.lib.titles import TITLE
 from inference.models import ModelVersion
 from inference.services import evaluations
@@ -64,8 +65,18 @@ class VideoForm(ResourceForm):
         label=_("Lines and zones"),
         required=False,
         max_length=100_000,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
-        help_text=_("Drawn on the page of an analysis, on its first picture; here as JSON."),
+        widget=forms.Textarea(
+            attrs={
+                "rows": 3,
+                "class": "mono",
+                "spellcheck": "false",
+                "placeholder": '{"lines": [{"name": "Door", "points": [[0.5, 0], [0.5, 1]]}]}',
+            }
+        ),
+        help_text=_(
+            "Drawn on the page of an analysis, on its first picture; here as JSON, points as shares of the picture's "
+            "sides from 0 to 1."
+        ),
     )
     film = forms.BooleanField(label=_("Make an annotated film"), required=False, initial=True)
     max_rate = forms.FloatField(
@@ -125,6 +136,8 @@ class VideoForm(ResourceForm):
             return drawn.checked(json.loads(text)) if text else {}
         except (ValueError, RecursionError):
             raise forms.ValidationError(_("This is no JSON of lines and zones.")) from None
+        except Invalid as exc:
+            raise forms.ValidationError(exc.message) from None
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}

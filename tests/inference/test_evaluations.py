@@ -199,6 +199,8 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
     assert as_alice.get(f"/api/v1/services/{service.pk}/").json()["best_score"] == 0.07
     data = evaluation.version
     assert predictions.submit(user=alice, model_version=version, version=data).params["score_threshold"] == 0.07
+    converted = ModelVersion(model=version.model, number=2, source="convert", parent=version)
+    assert best_scores.of(converted, by=alice).evaluation == evaluation
     chosen = predictions.submit(user=alice, model_version=version, version=data, score_threshold=0.5)
     assert chosen.params["score_threshold"] == 0.5
 

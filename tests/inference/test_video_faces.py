@@ -104,6 +104,8 @@ def test_video_pages(client, alice, bob, model, tmp_path):
     assert (
         client.post(reverse("inference:video-new"), sent | {"file": walk(tmp_path), "places": "{"}).status_code == 422
     )
+    unnamed = client.post(reverse("inference:video-new"), sent | {"file": walk(tmp_path), "places": '{"lines": [{}]}'})
+    assert (unnamed.status_code, set(unnamed.context["form"].errors)) == (422, {"places"})
     assert client.post(reverse("inference:video-fit"), sent).status_code == 200
     made = client.post(reverse("inference:video-new"), sent | {"file": walk(tmp_path)})
     analysis = VideoAnalysis.objects.get()

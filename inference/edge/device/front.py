@@ -136,10 +136,11 @@ class Front:
         """What the model says of a picture, or of tensors (below /v2); counted."""
         began, package = time.perf_counter(), self.package
         status, said, its_length = self.ask("POST", path, body, length)
-        with self.lock:
-            self.requests += 1
-            self.errors += status >= 500
-            self.took = [*self.took[-999:], time.perf_counter() - began]
+        if not 400 <= status < 500:  # what a caller sent wrong says nothing of the model
+            with self.lock:
+                self.requests += 1
+                self.errors += status >= 500
+                self.took = [*self.took[-999:], time.perf_counter() - began]
         if self.samples is not None and status == 200 and not path.startswith("/v2"):
             self.samples.look(body, said, package)
         return status, said, its_length

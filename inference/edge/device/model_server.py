@@ -60,7 +60,9 @@ def serve(package: Path) -> int:
                 asked = Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
                 with lock:
                     status, said = 200, model.predict(body, asked)
-            except (BadImage, BadBox, BadRequest) as why:
+            except BadImage as why:
+                status, said = 400, {"error": f"{why} Send the picture itself as the body: curl --data-binary @FILE."}
+            except (BadBox, BadRequest) as why:
                 status, said = 400, {"error": str(why)}
             self._answer(status, json.dumps(said).encode())
 

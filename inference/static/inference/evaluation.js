@@ -120,7 +120,9 @@ const columns = [...table.querySelectorAll("th")].map((th) => th.dataset.key ?? 
 let order = { key: "", up: true }; // as in the dataset and the matrix, until a head is pressed
 
 function rowOf(entry) {
-  return { ...entry, ...rates(entry.tp[place], entry.fp[place], entry.truths) };
+  const [tp, fp] = [entry.tp[place], entry.fp[place]];
+  const figures = rates(tp, fp, entry.truths);
+  return { ...entry, ...figures, precision: tp + fp ? figures.precision : null }; // as in the mean: none where nothing is answered
 }
 
 function drawTable() {
