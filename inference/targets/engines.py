@@ -51,7 +51,8 @@ def made(name: str, bench: Bench, folder: Path) -> dict[str, Any]:
     making.write_bytes(data)
     making.rename(file)
     try:
-        found = layers(trt, tensorrt.Session(folder / "model.onnx").engine)
+        session = tensorrt.Session(folder / "model.onnx")  # held while its engine is asked
+        found = layers(trt, session.engine)
     except tensorrt.NotUsable as exc:
         raise NotBuilt(str(exc)) from exc
     return {

@@ -79,7 +79,7 @@ class Parser:
     def parse(self, model: bytes) -> bool:
         try:
             session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
-        except Exception:  # noqa: BLE001  whatever is no model
+        except Exception:  # whatever is no model
             return False
         self.network.model = model
         self.network.inputs = [SimpleNamespace(name=one.name, shape=_shape(one)) for one in session.get_inputs()]
