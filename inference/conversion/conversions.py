@@ -124,9 +124,7 @@ def submit(
         evaluations.check_name(name)
     with found:
         resources = evaluations.complete(user, resources)
-        engines.check(
-            targets, cards=resources.get("gpus_per_node", 0), kind=resources.get("device_kind") or engines.GPU.name
-        )
+        engines.check(targets, cards=resources.get("gpus_per_node", 0), kind=resources.get("device_kind", "gpu"))
         if found:  # what the machines cannot give is said as well
             submission.check(user, KIND, **resources)
     found.end()
@@ -326,9 +324,7 @@ def _facts(variant: ConvertedVariant) -> dict[str, Any]:
         "tools": found.get("tools", {}),
     }
     about |= {name: variant.figures.get(name) for name in ("value", "loss", "agreement")}
-    row = next((row for row in found["rows"] if row["target"] == variant.target), {})
-    if "engine" in row:
-        about["engine"] = row["engine"]
+    about |= {"engine": row["engine"] for row in found["rows"] if row["target"] == variant.target and "engine" in row}
     if known.TARGETS[variant.target].calibrated:
         about |= {
             "method": params["method"],
