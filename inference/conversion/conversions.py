@@ -324,7 +324,9 @@ def _facts(variant: ConvertedVariant) -> dict[str, Any]:
         "tools": found.get("tools", {}),
     }
     about |= {name: variant.figures.get(name) for name in ("value", "loss", "agreement")}
-    about |= {"engine": row["engine"] for row in found["rows"] if row["target"] == variant.target and "engine" in row}
+    built = [row["engine"] for row in found["rows"] if row["target"] == variant.target and "engine" in row]
+    if built:
+        about["engine"] = built[0]
     if known.TARGETS[variant.target].calibrated:
         about |= {
             "method": params["method"],
