@@ -18,7 +18,7 @@ from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
-from inference.conversion import intervals, results
+from inference.conversion import engines, intervals, results
 from inference.conversion.tables import Conversion, ConvertedVariant
 from inference.evaluator import selftest
 from inference.evaluator.truth import UNSEEN
@@ -124,6 +124,7 @@ def submit(
         evaluations.check_name(name)
     with found:
         resources = evaluations.complete(user, resources)
+        engines.check(targets, cards=resources.get("gpus_per_node", 0), kind=resources.get("device_kind", "gpu"))
         if found:  # what the machines cannot give is said as well
             submission.check(user, KIND, **resources)
     found.end()
@@ -287,7 +288,12 @@ def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
     )
     try:
         version = registry.register(
-            user=who, bring=partial(_bring, variant, facts), origin=origin, model=model, made=made
+            user=who,
+            bring=partial(_bring, variant, facts),
+            origin=origin,
+            model=model,
+            read=engines.surveyed,
+            made=made,
         )
         _keep_samples(conversion, variant.target, version)
         return version
@@ -318,6 +324,9 @@ def _facts(variant: ConvertedVariant) -> dict[str, Any]:
         "tools": found.get("tools", {}),
     }
     about |= {name: variant.figures.get(name) for name in ("value", "loss", "agreement")}
+    built = [row["engine"] for row in found["rows"] if row["target"] == variant.target and "engine" in row]
+    if built:
+        about["engine"] = built[0]
     if known.TARGETS[variant.target].calibrated:
         about |= {
             "method": params["method"],
@@ -334,15 +343,17 @@ def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> N
         raise NotKept(_("The version that it was made of was deleted."))
     into.mkdir()
     gone = _("The files of this variant are gone. Run the conversion once more.")
-    try:
-        inside = files.open_beneath(results.outputs(variant.conversion), f"targets/{variant.target}/model.onnx")
-    except (OSError, files.OutsideRoot):
-        raise NotKept(gone) from None
-    with os.fdopen(inside, "rb") as source_file:
-        copied(source_file, into / "model.onnx", most=registry.MOST_BYTES)
     row = next((row for row in results.load(variant.conversion)["rows"] if row["target"] == variant.target), None)
     if row is None:
         raise NotKept(gone)
+    outputs = results.outputs(variant.conversion)
+    try:
+        inside = files.open_beneath(outputs, f"targets/{variant.target}/model.onnx")
+        with os.fdopen(inside, "rb") as source_file:
+            copied(source_file, into / "model.onnx", most=registry.MOST_BYTES)
+        engines.bring(row, outputs, into, most=registry.MOST_BYTES)
+    except (OSError, files.OutsideRoot):
+        raise NotKept(gone) from None
     for entry in source.files:
         name = entry["name"]
         if not name.endswith(WEIGHTS):

@@ -11,6 +11,7 @@ from typing import Any
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
+from inference.conversion import engines
 from inference.conversion.tables import Conversion
 from inference.targets import known
 from workers.runs import RunDir
@@ -78,6 +79,7 @@ def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
         {"node": _word(entry.get("node"), 200), "moved": finite(entry.get("moved"))}
         for entry in _list(given.get("sensitive"), dict)
     ]
+    row |= engines.read(given)
     row["without"] = [_word(name, 200) for name in _list(given.get("without"), str)]
     return row
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,7 @@ def of(conversion: Conversion) -> dict[str, Any]:
         "speed": next((row["speed"] for row in rows if row["speed"]), None),
         "busy": max((row["speed"]["busy"] or 1.0 for row in rows if row["speed"]), default=1.0),
         "sensitive": [row | one for row in rows for one in row.get("sensitive", ())],
+        "engines": [row | {"precisions": _precisions(row["layers"])} for row in rows if row.get("engine")],
         "without": max((len(row.get("without", ())) for row in rows), default=0),
         "classes": _classes(by_name, names, found.get("metric", "")),
     }
@@ -85,6 +87,12 @@ def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | N
             shown["faster"] = _times(source["speed"]["p50_ms"], row["speed"]["p50_ms"])
             shown["more"] = _times(row["speed"]["images_per_s"], source["speed"]["images_per_s"])
     return shown
+
+
+def _precisions(layers: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """How many layers compute in which numbers, the most common first."""
+    counted = Counter(layer["precision"] for layer in layers)
+    return [{"precision": precision, "count": count} for precision, count in counted.most_common()]
 
 
 def _share(apart: Mapping[str, float | None]) -> float:

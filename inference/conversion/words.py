@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from inference.conversion import engines
 from inference.targets import known
 
 STATE_WORDS = {
@@ -39,5 +40,6 @@ def label(target: str) -> str:
 
 
 def target_words() -> list[tuple[str, Any]]:
-    """Choices of a variant field: each variant with what it is good for."""
-    return [(name, f"{_(target.label)}: {_(target.about)}") for name, target in known.TARGETS.items()]
+    """Choices of a variant field: each variant that can be made here with what it is good for."""
+    offered = [known.TARGETS[name] for name in engines.on_offer()]
+    return [(target.name, f"{_(target.label)}: {_(target.about)}") for target in offered]

@@ -1,4 +1,4 @@
-"""ONNX Runtime, or OpenVINO where model.json asks for it, with a small interface: inputs, outputs, run."""
+"""ONNX Runtime, or OpenVINO or TensorRT where model.json asks for it, with a small interface: inputs, outputs, run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from inference.server import openvino
+from inference.server import openvino, tensorrt
 
 log = logging.getLogger("inference.server")
 CPU = "CPUExecutionProvider"
@@ -44,7 +44,11 @@ OF_OPENVINO: Mapping[str, str] = {
     "i16": "tensor(int16)", "i32": "tensor(int32)", "i64": "tensor(int64)", "u8": "tensor(uint8)",
     "u16": "tensor(uint16)", "u32": "tensor(uint32)", "u64": "tensor(uint64)", "boolean": "tensor(bool)",
 }  # fmt: skip
-RUNTIME, OPENVINO = "runtime", "openvino"  # in model.json
+OF_TENSORRT: Mapping[str, str] = {
+    "FLOAT": "tensor(float)", "HALF": "tensor(float16)", "INT8": "tensor(int8)", "INT32": "tensor(int32)",
+    "INT64": "tensor(int64)", "UINT8": "tensor(uint8)", "BOOL": "tensor(bool)",
+}  # fmt: skip
+RUNTIME, OPENVINO, TENSORRT = "runtime", "openvino", "tensorrt"  # in model.json
 
 
 @dataclass(frozen=True)
@@ -83,28 +87,29 @@ class Engine:
     """A loaded model. `run` is called by one thread at a time.
 
     Args:
-        path: an ONNX file; a model.json beside it may say "runtime": "openvino". Where that is not installed, or a card
-            was granted, ONNX Runtime answers instead: the file is the same.
+        path: an ONNX file; a model.json beside it may say "runtime": "openvino" or "tensorrt". Where that is not
+            installed or does not fit (OpenVINO with a card, TensorRT without one or without an engine for this one),
+            ONNX Runtime answers instead: the file is the same.
         strictly: raise instead.
         runtime: what a part of a composed model says of it; None: what stands in the model.json beside it.
 
     Raises:
-        NotInstalled: OpenVINO is asked for `strictly` and is not there.
+        NotInstalled, NotUsable: OpenVINO or TensorRT is asked for `strictly` and cannot answer.
     """
 
     def __init__(self, path: Path, *, threads: int = 1, strictly: bool = False, runtime: str | None = None) -> None:
         self.session: Any = None
-        if (_runtime(path) if runtime is None else runtime) == OPENVINO and (strictly or _providers() == [CPU]):
-            try:
-                self.session = openvino.Session(path, threads=threads)
-            except openvino.NotInstalled as missing:
-                if strictly:
-                    raise
-                log.warning("%s. ONNX Runtime answers instead.", missing)
+        said = _runtime(path) if runtime is None else runtime
+        try:
+            if said == OPENVINO and (strictly or _providers() == [CPU]):
+                self._take(openvino.Session(path, threads=threads), openvino.PROVIDER, OF_OPENVINO)
+            elif said == TENSORRT:
+                self._take(tensorrt.Session(path), tensorrt.PROVIDER, OF_TENSORRT)
+        except (openvino.NotInstalled, tensorrt.NotUsable) as missing:
+            if strictly:
+                raise
+            log.warning("%s. ONNX Runtime answers instead.", str(missing).rstrip("."))
         if self.session is not None:
-            self.inputs = tuple(_of_openvino(end) for end in self.session.inputs)
-            self.outputs = tuple(_of_openvino(end) for end in self.session.outputs)
-            self.provider = openvino.PROVIDER
             return
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
@@ -116,6 +121,11 @@ class Engine:
         self.inputs = tuple(_info(node) for node in self.session.get_inputs())
         self.outputs = tuple(_info(node) for node in self.session.get_outputs())
         self.provider = str(self.session.get_providers()[0])
+
+    def _take(self, session: Any, provider: str, types: Mapping[str, str]) -> None:
+        self.inputs = tuple(_of(end, types) for end in session.inputs)
+        self.outputs = tuple(_of(end, types) for end in session.outputs)
+        self.session, self.provider = session, provider
 
     @property
     def batches(self) -> bool:
@@ -160,11 +170,11 @@ def _runtime(path: Path) -> str:
     return str(found.get(RUNTIME, "")) if isinstance(found, dict) else ""
 
 
-def _of_openvino(end: openvino.End) -> TensorInfo:
+def _of(end: tuple[str, str, tuple[int, ...]], types: Mapping[str, str]) -> TensorInfo:
     name, kind, shape = end
-    if kind not in OF_OPENVINO:
+    if kind not in types:
         raise ValueError(f"{name} is a {kind}; only number tensors can be served.")
-    datatype, dtype = DATATYPES[OF_OPENVINO[kind]]
+    datatype, dtype = DATATYPES[types[kind]]
     return TensorInfo(name, datatype, dtype, shape)
 
 

@@ -150,8 +150,11 @@ def _simplified(bench: Bench, into: Path) -> None:
     onnx.save(onnxslim.slim(onnx.load(bench.source)), into)
 
 
-def _half(bench: Bench, into: Path) -> None:
-    """Inputs and outputs stay FP32, so whoever calls the model need not know."""
+def halved(bench: Bench, into: Path) -> None:
+    """Write the model in FP16.
+
+    Inputs and outputs stay FP32, so whoever calls the model need not know.
+    """
     model = OnnxModel(convert_float_to_float16(onnx.load(bench.source), keep_io_types=True))
     model.topological_sort()  # it appends its casts at the end, which ONNX forbids
     onnx.save(model.model, into)
@@ -171,11 +174,13 @@ def _dynamic(bench: Bench, into: Path) -> None:
 
 _MAKERS: Mapping[str, Callable[[Bench, Path], Any]] = {
     "fp32": _simplified,
-    "fp16": _half,
+    "fp16": halved,
     "int8": _calibrated,
     "int8_dynamic": _dynamic,
     "openvino": _as_it_is,
     "int8_openvino": _calibrated,
+    "tensorrt": _as_it_is,  # its engine is built of it, see inference.targets.engines
+    "tensorrt_fp16": _as_it_is,
 }
 
 

@@ -19,10 +19,10 @@ from inference.evaluator import learned, truth
 from inference.evaluator.predict import Suspended
 from inference.evaluator.run import Run, write
 from inference.measuring import speed
-from inference.server import decode, model_json, openvino
-from inference.server.engine import RUNTIME
+from inference.server import decode, model_json, openvino, tensorrt
+from inference.server.engine import OPENVINO, RUNTIME, TENSORRT
 from inference.server.spec import InputSpec, ModelSpec
-from inference.targets import known, sensitivity
+from inference.targets import engines, known, sensitivity
 from inference.targets.build import Bench, Feeds, NotBuilt, build
 from inference.targets.kept import Kept
 from inference.targets.verify import Judged, Part, agreement, differences, judged
@@ -33,7 +33,8 @@ RETRIED = 0.1  # share of the nodes, the worst ones, that a variant which lost t
 ROUNDS = 2  # of measuring all variants, one after the other
 SHOWN = 10
 GAIN = 0.97  # of the time of the source: what takes longer is not called faster
-TOOLS = ("onnxruntime", "onnx", "onnxslim", "numpy", "openvino")
+TOOLS = ("onnxruntime", "onnx", "onnxslim", "numpy", "openvino", "tensorrt")
+REQUIRED = {OPENVINO: openvino.require, TENSORRT: tensorrt.require}  # by runtime: says so where it is not here
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ class Conversion:
         """
         self.kept.bring_back()
         for name in self.asked.targets:
+            if known.TARGETS[name].needs_card and not engines.fits(self.kept.folder(name)):
+                self.kept.forget(name)  # an earlier attempt had another card
+        for name in self.asked.targets:
             if self.kept.row(name) is not None:
                 self._describe(name, self.kept.folder(name))
         names = (known.SOURCE, *self.asked.targets)
@@ -131,13 +135,16 @@ class Conversion:
         print(f"Making {known.TARGETS[name].label}.", flush=True)
         folder = part.outputs
         try:
-            if known.TARGETS[name].runtime:
-                openvino.require()
+            if runtime := known.TARGETS[name].runtime:
+                REQUIRED[runtime]()
             build(name, self.bench, folder / "model.onnx")
-            row = self._checked(name, part)
+            about = engines.made(name, self.bench, folder) if known.TARGETS[name].needs_card else {}
+            row = self._checked(name, part) | about
+            if about:
+                row["size_bytes"] = (folder / about["engine"]["file"]).stat().st_size
             if row["state"] == known.REFUSED and known.TARGETS[name].calibrated:
                 row = self._once_more(name, part, row)
-        except (NotBuilt, openvino.NotInstalled) as exc:
+        except (NotBuilt, openvino.NotInstalled, tensorrt.NotUsable) as exc:
             return {"target": name, "state": known.FAILED, "error": str(exc)}
         return row | ({"looks": self.bench.count} if known.TARGETS[name].calibrated else {})
 

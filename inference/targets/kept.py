@@ -11,6 +11,7 @@ from typing import Any
 
 from inference.evaluator import selftest
 from inference.evaluator.run import Run, write
+from inference.server.tensorrt import SUFFIX
 
 LINES, IMAGES = "predictions.jsonl", "images.jsonl"
 FILES = ("model.onnx", LINES, IMAGES, selftest.FILE, "row.json")  # of a variant, the row last
@@ -43,6 +44,10 @@ class Kept:
         write(self.folder(name) / "row.json", json.dumps(row))
         self._checkpoint()
 
+    def forget(self, name: str) -> None:
+        """Have a variant made once more."""
+        (self.folder(name) / "row.json").unlink(missing_ok=True)
+
     def bring_back(self) -> None:
         """Take over what an earlier attempt finished."""
         before = self.run.resume_from
@@ -52,7 +57,8 @@ class Kept:
             if (folder / "row.json").exists():
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            for kind in FILES:  # the row last: it says that the others are there
+            kinds = [one.name.removeprefix(f"{name}.") for one in row.parent.glob(f"{name}.*{SUFFIX}")]
+            for kind in (*kinds, *FILES):  # the row last: it says that the others are there
                 kept = row.with_name(f"{name}.{kind}")
                 if kept.exists():
                     shutil.copyfile(kept, folder / kind)
@@ -62,4 +68,5 @@ class Kept:
         parts = {
             f"{folder.name}.{kind}": folder / kind for folder in done for kind in FILES if (folder / kind).exists()
         }
+        parts |= {f"{path.parent.name}.{path.name}": path for path in self.root.glob(f"*/*{SUFFIX}")}
         self.run.checkpoint(len(done), {}, parts, most=KEPT)

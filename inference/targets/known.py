@@ -19,6 +19,7 @@ class Target:
     Args:
         calibrated: pictures tell it in which range the numbers inside of the model lie.
         runtime: what model.json says of how it is run; "": ONNX Runtime.
+        half: its engine computes in FP16; for TensorRT.
     """
 
     name: str
@@ -26,6 +27,12 @@ class Target:
     about: str
     calibrated: bool = False
     runtime: str = ""
+    half: bool = False
+
+    @property
+    def needs_card(self) -> bool:
+        """Whether it is built on an NVIDIA card, for that model of card alone."""
+        return self.runtime == "tensorrt"
 
 
 _ALL = (
@@ -54,6 +61,19 @@ _ALL = (
         "The calibrated INT8 network, run by OpenVINO where it is installed.",
         calibrated=True,
         runtime="openvino",
+    ),
+    Target(
+        "tensorrt",
+        "TensorRT",
+        "An engine for the card that it is built on, in FP32. On other machines ONNX Runtime runs the model.",
+        runtime="tensorrt",
+    ),
+    Target(
+        "tensorrt_fp16",
+        "TensorRT, FP16",
+        "An engine for the card that it is built on, in half the numbers' size: fastest on most cards.",
+        runtime="tensorrt",
+        half=True,
     ),
 )
 TARGETS = {target.name: target for target in _ALL}

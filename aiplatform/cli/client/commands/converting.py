@@ -11,7 +11,10 @@ from aiplatform.cli.client.commands import lookup, registry, resources
 from aiplatform.cli.client.commands.verbs import Noun, done, paging, show_list
 from aiplatform.cli.client.output import Column
 
-FORMS = "fp32 (simplified), fp16, int8 (calibrated), int8_dynamic"
+FORMS = (
+    "fp32 (simplified), fp16, int8 (calibrated), int8_dynamic, openvino, int8_openvino; with an NVIDIA card (--gpus 1) "
+    "tensorrt, tensorrt_fp16"
+)
 LISTED: list[Column] = [
     ("id", "id"),
     ("name", "name"),
