@@ -179,6 +179,7 @@ def test_evaluation_that_runs_keeps_its_data(alice, model, data):
 
 
 def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, tmp_path, as_alice):
+    from inference.models import ModelVersion
     from inference.services import best_scores, serving
     from tests.inference import judged
 
@@ -199,7 +200,7 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
     assert as_alice.get(f"/api/v1/services/{service.pk}/").json()["best_score"] == 0.07
     data = evaluation.version
     assert predictions.submit(user=alice, model_version=version, version=data).params["score_threshold"] == 0.07
-    converted = ModelVersion(model=version.model, number=2, source="convert", parent=version)
+    converted = ModelVersion(pk=2**31, model=version.model, number=2, source="convert", parent=version)
     assert best_scores.of(converted, by=alice).evaluation == evaluation
     chosen = predictions.submit(user=alice, model_version=version, version=data, score_threshold=0.5)
     assert chosen.params["score_threshold"] == 0.5
