@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 
 from aiplatform.lib import parsers
 from tests.attacks.described import lists, query_of
+from tests.long_form import examples
 from tests.plain_routes import plain_routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
@@ -219,7 +220,7 @@ values = st.recursive(
 )
 
 
-@limits(max_examples=100)
+@limits(max_examples=examples(100))
 @given(values)
 def test_j05_parser_lets_through_what_every_database_holds(value):
     try:

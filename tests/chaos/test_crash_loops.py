@@ -67,6 +67,7 @@ def body(root: Path) -> None:
         upkeep.stop()
 
 
+@pytest.mark.long
 def test_jobs_begin_though_everything_dies_again_and_again(tmp_path):
     told = tmp_path / "told.txt"
     call, settings = f"body(Path({str(tmp_path)!r}))", os.environ | running.environment(tmp_path)

@@ -7,6 +7,7 @@ from tests.chaos import machines
 from tests.running import apart, ended_well
 
 
+@pytest.mark.long
 @pytest.mark.chaos
 def test_cluster_of_three_outlives_its_machines(tmp_path):
     if why := nodes.why_not():

@@ -10,6 +10,7 @@ from accounts.models import Notification
 from aiplatform import env
 from tests.environments.helpers import HOUR, NOTHING, NOW, again, judged, looks
 from tests.factories import curves, work
+from tests.long_form import first
 from training.environments import acts, giving, jupyter, life, panel, signs
 from training.environments.jupyter import Answers
 from workers import held_back, kinds, pins
@@ -240,7 +241,7 @@ NOBODY = [
 ]
 
 
-@pytest.mark.parametrize("waiting", NOBODY)
+@pytest.mark.parametrize("waiting", first(2, NOBODY))
 def test_environment_gives_nothing_where_nobody_waits_for_such_cards(carded, monkeypatch, waiting):
     monkeypatch.setattr(env, "ENVIRONMENT_GIVES_CARDS_MIN", 40.0)
     row, waits = carded

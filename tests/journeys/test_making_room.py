@@ -134,6 +134,7 @@ def run_here(root: Path) -> None:
         assert not Device.objects.filter(used__gt=0).exists()
 
 
+@pytest.mark.long
 def test_f45_preemption_gives_urgent_work_room_and_loses_nothing(tmp_path):
     code = f"from pathlib import Path; from {__name__} import run_here; run_here(Path({str(tmp_path)!r}))"
     environment = os.environ | running.environment(tmp_path, gpus=2) | {"AIP_MIN_RUN_S": "1"}

@@ -79,6 +79,7 @@ class Stage:
         until(lambda: call(self.up.url, self.token, "GET", "me/")[0] == 200, 60, "The web server's return")
 
 
+@pytest.mark.long
 def test_plan_gives_one_training_whatever_is_killed_and_whenever(tmp_path):
     with running(tmp_path / "data", AIP_CPU_OVERCOMMIT="1") as up:
         stage = Stage(up, first_admin(up), tmp_path)

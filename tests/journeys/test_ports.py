@@ -74,6 +74,7 @@ def chromium():
         browser.close()
 
 
+@pytest.mark.long
 def test_i03_page_of_a_job_neither_reads_nor_acts_on_the_platform(tmp_path: Path, chromium):
     from playwright.sync_api import expect
 

@@ -10,6 +10,7 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from aiplatform.lib.claims import ClaimLost, Claims, new_holder
+from tests.long_form import examples
 from workers.models import Lease
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -150,7 +151,7 @@ STEPS = st.lists(
 )
 
 
-@limits(max_examples=150)
+@limits(max_examples=examples(150))
 @given(steps=STEPS)
 def test_claim_writers_agree_with_a_model_of_one_right_that_is_handed_on(steps):
     Lease.objects.filter(name="row").delete()

@@ -40,7 +40,13 @@ def loss_of(one: classify.Classification, batch: Any, draws: dict[str, torch.Ten
 # ---- networks --------------------------------------------------------------------------------------------------
 
 
-LARGE = ("resnet18", "resnet50", "googlenet_bn", "lite0")  # in the long form: they take the time of all the others
+LARGE = (
+    "resnet18",
+    "resnet50",
+    "googlenet_bn",
+    "lite0",
+    "vit",
+)  # in the long form: they take the time of all the others
 SIZES = [*((name, 28, 28) for name in nets.RECIPES), *((name, 70, 45) for name in ("lenet5", "googlenet_bn", "vit"))]
 
 

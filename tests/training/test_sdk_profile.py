@@ -86,6 +86,7 @@ assert seen == list(range(120)) * 2
     assert "num_workers=0" in found.advice[0].text
 
 
+@pytest.mark.long
 def test_sdk_profile_of_a_loop_of_any_form_takes_named_parts(training):
     run(training, LOOP.format(sleep=0) + """
 with profile(steps=3, skip=1) as profiling:
@@ -162,6 +163,7 @@ assert seen == list(range(120))
     assert not (work.run_dir(training.job).outputs / "profile" / "profile.json").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("hindrance", "line"),
     [
@@ -183,6 +185,7 @@ for images, numbers in profile(loader, steps=3, skip=1):
     assert [path.name for path in (work.run_dir(training.job).outputs / "profile").iterdir()] == ["profile.json"]
 
 
+@pytest.mark.long
 def test_sdk_profile_leaves_another_profiler_alone(training):
     said = run(training, LOOP.format(sleep=0) + """
 with torch.profiler.profile() as own:
@@ -194,6 +197,7 @@ assert own.key_averages()
     assert said == "profile: none was taken, RuntimeError: another profiler of torch is at work\n"
 
 
+@pytest.mark.long
 def test_sdk_profile_goes_on_in_the_next_epoch_and_nests_harmlessly(training):
     run(training, LOOP.format(sleep=0) + """
 few = DataLoader(Slow(), batch_size=24)
@@ -211,6 +215,7 @@ assert len(profile(few)) == 5 and profile(few).batch_size == 24
     assert written(training)["steps"] == 1
 
 
+@pytest.mark.long
 def test_sdk_profile_asks_odd_loaders_nothing_that_ends_the_loop(training):
     run(training, LOOP.format(sleep=0) + """
 class Odd:
@@ -249,12 +254,14 @@ assert seen == list(range(20)) + list(range(120))
     assert written(training)["steps"] == 1  # the fifth was cut short
 
 
+@pytest.mark.long
 def test_sdk_profile_without_torch_takes_the_steps_there_are(training):
     run(training, "from aip import profile\nassert list(profile(range(9), skip=2)) == list(range(9))")
 
     assert (written(training)["steps"], written(training)["known"]) == (7, ["wait"])
 
 
+@pytest.mark.long
 def test_sdk_profile_ends_when_it_watched_for_long_enough(training):
     run(training, LOOP.format(sleep=0) + """
 from aip import step_recorder
@@ -283,6 +290,7 @@ sys.stdout = open(os.devnull, "w")
     assert written(training)["steps"] == 5
 
 
+@pytest.mark.long
 def test_sdk_profile_says_when_a_loop_was_too_short(training):
     said = run(training, "from aip import profile\nassert list(profile(range(4), steps=5)) == [0, 1, 2, 3]")
 
@@ -291,6 +299,7 @@ def test_sdk_profile_says_when_a_loop_was_too_short(training):
     )
 
 
+@pytest.mark.long
 def test_sdk_profile_is_taken_by_the_first_rank_alone_and_only_prints_outside_a_job(training):
     short = "from aip import profile\nassert list(profile(range(40))) == list(range(40))"
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from aiplatform.lib.errors import DomainError
 from tests.factories import work
+from tests.long_form import examples
 from workers.jobs import actions, submission, transitions
 from workers.models import Allocation, Attempt, Job, Node
 from workers.scheduling import placing
@@ -26,7 +27,7 @@ ACTS = st.lists(
 
 @pytest.mark.postgres
 @given(acts=ACTS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_job_state_rows_stay_true_for_any_order_of_buttons_and_reports(alice, cluster, kind, acts):
     Job.objects.all().delete()
     Allocation.objects.all().delete()

@@ -9,6 +9,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.workers.planner_cases import HOUR, NOW, ask, picture, run
 from workers.planner.fit import Space, why_never
 from workers.planner.limits import borrowed
@@ -167,7 +168,7 @@ def workloads(draw: st.DrawFn, *, topology: bool) -> Workload:
 
 
 @given(workloads(topology=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_who_stays_within_the_guarantee_waits_for_the_grace_at_most(workload):
     outcome = simulate(workload)
 
@@ -179,7 +180,7 @@ def test_who_stays_within_the_guarantee_waits_for_the_grace_at_most(workload):
 
 
 @given(workloads(topology=True))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_gang_within_the_guarantee_waits_only_for_what_leaving_work_cannot_clear(workload):
     """Exceptions: work that gives way stands beside work that does not, or an older gang with a right waits too."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.long_form import first
 from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.launched import ended, node, placed
@@ -38,7 +39,7 @@ def unheard(argv: list[str]) -> int:
         os.close(said)
 
 
-@pytest.mark.parametrize("whom", ["process", "group"])
+@pytest.mark.parametrize("whom", first(1, ["process", "group"]))
 @pytest.mark.parametrize("step", range(STEPS))
 def test_supervisor_runs_once_whenever_its_starter_is_killed(tmp_path, step, whom):
     job = Run(tmp_path / "run", BEST, ["sh", "-c", "echo once; sleep 0.1; exit 7"])

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.factories import work
+from tests.long_form import examples
 from tests.workers.drawn_snapshots import NOW as DRAWN_NOW
 from tests.workers.drawn_snapshots import snapshots
 from tests.workers.planner_cases import NOW, ask, picture, run
@@ -72,7 +73,7 @@ def test_urgent_pinned_job_makes_room_on_its_machine_alone():
 
 
 @given(snapshots(), st.integers(0, 3))
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 def test_planner_starts_pinned_jobs_nowhere_else(snapshot, home):
     own = {job.job for job in snapshot.waiting[::2] if any(node.id == home for node in snapshot.nodes)}
     nodes = tuple(replace(node, id=node.id + 1) for node in snapshot.nodes)  # 0 is no machine of a request

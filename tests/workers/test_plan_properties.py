@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.workers.drawn_snapshots import HOUR, NOW, snapshots, taken
 from workers.planner.fit import Space
 from workers.planner.limits import Ledger, borrowed
@@ -26,7 +27,7 @@ from workers.planner.windows import Openings
 
 
 @given(snapshots())
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 def test_planner_never_overbooks(snapshot):
     used = taken(snapshot)
     devices = {d.id: d for d in snapshot.devices}
@@ -44,7 +45,7 @@ def test_planner_never_overbooks(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 def test_planner_holds_the_limits_of_cluster_and_person(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     before: Counter[object] = Counter()
@@ -75,7 +76,7 @@ def test_planner_holds_the_limits_of_cluster_and_person(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 def test_planner_starts_gangs_whole_on_distinct_open_nodes(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     devices = {d.id: d for d in snapshot.devices}
@@ -95,7 +96,7 @@ def test_planner_starts_gangs_whole_on_distinct_open_nodes(snapshot):
 
 
 @given(snapshots(), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_planner_gives_equal_plans_for_equal_snapshots(snapshot, rng):
     shuffled = list(snapshot.waiting)
     rng.shuffle(shuffled)
@@ -104,7 +105,7 @@ def test_planner_gives_equal_plans_for_equal_snapshots(snapshot, rng):
 
 
 @given(snapshots())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_planner_starts_every_job_or_says_why_and_where(snapshot):
     result = plan(snapshot, NOW)
 
@@ -116,7 +117,7 @@ def test_planner_starts_every_job_or_says_why_and_where(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 def test_planner_lets_no_device_idle_while_allowed_work_fits(snapshot):
     result = plan(snapshot, NOW)
     jobs = {w.job: w for w in snapshot.waiting}
@@ -136,7 +137,7 @@ def test_planner_lets_no_device_idle_while_allowed_work_fits(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_planner_guard_is_first_in_first_out(snapshot):
     promised = {run.for_job for run in snapshot.running if run.preempting}
     old = [
@@ -156,7 +157,7 @@ def test_planner_guard_is_first_in_first_out(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_planner_preempts_nobody_upward_early_twice_or_in_vain(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     runs = {r.job: r for r in snapshot.running}
@@ -183,7 +184,7 @@ def test_planner_preempts_nobody_upward_early_twice_or_in_vain(snapshot):
 
 
 @given(st.integers(2, 5), st.lists(st.integers(1, 2), min_size=1, max_size=12), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_planner_lets_equally_willing_work_make_room_in_turn(cards, waves, rng):
     """Again and again something urgent comes; nobody goes a second time before everybody went once, and so on."""
     node, devices = Node(0, "node"), tuple(Device(card, 0) for card in range(cards))
@@ -205,7 +206,7 @@ def test_planner_lets_equally_willing_work_make_room_in_turn(cards, waves, rng):
 
 
 @given(snapshots())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_planner_requests_room_only_once(snapshot):
     first = plan(snapshot, NOW)
     asked = {p.job: p.for_job for p in first.preemptions}
@@ -235,7 +236,7 @@ def ended(snapshot: Snapshot, run: Running) -> Snapshot:
 
 
 @given(snapshots())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_planner_runs_everything_that_can_run_and_leaves_nothing(snapshot):
     """A little event loop: what is asked to leave queues again, what ends is gone."""
     snapshot = replace(snapshot, groups=(), running=tuple(replace(r, preempting=False) for r in snapshot.running))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from tests.conftest import signed_in
 from tests.factories import work
+from tests.long_form import examples
 from tests.workers.drawn_snapshots import NOW, snapshots
 from tests.workers.planner_cases import NOW as THEN
 from tests.workers.planner_cases import ask, picture, run
@@ -19,7 +20,7 @@ from workers.planner.snapshot import Request
 
 
 @given(snapshots())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_decision_record_replays_to_the_same_plan(snapshot):
     kept = record.decide(snapshot, NOW, Policy(guard_s=7200.0))
 

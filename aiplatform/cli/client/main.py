@@ -7,6 +7,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage or values, 4 not signed i
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 from collections.abc import Sequence
@@ -77,8 +78,9 @@ def shared() -> argparse.ArgumentParser:
     return parent
 
 
+@functools.cache
 def parser() -> Parser:
-    """The whole command line."""
+    """The whole command line; made once in a process, as its three hundred verbs take a while."""
     top = Parser(
         prog="aip",
         description="Work with the platform from a terminal.",
