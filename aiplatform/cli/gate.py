@@ -219,14 +219,13 @@ STEPS: dict[str, Callable[[], int]] = {
     "browser": browser,
     "journey": journey,
 }
-#: Run side by side, each in its order. The first waits for timeouts and leases more than it computes; the others give
-#: way to it, and use what it leaves of the cores.
+#: Run side by side, each in its order. The first waits for timeouts and leases more than it computes; the second gives
+#: way to it, and uses what it leaves of two cores. With a third, five test processes and whole platforms shared those.
 LANES = (
     ("chaos", "journey"),
-    ("unit", "browser"),
-    ("types", "proof", "postgres"),
+    ("types", "unit", "proof", "browser", "postgres"),
 )
-GIVE_WAY = 5  # how much nicer the lanes after the first are
+GIVE_WAY = 5  # how much nicer the second is
 ON_DEMAND = {"coverage"}  # run when they are named
 MARKED = {"browser", "chaos", "journey", "proof"}  # steps that are pytest's mark of the same name
 

@@ -49,7 +49,8 @@ def fresh(service):
 
 def held(job):
     filling.fill(Job.objects.get(pk=job.pk))
-    return sorted(path.name for path in hosts.folder(job.pk).iterdir())
+    names = [path.name for path in hosts.folder(job.pk).iterdir()]
+    return sorted(names, key=lambda name: [int(number) for number in name.split("-")])
 
 
 def test_services_share_a_process_of_their_owner_alone_that_ends_with_the_last(alice, bob, shared, version, tmp_path):
