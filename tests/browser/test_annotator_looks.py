@@ -9,6 +9,8 @@ from annotation.services import sets
 from tests.browser.hands import Hands
 from tests.factories import annotation as make
 
+pytestmark = pytest.mark.long
+
 
 def scale(hands: Hands) -> float:
     return hands.page.evaluate("annotator.desk.viewport.scale")

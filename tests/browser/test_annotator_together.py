@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from annotation.models import Shape
@@ -9,6 +10,8 @@ from annotation.services import review, work
 from tests.browser.hands import Hands, stored
 from tests.factories import annotation as make
 from tests.running import wait_for
+
+pytestmark = pytest.mark.long
 
 
 def boxes(*, number: int) -> list[list[int]]:

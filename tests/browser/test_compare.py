@@ -12,6 +12,8 @@ from tests.browser.conftest import in_both_looks
 from tests.factories import curves, work
 from tests.factories import training as factory
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def three(alice, live_server):

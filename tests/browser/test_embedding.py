@@ -9,6 +9,8 @@ from tests.inference import judged, pictures, tiny
 from tests.inference.conftest import start_server
 from tests.inference.running import running_at
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def service(site, alice, tmp_path, monkeypatch):

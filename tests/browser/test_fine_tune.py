@@ -14,6 +14,8 @@ from tests.factories import training as factory
 from tests.factories import work
 from training.models import TrainingJob
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def model(alice, live_server):

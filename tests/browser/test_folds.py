@@ -7,6 +7,8 @@ from tests.factories import training as factory
 from tests.factories import work
 from training.models import TrainingJob
 
+pytestmark = pytest.mark.long
+
 FIGURES = [
     {"val/ap50": 0.853, "val/ap": 0.512, "val/ap75": 0.55},
     {"val/ap50": 0.881, "val/ap": 0.53, "val/ap75": 0.571},

@@ -15,6 +15,8 @@ from tests.factories import training as trainings
 from training.models import TrainingJob
 from workers.monitoring import alarms
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def runs(site, alice, cluster) -> None:

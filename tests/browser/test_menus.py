@@ -14,6 +14,8 @@ from tests.factories import models, work
 from tests.factories import training as trainings
 from workers.models import Job
 
+pytestmark = pytest.mark.long
+
 
 def tell(user, words: str, *, kind: str = "finished", url: str = "/training/") -> None:
     notify.notify(user, kind, title=verbatim(words), text=verbatim("After 3 min."), url=url, key=words)

@@ -10,6 +10,8 @@ from tests.factories import training as factory
 from tests.factories import work
 from workers.runs import RunDir
 
+pytestmark = pytest.mark.long
+
 LOOKS = pytest.mark.parametrize(
     ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow-chinese"]
 )

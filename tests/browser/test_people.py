@@ -264,12 +264,12 @@ def test_model_form_keeps_the_file_when_its_name_is_refused(open_as, alice, shot
     page = open_as(alice, width=390, language="zh-CN")
     page.watch.allow("status of 422")
     page.goto("/models/new/")
-    page.set_input_files("input[type=file]", model)
+    page.set_input_files("#id_file", model)
     page.locator("input[name=name]").fill("a/b")
 
     page.locator("form[data-keeps-files] .btn-primary").click()
 
     page.locator(".form-error").first.wait_for()
-    assert page.locator("input[type=file]").evaluate("input => input.files[0].name") == "weights.onnx"
+    assert page.locator("#id_file").evaluate("input => input.files[0].name") == "weights.onnx"
     assert page.locator("input[name=name]").input_value() == "a/b"
     shot(page, "model-upload-refused-zh")

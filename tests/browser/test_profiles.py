@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import in_both_looks
@@ -9,6 +10,8 @@ from tests.factories import training as factory
 from tests.factories import work
 from tests.factories.profiles import GPU, changed, of_a_script, wrote
 from training.services import looking
+
+pytestmark = pytest.mark.long
 
 
 @in_both_looks

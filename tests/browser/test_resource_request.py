@@ -9,6 +9,8 @@ from tests.factories import training as factory
 from tests.factories import work
 from training.models import TrainingJob
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def machine(transactional_db):

@@ -9,6 +9,8 @@ from tests.running import wait_for
 from workers.ssh import access, host_key
 from workers.ssh.models import SshSession
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def running(site, alice, cluster):

@@ -12,6 +12,8 @@ from tests.studies.helpers import complete, live, study
 from training.studies import advancing
 from training.studies.models import Study
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def found(alice, site):

@@ -11,6 +11,8 @@ from tests.browser.conftest import in_both_looks
 from tests.factories import curves, shown, work
 from training.visualisation.runs import VIEWS
 
+pytestmark = pytest.mark.long
+
 PAGE = "/training/visualisation/"
 
 
