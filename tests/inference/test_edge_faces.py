@@ -64,6 +64,22 @@ def test_others_keep_the_model_before_until_the_release_reaches_them(group, alic
     assert (back.wanted.model_label, back.before.model_label, back.number) == ("cells v1", "newer v1", 3)
 
 
+def test_pages_name_what_a_device_runs_and_say_that_it_has_not_asked_since_a_release(
+    group, alice, version, tmp_path, as_alice
+):
+    (device,) = devices(group, alice, 1)
+    fleet.release(group=group, version=version, share=100, by=alice)
+    said(device, "same", EdgePackage.objects.get().sha256)
+    newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
+    fleet.release(group=EdgeGroup.objects.get(), version=newer, share=100, by=alice)
+
+    (shown,) = as_alice.get(f"/edge/{group.pk}/").context["devices"]
+    page = as_alice.get(f"/edge/devices/{device.pk}/").context
+
+    assert (shown.runs, shown.words, shown.look) == ("cells v1", "Has not asked since the release", "wait")
+    assert (page["runs"], page["reports"][0]["package"]) == ("cells v1", "cells v1")
+
+
 def test_release_is_halted_where_a_fifth_of_its_devices_fail(group, alice, version):
     rows = devices(group, alice, 10)
     sha = fleet.release(group=group, version=version, share=100, by=alice).wanted.sha256
