@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from inference.pipelines import loop
+from inference.pipelines.steps import lasting
 
 
 @shared_task(name="pipelines.advance", ignore_result=True)
@@ -17,3 +18,9 @@ def advance(run_id: int) -> None:
 def advance_due() -> None:
     """Bring on all runs that have something to do."""
     loop.advance_due()
+
+
+@shared_task(name="pipelines.step_aside", ignore_result=True)
+def step_aside(step_run_id: int) -> None:
+    """Do what takes time of one step, beside the loop."""
+    lasting.do_aside(step_run_id)
