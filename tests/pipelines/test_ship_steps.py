@@ -121,6 +121,13 @@ def test_serve_makes_a_service_and_changes_it_at_once(alice, model, newer, data,
     assert (row.state, row.message.code) == ("failed", "pipeline.server_ended_beside")
     assert (service.model_version, service.next_job) == (model, None)
 
+    run = shipped(alice, newer, data, kind="serve", **{"with": {"service": "demo"}})
+    service.refresh_from_db()
+    bring(service.next_job, "running")
+    assert look(run, aside=True).state == "ok"
+    service.refresh_from_db()
+    assert (service.model_version, service.next_job) == (newer, None)
+
 
 @pytest.fixture
 def tried(alice, model, newer, data, answering):
@@ -226,6 +233,10 @@ def test_edge_is_over_when_devices_run_it_and_fails_when_the_release_is_halted(a
     said("updated", EdgeGroup.objects.get().wanted.sha256)
     assert look(run).outputs["figures"]["values"] == {"devices": 3, "running": 3, "failed": 0}
     assert step(run, "it").state == "ok"
+
+    again = shipped(alice, model, data, kind="edge", **{"with": {"group": "Gates", "share": "10"}})
+    look(again, aside=True)
+    assert (look(again).state, EdgeGroup.objects.get().share) == ("ok", 100)  # no device is taken the model from
 
     run = shipped(alice, newer, data, kind="edge", **{"with": {"group": "Gates", "share": "100"}})
     look(run, aside=True)
