@@ -13,7 +13,7 @@ from inference.pipelines.graph import Spec
 from inference.pipelines.models import Pipeline
 
 
-class PipelineForm(forms.ModelForm[Pipeline]):
+class PipelineForm(forms.ModelForm):
     """Name, description and who sees it."""
 
     class Meta:

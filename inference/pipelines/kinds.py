@@ -45,6 +45,7 @@ GROUPS: Mapping[str, Any] = {
     "ship": gettext_lazy("Put to work"),
     "other": gettext_lazy("Other"),
 }
+NOTHING = Message()
 Form = Literal["text", "long", "number", "whole", "yesno", "choice", "json", "secret"]
 LONGEST_TEXT = 20_000
 
@@ -169,7 +170,7 @@ class Done:
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
     answer: str = ""
-    message: Message = Message()
+    message: Message = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

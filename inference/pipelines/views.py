@@ -55,6 +55,8 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One pipeline: its graph, versions and runs. htmx gets the runs alone."""
     pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user).for_list(), pk=pk)
     page = RUNS.page(request, PipelineRun.objects.visible_to(request.user).filter(pipeline=pipeline).for_list())
+    for row in page.rows:
+        row.trigger_word, row.elapsed = showing.trigger_word(row), showing.elapsed_s(row.created_at, row.ended_at)
     context: dict[str, Any] = {"pipeline": pipeline, "page": page, "refresh": any(not row.is_over for row in page.rows)}
     if request.htmx:
         return render(request, "pipelines/_runs.html", context)
@@ -86,7 +88,7 @@ def change(request: SignedInRequest, pk: int) -> HttpResponse:
         with refusals_said(request):
             writing.change(pipeline, **form.cleaned_data)
     else:
-        messages.error(request, " ".join(text for texts in form.errors.values() for text in texts))
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
     return redirect("pipelines:detail", pk)
 
 
@@ -142,13 +144,18 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "run": run,
         "rows": [
-            {"key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key]}
+            {
+                "key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key],
+                "results": showing.results_of(steps[key]["outputs"]),
+                "item_words": showing.item_words(steps[key]["items"]),
+            }
             for key in spec.order()
             if key in steps
         ],
         "counts": showing.counts_of(steps),
         "may_control": may and request.user.can(Action.JOBS_CONTROL),
         "is_live": showing.is_live(run),
+        "times": showing.times_of(run),
         "elapsed_s": showing.elapsed_s(run.created_at, run.ended_at),
         "asked": [one for one in steps.values() if one["approval"] and one["approval"]["mine"]],
         "graph": {
