@@ -57,7 +57,7 @@ def test_cli_keeps_pipelines_as_files(real_aip, alice, tmp_path, capfd):
     assert real_aip(alice, "pipeline", "check", file) == 0
     assert real_aip(alice, "pipeline", "push", file) == 0
     assert real_aip(alice, "pipeline", "pull", file) == 0
-    assert file.read_text() == TEXT.replace("# Every night\n", "# Every night\nformat: 1\n")
+    assert file.read_text() == TEXT
     assert real_aip(alice, "pipeline", "diff", "nightly", script) == 0
     assert capfd.readouterr().out.splitlines() == [
         "ask was removed (approve).",
@@ -70,7 +70,7 @@ def test_cli_keeps_pipelines_as_files(real_aip, alice, tmp_path, capfd):
     assert real_aip(alice, "pipeline", "pull", pulled) == 0
     assert real_aip(alice, "pipeline", "diff", pulled, "nightly:2") == 0
     assert real_aip(alice, "pipeline", "pull", file, "--pipeline", "nightly:1") == 0
-    assert file.read_text() == TEXT.replace("# Every night\n", "# Every night\nformat: 1\n")
+    assert file.read_text() == TEXT
     assert real_aip(alice, "pipeline", "show", "nightly") == 0
     assert real_aip(alice, "--json", "pipeline", "show", "nightly") == 2
     said = capfd.readouterr()

@@ -99,14 +99,16 @@ def _runs(pipeline: Noun) -> None:
     verb.add_argument("pipeline", nargs="?", help="only of this one: id or name")
     verb.add_argument("--state", choices=["running", *sorted(OVER)])
     paging(verb)
-    pipeline.verb("status", status, "Show the steps of a run.").add_argument("run", help="its id")
-    pipeline.verb("cancel", cancel, "Begin nothing more, and stop what is under way.").add_argument("run")
+    pipeline.verb("status", status, "Show the steps of a run.").add_argument("number", metavar="RUN", help="its id")
+    pipeline.verb("cancel", cancel, "Begin nothing more, and stop what is under way.").add_argument(
+        "number", metavar="RUN", help="its id"
+    )
     verb = pipeline.verb("retry", retry, "Do a step of a run again, and all that comes after it.")
-    verb.add_argument("run")
+    verb.add_argument("number", metavar="RUN", help="its id")
     verb.add_argument("step")
     verb.add_argument("--fresh", action="store_true", help="take no results of earlier runs")
     verb = pipeline.verb("skip", skip, "Leave out a step that waits, and with it what needs it.")
-    verb.add_argument("run")
+    verb.add_argument("number", metavar="RUN", help="its id")
     verb.add_argument("step")
     pipeline.verb("questions", questions, "List open questions that are put to you.")
     verb = pipeline.verb("approve", approve, "Answer a question with yes, or with no.")
@@ -254,7 +256,7 @@ def runs(args: argparse.Namespace) -> None:
 
 
 def status(args: argparse.Namespace) -> None:
-    _show_steps(args, args.client.get(f"pipeline-runs/{args.run}/"))
+    _show_steps(args, args.client.get(f"pipeline-runs/{args.number}/"))
 
 
 def _show_steps(args: argparse.Namespace, row: Any) -> None:
@@ -267,17 +269,17 @@ def _show_steps(args: argparse.Namespace, row: Any) -> None:
 
 
 def cancel(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pipeline-runs/{args.run}/cancel/")
-    done(args, row, f"Run {args.run} is asked to end.")
+    row = args.client.post(f"pipeline-runs/{args.number}/cancel/")
+    done(args, row, f"Run {args.number} is asked to end.")
 
 
 def retry(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pipeline-runs/{args.run}/retry/", {"step": args.step, "use_cache": not args.fresh})
+    row = args.client.post(f"pipeline-runs/{args.number}/retry/", {"step": args.step, "use_cache": not args.fresh})
     done(args, row, f"{args.step} and what comes after it are done again.")
 
 
 def skip(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pipeline-runs/{args.run}/skip/", {"step": args.step})
+    row = args.client.post(f"pipeline-runs/{args.number}/skip/", {"step": args.step})
     done(args, row, f"{args.step} is left out.")
 
 
