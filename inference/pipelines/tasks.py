@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from inference.pipelines import loop
+from inference.pipelines import firing, loop
 
 
 @shared_task(name="pipelines.advance", ignore_result=True)
@@ -17,3 +17,9 @@ def advance(run_id: int) -> None:
 def advance_due() -> None:
     """Bring on all runs that have something to do."""
     loop.advance_due()
+
+
+@shared_task(name="pipelines.fire_due", ignore_result=True)
+def fire_due() -> None:
+    """Begin the runs that triggers ask for."""
+    firing.fire_due()

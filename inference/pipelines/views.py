@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.pipelines import approvals, graph, kinds, runs, showing, templates, writing
+from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, templates, writing
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Approval, Pipeline, PipelineRun, PipelineVersion
 from inference.pipelines.orders import PIPELINES, RUNS
@@ -65,6 +65,10 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context |= {
         "version": version,
         "versions": pipeline.versions.select_related("created_by")[:50],
+        "triggers": [
+            {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row)}
+            for row in pipeline.triggers.select_related("dataset", "service", "owner")
+        ],
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
         "may_run": request.user.can(Action.JOBS_SUBMIT) and version is not None,
         "may_delete": may_edit and request.user.can(Action.JOBS_CONTROL),

@@ -115,3 +115,25 @@ def test_api_checks_runs_and_steers(page, alice):
     kinds = page.get("/api/v1/pipelines/catalogue/").json()["kinds"]
     assert "train" in {one["name"] for one in kinds}
     json.dumps(kinds)
+
+
+def test_triggers_are_set_up_switched_and_deleted_on_pages(page, alice):
+    made = pipeline(alice, {"one": command()})
+    url = reverse("pipelines:trigger-new", args=[made.pk])
+    assert 'name="schedule"' in page.get(url).content.decode()
+    refused = page.post(url, {"kind": "cron", "schedule": "every day", "zone": "UTC"})
+    assert refused.status_code == 422
+    page.post(url, {"kind": "cron", "schedule": "30 2 * * 0", "zone": "Europe/Berlin", "missed": "latest"})
+    trigger = made.triggers.get()
+    shown = page.get(reverse("pipelines:detail", args=[made.pk])).content.decode()
+    assert "30 2 * * 0 · Europe/Berlin" in shown
+
+    page.post(reverse("pipelines:trigger-switch", args=[trigger.pk]), {})
+    trigger.refresh_from_db()
+    assert not trigger.is_on
+    page.post(reverse("pipelines:trigger-delete", args=[trigger.pk]))
+    assert not made.triggers.exists()
+
+    told = page.post(url, {"kind": "webhook"})
+    assert "openssl dgst" in told.content.decode()
+    assert told.headers["Cache-Control"] == "no-store"
