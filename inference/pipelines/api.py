@@ -287,6 +287,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         revision = _revision(request.headers.get("If-Match", ""))
         return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **given))
 
+    @extend_schema(request=None, responses={204: None})
     @draft.mapping.delete
     def drop_draft(self, request: ApiRequest, pk: str) -> Response:
         """Forget what this person drew since the newest version."""
