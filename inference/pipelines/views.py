@@ -64,7 +64,6 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
     context |= {
         "version": version,
-        "versions": pipeline.versions.select_related("created_by")[:50],
         "triggers": [
             {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row)}
             for row in pipeline.triggers.select_related("dataset", "service", "owner")
