@@ -1,0 +1,37 @@
+// Saving a version: the draft as it is now, with a note, under a number that never changes.
+import { api } from "../base/api.js";
+import { t, tn } from "../base/i18n.js";
+import { toast } from "../base/toast.js";
+import { dialog, el } from "./dom.js";
+import { row } from "./fields.js";
+import { layoutOf, write } from "./spec.js";
+
+/** @param {import("./editor.js").Editor} editor @param {string} url */
+export function askVersion(editor, url) {
+  const note = el("textarea", "input", { rows: 3, maxlength: 500 });
+  const field = row(t("What changed"), note, { help: t("Optional. Shown in the list of versions.") });
+  const problems = editor.issues.all.length;
+  const warning = problems ? [el("p", "pl-warning small", {}, tn("There is %(count)s problem: the version can be saved once it is solved.", "There are %(count)s problems: the version can be saved once they are solved.", problems))] : [];
+  const cancel = el("button", "btn", { type: "button" }, t("Cancel"));
+  const save = el("button", "btn btn-primary", { type: "submit" }, t("Save version"));
+  const box = dialog(t("Save version"), [...warning, field.element], [cancel, save]);
+  cancel.addEventListener("click", () => box.close());
+  box.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    save.disabled = true;
+    send(editor, url, note.value.trim()).then(() => box.close(), (error) => {
+      save.disabled = false;
+      field.problem(error.message);
+    });
+  });
+  box.showModal();
+  note.focus();
+}
+
+async function send(editor, url, note) {
+  const { graph } = editor;
+  const version = await api.post(url, { spec: write(graph), layout: layoutOf(graph), ...(note ? { note } : {}) });
+  void editor.draft?.save();
+  toast(t("Version %(number)s is saved.", { number: version.number }), "ok", version.url ? { href: version.url, more: t("Show") } : {});
+  editor.dispatchEvent(new CustomEvent("version", { detail: version }));
+}
