@@ -152,8 +152,8 @@ class Drafts:
 
 PAGE = """<!doctype html><html lang="{language}" data-zone="UTC"{theme}><head><meta charset="utf-8"><title>Editor</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{sheets}</head>
-<body style="display:flex;flex-direction:column;height:100vh"><h1 class="sr-only">Pipeline</h1>
-<main id="editor" style="display:flex;flex-direction:column;flex:1;min-height:0"><div id="root" style="flex:1;min-height:0"></div></main>
+<body style="display:flex;flex-direction:column;height:100vh">
+<main id="editor" style="display:flex;flex-direction:column;flex:1;min-height:0"><h1 class="sr-only">Pipeline</h1><div id="root" style="flex:1;min-height:0"></div></main>
 <script>{texts}</script><script type="module">{script}</script></body></html>"""
 
 EDITOR = """import {{ mount }} from "/static/pipelines/mount.js"; const given = {given};

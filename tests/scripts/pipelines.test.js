@@ -5,7 +5,7 @@ import { differences } from "../../inference/static/pipelines/differences.js";
 import * as edits from "../../inference/static/pipelines/edits.js";
 import { Sizes } from "../../inference/static/pipelines/geometry.js";
 import { landings, refusal, sources, targets } from "../../inference/static/pipelines/links.js";
-import { problemsOf } from "../../inference/static/pipelines/problems.js";
+import { placed, problemsOf } from "../../inference/static/pipelines/problems.js";
 import { layoutOf, read, unfit, write } from "../../inference/static/pipelines/spec.js";
 
 const port = (text) => {
@@ -30,10 +30,10 @@ const SPEC = {
   later: { top: true },
   parameters: { preset: { default: "small", note: "which" } },
   steps: {
-    cells: { kind: "dataset", with: { dataset: "BCCD ${preset} $${preset}" } },
+    cells: { kind: "dataset", with: { dataset: `BCCD ${placed("preset")} $${placed("preset")}` } },
     judge: { from: { data: "cells.data", model: "train.model" }, kind: "evaluate", unknown: [1, { b: 1 }] },
     ok: { from: { figures: ["judge.figures", "train.figures"] }, kind: "gate", note: "why" },
-    run: { after: ["cells", "train"], each: "things.items", kind: "command", retries: 2, rule: "all_done", tolerate: 0.5, when: "ok.passed", with: { command: "${item}" } },
+    run: { after: ["cells", "train"], each: "things.items", kind: "command", retries: 2, rule: "all_done", tolerate: 0.5, when: "ok.passed", with: { command: placed("item") } },
     things: { kind: "items" },
     train: { from: { data: "cells.data" }, kind: "train", with: { epochs: 3 } },
   },
@@ -83,7 +83,7 @@ test("a rename follows every link, and of a parameter every place but those that
 
   const { judge, run, gate, cells } = write(graph).steps;
   assert.deepEqual([judge.from.model, gate.from.figures, run.after, run.each, run.when], ["fit.model", ["judge.figures", "fit.figures"], ["cells", "fit"], "boxes.items", "gate.passed"]);
-  assert.equal(cells.with.dataset, "BCCD ${kind} $${preset}");
+  assert.equal(cells.with.dataset, `BCCD ${placed("kind")} $${placed("preset")}`);
   assert.match(edits.rename(graph, "fit", "cells"), /already/);
   assert.match(edits.rename(graph, "fit", "Fit"), /small letter/);
   for (let n = 0; n < 4; n++) graph.undo();
@@ -162,7 +162,7 @@ test("problems name the step and the field", () => {
   const graph = opened({
     steps: {
       a: { kind: "dataset" }, b: { kind: "train", with: { epochs: "many" } }, c: { kind: "train", from: { data: "gone.data" }, with: { epochs: 99 } },
-      d: { kind: "command", with: { command: "${item} ${lost} $${fine}" } }, e: { kind: "nothing" }, f: { kind: "train", from: { data: "a.data" }, with: { epochs: "${lost.x}" } },
+      d: { kind: "command", with: { command: `${placed("item")} ${placed("lost")} $${placed("fine")}` } }, e: { kind: "nothing" }, f: { kind: "train", from: { data: "a.data" }, with: { epochs: placed("lost.x") } },
     },
   }, {});
 

@@ -13,7 +13,7 @@ export class Card {
   constructor(stage, id) {
     this.stage = stage;
     this.id = id;
-    this.element = el("section", "pl-step", { tabindex: -1, "data-id": id, role: stage.readOnly ? "button" : "group" });
+    this.element = el("div", "pl-step", { tabindex: -1, "data-id": id, role: stage.readOnly ? "button" : "group" });
     this.title = el("span", "pl-step-name", {}, id);
     this.head = el("div", "pl-step-head", {}, this.title);
     this.element.append(this.head);

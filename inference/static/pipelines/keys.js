@@ -137,7 +137,7 @@ export class Keys {
     const next = id ? stage.neighbour(id, [dx, dy]) : stage.stop;
     if (!next) return undefined;
     if (!event.shiftKey) return stage.focus(next);
-    const chosen = [...stage.chosen, next];
+    const chosen = [...stage.chosen, ...(id ? [id] : []), next];
     stage.focus(next, { choose: false });
     return stage.choose(chosen);
   }

@@ -98,6 +98,7 @@ export class List {
   showProblems() {
     if (!this.open) return;
     for (const [id, row] of this.rows) {
+      if (!this.editor.graph.steps.has(id)) continue;
       this.#problems(row, this.editor.problemsAt(id));
       row.form?.show();
     }

@@ -30,7 +30,7 @@ export class Palette {
     const { catalogue } = this.editor.graph;
     const found = catalogue.search(this.search.value);
     const groups = catalogue.groups.map(({ name, label }) => ({ label, kinds: found.filter(({ group }) => group === name) }));
-    this.groups.replaceChildren(...groups.filter(({ kinds }) => kinds.length).map(({ label, kinds }) => el("section", "", { "aria-label": label }, el("h3", "pl-palette-title", {}, label), ...kinds.map((kind) => this.#kind(kind)))));
+    this.groups.replaceChildren(...groups.filter(({ kinds }) => kinds.length).map(({ label, kinds }) => el("section", "", { "aria-label": label }, el("h2", "pl-palette-title", {}, label), ...kinds.map((kind) => this.#kind(kind)))));
     this.none.hidden = found.length > 0;
   }
 

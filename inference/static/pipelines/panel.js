@@ -30,7 +30,6 @@ export class Panel {
   }
 
   #build(chosen, wanted) {
-    this.editor.graph.close(); // what was written in one form is over when another comes
     this.shown = wanted;
     this.form = null;
     this.parameters = null;

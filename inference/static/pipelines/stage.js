@@ -270,6 +270,7 @@ export class Stage extends EventTarget {
       else this.problems.set(one.step, [one]);
     }
     for (const [id, card] of this.cards) {
+      if (!this.graph.steps.has(id)) continue; // it goes with the next frame
       const now = this.problems.get(id);
       if (now || before.has(id)) card.problems(now ?? []);
     }
