@@ -18,7 +18,7 @@ import { Pointers } from "./pointer.js";
 import { placed } from "./problems.js";
 import { read, unfit } from "./spec.js";
 import { Stage } from "./stage.js";
-import { askVersion } from "./version.js";
+import { askVersion, saveVersion } from "./version.js";
 
 const LARGEST_PASTE = 2 << 20; // characters
 const GRID = 20;
@@ -30,7 +30,7 @@ const NARROW = "(max-width: 900px)";
  * @property {import("./spec.js").Spec} spec
  * @property {import("./spec.js").Layout} [layout]
  * @property {number} [revision]  of the draft
- * @property {{draft?: string, check?: string, versions?: string, run?: string}} [urls]  what is not there is not offered
+ * @property {{draft?: string, check?: string, versions?: string, run?: string, page?: string}} [urls]  what is not there is not offered
  * @property {boolean} [readOnly]
  * @property {string | number} [owner]  whose draft it is
  */
@@ -81,7 +81,9 @@ export class Editor extends EventTarget {
   #look() {
     this.bar.look();
     this.panel.look();
-    this.datalist.replaceChildren(...this.placesFor("").map((value) => el("option", "", { value })));
+    const places = this.placesFor("");
+    if (places.join() !== this.offered) this.datalist.replaceChildren(...places.map((value) => el("option", "", { value })));
+    this.offered = places.join();
   }
 
   /** Texts that may stand for a value in a step. */
@@ -322,9 +324,17 @@ export class Editor extends EventTarget {
     askVersion(this, this.urls.versions ?? "");
   }
 
+  /** What is drawn becomes a version (the one there is, if it means the same), and that is run. */
   async run() {
-    if (this.draft && !(await this.draft.save())) return this.tell(t("The draft could not be saved, so it was not run."), true);
-    location.assign(this.urls.run ?? "");
+    const { run = "", versions = "" } = this.urls;
+    if (this.readOnly || !versions) return location.assign(run);
+    try {
+      const { number } = await saveVersion(this, versions, "");
+      location.assign(`${run}?version=${number}`);
+    } catch (error) {
+      this.tell(error.message, true);
+      if (this.issues.all.length) this.issues.element.open = true;
+    }
   }
 
   // --- moving about

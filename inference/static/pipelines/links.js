@@ -77,7 +77,7 @@ export function renamed(step, names) {
 }
 
 /**
- * Why this link cannot be; "" where it can.
+ * Why this link cannot be; "" where it can. A step with `each` gives each of its outputs as a list.
  * @param {import("./graph.js").Graph} graph
  * @param {Link} link
  * @param {Set<string>} [following]  of the step it ends at, where that is known already
@@ -92,9 +92,12 @@ export function refusal(graph, link, following) {
   const { catalogue } = graph;
   const given = catalogue.output(source.kind, link.out);
   if (!given) return t("%(step)s has no output “%(port)s”.", { step: link.from, port: link.out });
-  const wanted = link.sort === "data" ? catalogue.input(target.kind, link.into)?.type : link.sort === "when" ? SIGNAL : LIST;
+  const input = link.sort === "data" ? catalogue.input(target.kind, link.into) : undefined;
+  const wanted = link.sort === "data" ? input?.type : link.sort === "when" ? SIGNAL : LIST;
   if (!wanted) return t("%(step)s has no input “%(port)s”.", { step: link.to, port: link.into });
-  if (fits(given.type, wanted)) return "";
+  if (link.sort === "each" && catalogue.kind(target.kind).outputs.some(({ type }) => type === SIGNAL)) return t("A step that decides runs once, not for each item.");
+  if (source.each && (link.sort === "when" || (link.sort === "data" && !input?.many))) return t("“%(out)s” of %(step)s is there once for each item. Only inputs that take several can have it.", { out: link.out, step: link.from });
+  if (fits(given.type, wanted) || (link.sort === "each" && source.each)) return "";
   return t("“%(port)s” of %(step)s takes: %(wanted)s. “%(out)s” gives: %(given)s.", {
     port: link.into, step: link.to, wanted: catalogue.typeLabel(wanted), out: link.out, given: catalogue.typeLabel(given.type),
   });

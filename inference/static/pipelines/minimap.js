@@ -36,11 +36,18 @@ export class MiniMap {
     this.left = (W - (box.right - box.left) * this.scale) / 2;
     this.top = (H - (box.bottom - box.top) * this.scale) / 2;
     const style = getComputedStyle(this.element);
+    /** @type {Map<string, string>} */
+    const colours = new Map(); // asking the style for each of a thousand steps would cost a frame
+    const colour = (state) => {
+      const known = colours.get(state) ?? (style.getPropertyValue(`--map-${state}`).trim() || style.color);
+      colours.set(state, known);
+      return known;
+    };
     paint.setTransform(2, 0, 0, 2, 0, 0);
     paint.clearRect(0, 0, W, H);
     for (const [id, [x, y]] of graph.places) {
       if (!graph.steps.has(id)) continue;
-      paint.fillStyle = style.getPropertyValue(`--map-${states?.get(id)?.state ?? "step"}`) || style.color;
+      paint.fillStyle = colour(states?.get(id)?.state ?? "step");
       paint.fillRect(this.left + (x - box.left) * this.scale, this.top + (y - box.top) * this.scale, Math.max(1.5, WIDTH * this.scale), Math.max(1.5, sizes.height(id) * this.scale));
     }
     this.frame();

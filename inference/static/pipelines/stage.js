@@ -11,6 +11,7 @@ import { Wires } from "./wires.js";
 const MARGIN = 200; // pixels around the window in which steps are kept ready
 const READABLE = 0.7; // an opened pipeline is not shown smaller, unless one asks for all of it
 const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
+const TINY = 0.2; // below this zoom no word can be read
 
 const SYMBOLS = { waiting: "wait", asking: "person", started: "running", ok: "ok", cached: "archive", failed: "fail", skipped: "minus", cancelled: "stop" };
 
@@ -113,6 +114,7 @@ export class Stage extends EventTarget {
     const { x, y, zoom } = this.camera;
     this.world.style.transform = `translate(${x}px, ${y}px) scale(${zoom})`;
     this.world.classList.toggle("is-far", zoom < FAR);
+    this.world.classList.toggle("is-tiny", zoom < TINY);
     this.cull();
     this.map.frame();
     this.dispatchEvent(new CustomEvent("view"));

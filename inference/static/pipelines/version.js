@@ -19,7 +19,11 @@ export function askVersion(editor, url) {
   box.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
     save.disabled = true;
-    send(editor, url, note.value.trim()).then(() => box.close(), (error) => {
+    saveVersion(editor, url, note.value.trim()).then((version) => {
+      box.close();
+      const { page } = editor.urls;
+      toast(t("Version %(number)s is saved.", { number: version.number }), "ok", page ? { href: page, more: t("Show the pipeline") } : {});
+    }, (error) => {
       save.disabled = false;
       field.problem(error.message);
     });
@@ -28,10 +32,11 @@ export function askVersion(editor, url) {
   note.focus();
 }
 
-async function send(editor, url, note) {
+/** Save what is drawn; the version: {number, …}. The same meaning as an older one gives that one. */
+export async function saveVersion(editor, url, note) {
   const { graph } = editor;
   const version = await api.post(url, { spec: write(graph), layout: layoutOf(graph), ...(note ? { note } : {}) });
-  void editor.draft?.save();
-  toast(t("Version %(number)s is saved.", { number: version.number }), "ok", version.url ? { href: version.url, more: t("Show") } : {});
+  await editor.draft?.save();
   editor.dispatchEvent(new CustomEvent("version", { detail: version }));
+  return version;
 }
