@@ -24,6 +24,9 @@ const LARGEST_PASTE = 2 << 20; // characters
 const GRID = 20;
 const NARROW = "(max-width: 900px)";
 
+/** Both ends of a link, as people read them. */
+const ends = (link) => ({ from: [link.from, link.out].filter(Boolean).join("."), to: [link.to, link.into].join(".") });
+
 /**
  * @typedef {object} Given
  * @property {import("./catalogue.js").GivenCatalogue} catalogue
@@ -61,7 +64,7 @@ export class Editor extends EventTarget {
     if (!readOnly) empty.append(button({ icon: "plus", text: t("Add a step"), className: "btn", act: () => this.askKind() }));
     this.main = el("div", "pl-main", {}, canvas, empty, this.list.element, this.hint);
     this.issues = new Issues(this, urls.check ?? "");
-    this.side = el("aside", "pl-side", { "aria-label": t("Step") }, this.issues.element, this.panel.element);
+    this.side = el("aside", "pl-side", { "aria-label": t("Form of the step") }, this.issues.element, this.panel.element);
     this.palette = new Palette(this);
     root.replaceChildren(this.bar.element, ...(readOnly ? [] : [this.palette.element]), this.main, this.side, this.datalist);
     root.classList.toggle("is-read-only", readOnly);
@@ -143,7 +146,7 @@ export class Editor extends EventTarget {
   connect(link, held) {
     if (held) return this.rewire(held, link);
     const refused = edits.connect(this.graph, link);
-    this.tell(refused || t("Linked: %(from)s to %(to)s.", { from: link.out ? `${link.from}.${link.out}` : link.from, to: `${link.to}.${link.into}` }), Boolean(refused));
+    this.tell(refused || t("Linked: %(from)s to %(to)s.", ends(link)), Boolean(refused));
     return refused;
   }
 
@@ -151,7 +154,7 @@ export class Editor extends EventTarget {
     if (!now && !link) return "";
     const refused = edits.rewire(this.graph, now, link);
     if (refused) this.tell(refused, true);
-    else this.tell(link ? t("Linked: %(from)s to %(to)s.", { from: link.out ? `${link.from}.${link.out}` : link.from, to: `${link.to}.${link.into}` }) : t("Link removed."));
+    else this.tell(link ? t("Linked: %(from)s to %(to)s.", ends(link)) : t("Link removed."));
     return refused;
   }
 
