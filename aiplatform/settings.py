@@ -71,6 +71,7 @@ INSTALLED_APPS = [
     "training.studies",
     "training.tracking",
     "inference",
+    "inference.pipelines",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

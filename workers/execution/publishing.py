@@ -7,7 +7,7 @@ import logging
 from django.db.models import F
 
 from workers import kinds
-from workers.jobs import announcing
+from workers.jobs import announcing, listeners
 from workers.models import Attempt, Job
 from workers.output import metrics
 from workers.output.reporting import ingest as reporting
@@ -37,6 +37,9 @@ def publish(job_id: int) -> None:
         finally:
             announcing.ended(job, attempt)
         Job.objects.filter(pk=job_id, published_attempt__lt=attempt.number).update(published_attempt=attempt.number)
+    job.refresh_from_db(fields=["state"])
+    if job.is_final:
+        listeners.tell(job)
 
 
 def _take_in_files(attempt: Attempt) -> None:

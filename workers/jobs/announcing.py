@@ -5,6 +5,7 @@ from __future__ import annotations
 from accounts.services.notify import notify
 from aiplatform.lib import wording
 from workers import kinds
+from workers.jobs import listeners
 from workers.models import Attempt, Job
 from workers.states import COMPLETED, JobState, Reason
 
@@ -17,7 +18,7 @@ def ended(job: Job, attempt: Attempt) -> None:
     """
     job = Job.objects.select_related("owner").get(pk=job.pk)
     news = _news(job, attempt)
-    if news is None or kinds.is_quiet(job):
+    if news is None or kinds.is_quiet(job) or listeners.speak_for(job):
         return
     kind, code = news
     notify(

@@ -1,0 +1,1 @@
+"""Pipelines: steps on data and models, drawn or written once and run again and again."""

@@ -1,0 +1,288 @@
+"""What a run of a pipeline does next. Pure: rows in, actions out; no clock, no database, no memory between calls.
+
+The caller holds the run's row, reads its step rows, applies the actions in the same transaction, and calls again until
+nothing is due. Every action names what it makes by (step, item, attempt), whose unique key turns a second application
+into nothing. Whoever dies between two actions loses none: each call compares what should be there with what is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from inference.pipelines.graph import Step, after
+
+WHOLE = -1  # the item of a step's own row
+
+
+class State(StrEnum):
+    """What became of one execution of a step, or of one of its items."""
+
+    WAITING = "waiting"  # nothing was begun
+    ASKING = "asking"  # a person has to decide
+    STARTED = "started"  # its job says how far it is
+    OK = "ok"
+    CACHED = "cached"  # an earlier result with the same key is used
+    FAILED = "failed"
+    SKIPPED = "skipped"  # a condition, a missing input, an answer or a person ruled it out
+    CANCELLED = "cancelled"
+
+
+GOOD = frozenset({State.OK, State.CACHED})
+FINAL = GOOD | {State.FAILED, State.SKIPPED, State.CANCELLED}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One execution of a step (item -1) or of one item of a step with `each`.
+
+    Attributes:
+        answer: the signal that it gave: "passed".
+        lengths: of its outputs that are lists, how many items each has.
+    """
+
+    step: str
+    item: int
+    attempt: int
+    state: State
+    answer: str = ""
+    lengths: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Make one row, move one, or end the run. `begin` is a move to STARTED: the caller begins what the step does."""
+
+    verb: Literal["insert", "begin", "set", "finish"]
+    step: str = ""
+    item: int = WHOLE
+    attempt: int = 1
+    state: State = State.WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What people asked of the run; wishes and facts never share a column.
+
+    Attributes:
+        limit: executions of the run that may be under way at once; those that wait for people count for nothing.
+        fail_fast: begin nothing more once a step has failed for good, but what waits for failures.
+    """
+
+    cancel: bool = False
+    skip: frozenset[str] = frozenset()
+    limit: int = 16
+    fail_fast: bool = False
+
+
+def round_of(step: Step, attempt: int) -> int:
+    """Rounds count from 0: a person's retry begins a new one of 1 + retries attempts."""
+    return (attempt - 1) // (step.retries + 1)
+
+
+def first_of(step: Step, round_: int) -> int:
+    """The first attempt of a round."""
+    return round_ * (step.retries + 1) + 1
+
+
+def is_last(step: Step, attempt: int) -> bool:
+    """Whether no attempt follows in its round."""
+    return attempt % (step.retries + 1) == 0
+
+
+def newest_of(rows: Iterable[Row]) -> dict[tuple[str, int], Row]:
+    """The newest attempt of each step and item."""
+    newest: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        kept = newest.get((row.step, row.item))
+        if kept is None or row.attempt > kept.attempt:
+            newest[row.step, row.item] = row
+    return newest
+
+
+class _Run:
+    """One call's view of the rows."""
+
+    def __init__(self, steps: Mapping[str, Step], rows: Sequence[Row], wishes: Wishes) -> None:
+        self.steps, self.wishes = steps, wishes
+        self.newest = newest_of(rows)
+        self.items: dict[str, list[Row]] = {}
+        for (key, item), row in sorted(self.newest.items()):
+            if item != WHOLE and key in steps and self._is_of_round(steps[key], row):
+                self.items.setdefault(key, []).append(row)
+        self.again = {key for key in steps if self._tries_again(steps[key])}
+        under_way = (row for row in self.newest.values() if row.state is State.STARTED)
+        self.room = wishes.limit - sum(self._is_work(row) for row in under_way)
+        self.failed = any(
+            row.state is State.FAILED and row.item == WHOLE and key not in self.again
+            for (key, _item), row in self.newest.items()
+        )
+
+    def _is_of_round(self, step: Step, row: Row) -> bool:
+        whole = self.newest.get((step.key, WHOLE))
+        return whole is not None and round_of(step, row.attempt) == whole.attempt - 1
+
+    def _tries_again(self, step: Step) -> bool:
+        """A failure with attempts left is no end, even before the row of its next attempt is there."""
+        row = self.newest.get((step.key, WHOLE))
+        return (
+            row is not None and row.state is State.FAILED and step.each is None
+            and not is_last(step, row.attempt) and not self.wishes.cancel
+        )  # fmt: skip
+
+    def _is_work(self, row: Row) -> bool:
+        """A step with `each` does nothing itself: its items do."""
+        return row.item != WHOLE or row.step not in self.steps or self.steps[row.step].each is None
+
+    def whole(self, key: str) -> Row | None:
+        return self.newest.get((key, WHOLE))
+
+
+def advance(
+    steps: Mapping[str, Step],
+    rows: Sequence[Row],
+    wishes: Wishes = Wishes(),
+    cached: frozenset[tuple[str, int]] = frozenset(),
+) -> list[Action]:
+    """Everything that is due now, in a stable order; [] means: wait for something to happen.
+
+    Args:
+        steps: the run's own copy of the pipeline, without circles.
+        rows: all rows of the run, in any order.
+        cached: steps and items whose results were found; the caller looks keys up and knows the outputs.
+    """
+    run = _Run(steps, rows, wishes)
+    actions: list[Action] = []
+    for key in sorted(steps):
+        due = _due(run, steps[key], cached)
+        run.room -= sum(one.verb == "begin" and _counts(steps[key], one) for one in due)
+        actions += due
+    if not actions and (end := _end(run)) is not None:
+        actions.append(Action("finish", state=end))
+    return actions
+
+
+def _counts(step: Step, action: Action) -> bool:
+    return action.item != WHOLE or step.each is None
+
+
+def _end(run: _Run) -> State | None:
+    """What the run ends as; None while a row is not final."""
+    wholes = [run.whole(key) for key in run.steps]
+    if not all(row is not None and row.state in FINAL for row in wholes):
+        return None
+    ends = {row.state for row in wholes if row is not None}
+    if State.CANCELLED in ends:
+        return State.CANCELLED
+    return State.FAILED if State.FAILED in ends else State.OK
+
+
+def _due(run: _Run, step: Step, cached: frozenset[tuple[str, int]]) -> list[Action]:
+    row, items = run.whole(step.key), run.items.get(step.key, [])
+    if row is None:
+        return [Action("insert", step.key)]
+    if row.state in FINAL and step.key not in run.again:
+        return []
+    if run.wishes.cancel:
+        return _cancelled(step, row, items)
+    if row.state is State.FAILED:
+        return [Action("insert", step.key, WHOLE, row.attempt + 1)]
+    if step.key in run.wishes.skip and row.state in (State.WAITING, State.ASKING):
+        return [_set(row, State.SKIPPED)]
+    if row.state is State.STARTED and step.each is not None:
+        source = run.whole(step.each.step)
+        return _items(run, step, row, items, source.lengths.get(step.each.port, 0) if source else 0, cached)
+    if row.state in (State.STARTED, State.ASKING):
+        return []
+    verdict = _verdict(run, step)
+    if verdict is None:
+        return []
+    if verdict is State.SKIPPED:
+        return [_set(row, State.SKIPPED)]
+    if step.each is not None:
+        return [_set(row, State.STARTED)]  # its items come from the list itself
+    return _begun(step, row, cached, run.room)
+
+
+def _cancelled(step: Step, row: Row, items: Sequence[Row]) -> list[Action]:
+    """Begin nothing; end what waits; end the whole once nothing of it is under way."""
+    loose = [one for one in [*items, row] if one.state in (State.WAITING, State.ASKING)]
+    if loose:
+        return [_set(one, State.CANCELLED) for one in loose if one is not row or step.each is None or not items]
+    if any(one.state is State.STARTED for one in items) or (row.state is State.STARTED and step.each is None):
+        return []  # its job is being stopped
+    return [_set(row, State.CANCELLED)] if row.state is State.STARTED else []
+
+
+def _verdict(run: _Run, step: Step) -> State | None:
+    """None: wait. SKIPPED: never. STARTED: now."""
+    states: dict[str, State] = {}
+    for source in step.sources:
+        row = run.whole(source)
+        if row is None or row.state not in FINAL or source in run.again:
+            return None
+        states[source] = row.state
+    if step.when is not None:
+        asked = run.whole(step.when.step)
+        if asked is None or asked.state not in GOOD or asked.answer != step.when.port:
+            return State.SKIPPED
+    if step.each is not None and states[step.each.step] not in GOOD:
+        return State.SKIPPED
+    ends = [states[name] for name in step.needs]
+    if step.rule == "any_failed":
+        return State.STARTED if State.FAILED in ends else State.SKIPPED
+    if step.rule == "all_ok" and (not all(end in GOOD for end in ends) or (run.wishes.fail_fast and run.failed)):
+        return State.SKIPPED
+    return State.STARTED
+
+
+def _begun(step: Step, row: Row, cached: frozenset[tuple[str, int]], room: int) -> list[Action]:
+    if row.attempt == first_of(step, round_of(step, row.attempt)) and (row.step, row.item) in cached:
+        return [_set(row, State.CACHED)]
+    return [Action("begin", row.step, row.item, row.attempt, State.STARTED)] if room > 0 else []
+
+
+def _items(
+    run: _Run, step: Step, row: Row, items: Sequence[Row], count: int, cached: frozenset[tuple[str, int]]
+) -> list[Action]:
+    """Compare the rows with the list: who died between two inserts must not lose an item."""
+    there = {one.item for one in items}
+    first = first_of(step, row.attempt - 1)
+    actions = [Action("insert", step.key, number, first) for number in range(count) if number not in there]
+    room = run.room
+    for one in items:
+        if one.state is State.WAITING:
+            due = _begun(step, one, cached, room)
+            room -= sum(action.verb == "begin" for action in due)
+            actions += due
+        elif one.state is State.FAILED and not is_last(step, one.attempt):
+            actions.append(Action("insert", step.key, one.item, one.attempt + 1))
+    if actions or not all(one.state in FINAL for one in items):
+        return actions
+    failed = sum(one.state is State.FAILED for one in items)
+    return [_set(row, State.FAILED if failed > step.tolerate * len(items) else State.OK)]
+
+
+def _set(row: Row, state: State) -> Action:
+    return Action("set", row.step, row.item, row.attempt, state)
+
+
+def retry_from(steps: Mapping[str, Step], rows: Sequence[Row], start: str) -> list[Action]:
+    """Do `start` and everything after it again: new attempts; old rows stay as what was.
+
+    Returns [] while any of them is under way, and for steps that were never reached.
+    """
+    chosen = after(steps, start)
+    newest = {key: row for (key, item), row in newest_of(rows).items() if item == WHOLE and key in chosen}
+    if start not in newest or any(row.state not in FINAL for row in newest.values()):
+        return []
+    return [
+        Action("insert", key, WHOLE, row.attempt + 1 if steps[key].each else _next_round(steps[key], row))
+        for key, row in sorted(newest.items())
+    ]
+
+
+def _next_round(step: Step, row: Row) -> int:
+    return first_of(step, round_of(step, row.attempt) + 1)

@@ -1,0 +1,417 @@
+"""`/api/v1/pipelines/`, their runs, and questions that they put: the same services as the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.errors import Invalid, NotFound
+from aiplatform.lib.idempotency import once
+from inference.pipelines import approvals, checks, graph, kinds, runs, showing, writing
+from inference.pipelines.models import Approval, ApprovalAnswer, Pipeline, PipelineDraft, PipelineRun, PipelineVersion
+from inference.pipelines.orders import PIPELINES, RUNS
+
+
+class PipelineOut(OutMixin, serializers.ModelSerializer[Pipeline]):
+    owner = serializers.CharField(source="owner.username")
+    version = serializers.IntegerField(source="newest", default=None, help_text="Number of the newest; null: none yet.")
+    runs = serializers.IntegerField(source="run_count", default=0, help_text="How many there were.")
+    last_run = serializers.IntegerField(default=None, help_text="The newest run.")
+    last_state = serializers.CharField(default=None, help_text="What became of the newest run.")
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Pipeline
+        fields = [
+            "id", "name", "description", "owner", "visibility", "version", "runs", "last_run", "last_state",
+            "created_at", "updated_at", "url",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_url(self, pipeline: Pipeline) -> str:
+        return f"/pipelines/{pipeline.pk}/"
+
+
+class PipelineDetailOut(PipelineOut):
+    """With the specification of its newest version; null while there is none."""
+
+    spec = serializers.SerializerMethodField()
+
+    class Meta(PipelineOut.Meta):
+        fields = [*PipelineOut.Meta.fields, "spec", "layout"]
+        read_only_fields = fields
+
+    def get_spec(self, pipeline: Pipeline) -> dict[str, Any] | None:
+        version = writing.newest(pipeline)
+        return version.spec if version else None
+
+
+class PipelineIn(StrictMixin, serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=writing.MOST_NAME)
+    description = serializers.CharField(max_length=writing.MOST_DESCRIPTION, default="", allow_blank=True)
+    visibility = serializers.ChoiceField(choices=Pipeline.Visibility.choices, default=Pipeline.Visibility.PRIVATE)
+    spec = serializers.DictField(required=False, allow_null=True, default=None, help_text="Its first version.")
+    layout = serializers.DictField(required=False, allow_null=True, default=None, help_text="Where steps stand.")
+
+
+class PipelineChangeIn(StrictMixin, serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=writing.MOST_NAME, required=False)
+    description = serializers.CharField(max_length=writing.MOST_DESCRIPTION, allow_blank=True, required=False)
+    visibility = serializers.ChoiceField(choices=Pipeline.Visibility.choices, required=False)
+
+
+class SpecIn(StrictMixin, serializers.Serializer[Any]):
+    spec = serializers.DictField()
+
+
+class ProblemOut(serializers.Serializer[Any]):
+    step = serializers.CharField(help_text='"" is the pipeline as a whole.')
+    field = serializers.CharField(help_text='An input, a parameter, or another part of the step; "" is the whole.')
+    message = serializers.CharField()
+
+
+class ProblemsOut(serializers.Serializer[Any]):
+    problems = ProblemOut(many=True)
+
+
+class DraftOut(serializers.ModelSerializer[PipelineDraft]):
+    """What this person draws. `revision` 0: nothing is kept yet, it is the newest version."""
+
+    class Meta:
+        model = PipelineDraft
+        fields = ["revision", "spec", "layout", "base"]
+        read_only_fields = fields
+
+
+class DraftIn(StrictMixin, serializers.Serializer[Any]):
+    spec = serializers.DictField()
+    layout = serializers.DictField(default=dict)
+
+
+class PipelineVersionOut(serializers.ModelSerializer[PipelineVersion]):
+    created_by: Any = serializers.CharField(source="created_by.username", default=None)
+
+    class Meta:
+        model = PipelineVersion
+        fields = ["number", "sha256", "note", "created_by", "created_at", "spec"]
+        read_only_fields = fields
+
+
+class PipelineVersionIn(StrictMixin, serializers.Serializer[Any]):
+    spec = serializers.DictField(required=False, allow_null=True, default=None, help_text="Left out: the own draft.")
+    layout = serializers.DictField(required=False, allow_null=True, default=None)
+    note = serializers.CharField(max_length=writing.MOST_NOTE, default="", allow_blank=True)
+
+
+class PipelineRunIn(StrictMixin, serializers.Serializer[Any]):
+    version = serializers.IntegerField(
+        min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
+    )
+    parameters = serializers.DictField(default=dict)
+    limit = serializers.IntegerField(
+        min_value=1, max_value=runs.MOST_AT_ONCE, default=runs.LIMIT, help_text="Steps and items at once."
+    )
+    fail_fast = serializers.BooleanField(default=False, help_text="Begin nothing more once a step has failed.")
+    use_cache = serializers.BooleanField(default=True, help_text="Take results of earlier runs where nothing changed.")
+
+
+class PipelineRunOut(OutMixin, serializers.ModelSerializer[PipelineRun]):
+    pipeline_name = serializers.CharField(source="pipeline.name")
+    version = serializers.IntegerField(source="version.number")
+    owner = serializers.CharField(source="owner.username")
+    sentence = serializers.CharField(source="message")
+    started: Any = serializers.DateTimeField(source="created_at")
+    ended: Any = serializers.DateTimeField(source="ended_at")
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = PipelineRun
+        fields = [
+            "id", "pipeline", "pipeline_name", "number", "version", "owner", "state", "sentence", "parameters",
+            "trigger", "cancel", "limit", "fail_fast", "use_cache", "revision", "started", "ended", "url",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_url(self, run: PipelineRun) -> str:
+        return showing.run_page(run)
+
+
+class PipelineRunDetailOut(PipelineRunOut):
+    layout = serializers.JSONField(source="pipeline.layout")
+    steps = serializers.SerializerMethodField(help_text="The newest attempt of each step, by its name.")
+
+    class Meta(PipelineRunOut.Meta):
+        fields = [*PipelineRunOut.Meta.fields, "spec", "layout", "steps"]
+        read_only_fields = fields
+
+    def get_steps(self, run: PipelineRun) -> dict[str, Any]:
+        return showing.steps_of(run, self.context["request"].user)
+
+
+class StepIn(StrictMixin, serializers.Serializer[Any]):
+    step = serializers.CharField(max_length=170)
+
+
+class RetryIn(StepIn):
+    use_cache = serializers.BooleanField(default=True, help_text="false: do all of it anew.")
+
+
+class AnswerIn(StrictMixin, serializers.Serializer[Any]):
+    answer = serializers.ChoiceField(choices=[(one, one) for one in approvals.ANSWERS])
+    comment = serializers.CharField(max_length=500, default="", allow_blank=True)
+
+
+class ApprovalOut(serializers.ModelSerializer[Approval]):
+    run: Any = serializers.IntegerField(source="step_run.run_id")
+    step = serializers.CharField(source="step_run.step")
+    state = serializers.CharField(source="step_run.state")
+    people: Any = serializers.SlugRelatedField("username", many=True, read_only=True)
+
+    class Meta:
+        model = Approval
+        fields = ["id", "run", "step", "state", "question", "people", "needed", "expires_at", "at_expiry"]
+        read_only_fields = fields
+
+
+class AnswerOut(serializers.ModelSerializer[ApprovalAnswer]):
+    person: Any = serializers.CharField(source="person.username")
+
+    class Meta:
+        model = ApprovalAnswer
+        fields = ["person", "answer", "comment", "at"]
+        read_only_fields = fields
+
+
+class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Pipelines. `?search=` finds, `?name=` is exact."""
+
+    needs = {
+        "list": Action.JOBS_VIEW,
+        "retrieve": Action.JOBS_VIEW,
+        "catalogue": Action.JOBS_VIEW,
+        "versions": Action.JOBS_VIEW,
+        "create": Action.JOBS_SUBMIT,
+        "partial_update": Action.JOBS_SUBMIT,
+        "destroy": Action.JOBS_CONTROL,
+        "check": Action.JOBS_SUBMIT,
+        "draft": Action.JOBS_SUBMIT,
+        "keep_draft": Action.JOBS_SUBMIT,
+        "drop_draft": Action.JOBS_SUBMIT,
+        "save_version": Action.JOBS_SUBMIT,
+        "runs": Action.JOBS_SUBMIT,
+    }
+    asks = {"list": ("search", "name")}
+    orders = PIPELINES
+    serializer_class = PipelineOut
+    queryset = Pipeline.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        rows = Pipeline.objects.visible_to(user)
+        if self.action in ("partial_update", "destroy", "draft", "keep_draft", "drop_draft", "save_version"):
+            rows = rows.editable_by(user)
+        if self.action == "list":
+            given = queries.given(self.request)
+            rows = rows.named_like(given.get("search", "")[:100])
+            if "name" in given:
+                rows = rows.filter(name=given["name"])
+        return rows.for_list()
+
+    def get_serializer_class(self) -> Any:
+        return PipelineOut if self.action == "list" else PipelineDetailOut
+
+    def answer(self, pipeline: Pipeline, status: int = 200) -> Response:
+        user: Any = self.request.user
+        fresh = Pipeline.objects.visible_to(user).for_list().get(pk=pipeline.pk)
+        return Response(PipelineDetailOut(fresh, context=self.get_serializer_context()).data, status=status)
+
+    @extend_schema(request=PipelineIn, responses={201: PipelineDetailOut})
+    @once
+    def create(self, request: ApiRequest) -> Response:
+        """Make a pipeline; with `spec` also its first version."""
+        given = sent(PipelineIn(data=request.data), writing.check_about)
+        return self.answer(writing.create(user=request.user, **given), 201)
+
+    @extend_schema(request=PipelineChangeIn, responses=PipelineDetailOut)
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
+        """Change its name, description or who sees it."""
+        pipeline = self.get_object()
+        given = sent(PipelineChangeIn(data=request.data), writing.check_about)
+        return self.answer(writing.change(pipeline, **given))
+
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        """Delete it with its versions and the records of its runs; jobs, models and data stay."""
+        writing.delete(self.get_object())
+        return Response(status=204)
+
+    @extend_schema(responses=dict)
+    @action(detail=False, pagination_class=None)
+    def catalogue(self, request: ApiRequest) -> Response:
+        """All step kinds with their inputs, outputs and parameters."""
+        return Response(kinds.catalogue())
+
+    @extend_schema(request=SpecIn, responses=ProblemsOut)
+    @action(detail=False, methods=["post"])
+    def check(self, request: ApiRequest) -> Response:
+        """What keeps a specification from running, as this person."""
+        spec = graph.parse(sent(SpecIn(data=request.data))["spec"])
+        found = checks.problems(spec, request.user)
+        return Response(ProblemsOut({"problems": found}).data)
+
+    @extend_schema(responses=DraftOut)
+    @action(detail=True)
+    def draft(self, request: ApiRequest, pk: str) -> Response:
+        """What this person draws; the answer's ETag is what `If-Match` of the next writer says."""
+        return _draft_answer(writing.draft_of(self.get_object(), request.user))
+
+    @extend_schema(
+        request=DraftIn, responses=DraftOut, parameters=[OpenApiParameter("If-Match", str, OpenApiParameter.HEADER)]
+    )
+    @draft.mapping.put
+    def keep_draft(self, request: ApiRequest, pk: str) -> Response:
+        """Keep what this person draws, where `If-Match` names the revision that it began from; else 412."""
+        pipeline = self.get_object()
+        given = sent(DraftIn(data=request.data))
+        revision = _revision(request.headers.get("If-Match", ""))
+        return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **given))
+
+    @draft.mapping.delete
+    def drop_draft(self, request: ApiRequest, pk: str) -> Response:
+        """Forget what this person drew since the newest version."""
+        writing.drop_draft(self.get_object(), request.user)
+        return Response(status=204)
+
+    @extend_schema(responses=PipelineVersionOut(many=True))
+    @action(detail=True, pagination_class=None)
+    def versions(self, request: ApiRequest, pk: str) -> Response:
+        """All versions, the newest first."""
+        rows = self.get_object().versions.select_related("created_by")
+        return Response(PipelineVersionOut(rows, many=True).data)
+
+    @extend_schema(request=PipelineVersionIn, responses={201: PipelineVersionOut})
+    @versions.mapping.post
+    def save_version(self, request: ApiRequest, pk: str) -> Response:
+        """Save a version; the same meaning as an earlier one gives that one back."""
+        pipeline = self.get_object()
+        given = sent(PipelineVersionIn(data=request.data))
+        version = writing.save_version(pipeline, user=request.user, **given)
+        return Response(PipelineVersionOut(version).data, status=201)
+
+    @extend_schema(request=PipelineRunIn, responses={201: PipelineRunDetailOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def runs(self, request: ApiRequest, pk: str) -> Response:
+        """Begin a run, as oneself."""
+        pipeline = self.get_object()
+        given = sent(PipelineRunIn(data=request.data))
+        number = given.pop("version")
+        version = pipeline.versions.filter(number=number).first() if number else writing.newest_or_refused(pipeline)
+        if version is None:
+            raise NotFound(_("%(name)s has no version %(number)s.") % {"name": pipeline.name, "number": number})
+        run = runs.begin(user=request.user, version=version, **given)
+        return Response(PipelineRunDetailOut(run, context=self.get_serializer_context()).data, status=201)
+
+
+def _draft_answer(draft: PipelineDraft) -> Response:
+    return Response(DraftOut(draft).data, headers={"ETag": f'"{draft.revision}"'})
+
+
+def _revision(header: str) -> int:
+    """The revision that a writer names.
+
+    Raises:
+        Invalid: none.
+    """
+    text = header.strip().removeprefix("W/").strip('"')
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise Invalid(_("Say in If-Match which revision of the draft you began from."), field="If-Match")
+    return int(text)
+
+
+class PipelineRunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Runs of pipelines. `?pipeline=` and `?state=` filter."""
+
+    needs = {
+        "list": Action.JOBS_VIEW,
+        "retrieve": Action.JOBS_VIEW,
+        "cancel": Action.JOBS_CONTROL,
+        "retry": Action.JOBS_CONTROL,
+        "skip": Action.JOBS_CONTROL,
+    }
+    asks = {"list": ("pipeline", "state")}
+    orders = RUNS
+    serializer_class = PipelineRunOut
+    queryset = PipelineRun.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        rows = PipelineRun.objects.visible_to(user)
+        if self.action == "list":
+            given = queries.given(self.request)
+            rows = rows.in_state(queries.one_of(given, "state", *PipelineRun.State.values))
+            if "pipeline" in given:
+                pipelines = Pipeline.objects.visible_to(user)
+                rows = rows.filter(pipeline=get_object_or_404(pipelines, pk=queries.whole(given, "pipeline")))
+        elif self.action != "retrieve":
+            rows = rows.editable_by(user)
+        return rows.for_list()
+
+    def get_serializer_class(self) -> Any:
+        return PipelineRunOut if self.action == "list" else PipelineRunDetailOut
+
+    def answer(self, run: PipelineRun) -> Response:
+        return Response(PipelineRunDetailOut(run, context=self.get_serializer_context()).data, status=202)
+
+    @extend_schema(request=None, responses={202: PipelineRunDetailOut})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: ApiRequest, pk: str) -> Response:
+        """Begin nothing more, and stop what is under way."""
+        return self.answer(runs.cancel(self.get_object()))
+
+    @extend_schema(request=RetryIn, responses={202: PipelineRunDetailOut})
+    @action(detail=True, methods=["post"])
+    def retry(self, request: ApiRequest, pk: str) -> Response:
+        """Do a step and all that comes after it again."""
+        return self.answer(runs.retry(self.get_object(), **sent(RetryIn(data=request.data))))
+
+    @extend_schema(request=StepIn, responses={202: PipelineRunDetailOut})
+    @action(detail=True, methods=["post"])
+    def skip(self, request: ApiRequest, pk: str) -> Response:
+        """Leave out a step that waits, and with it what needs it."""
+        return self.answer(runs.skip(self.get_object(), **sent(StepIn(data=request.data))))
+
+
+class ApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Open questions of pipelines that are put to this person."""
+
+    needs = {
+        "list": Action.SELF_MANAGE,
+        "retrieve": Action.SELF_MANAGE,
+        "answer": Action.SELF_MANAGE,
+    }
+    serializer_class = ApprovalOut
+    queryset = Approval.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        rows = Approval.objects.filter(people=user).select_related("step_run").prefetch_related("people")
+        return rows.filter(step_run__state="asking") if self.action == "list" else rows
+
+    @extend_schema(request=AnswerIn, responses={201: AnswerOut})
+    @action(detail=True, methods=["post"])
+    def answer(self, request: ApiRequest, pk: str) -> Response:
+        """Answer it, once."""
+        row = approvals.answer(self.get_object(), by=request.user, **sent(AnswerIn(data=request.data)))
+        return Response(AnswerOut(row).data, status=201)

@@ -1,0 +1,79 @@
+"""Questions to people: who may answer, what counts, what happens when nobody does."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import wording
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
+from aiplatform.lib.wording import Message
+from inference.pipelines.kinds import Done
+from inference.pipelines.models import Approval, ApprovalAnswer, PipelineRun, StepRun
+from workers.clock import now
+
+PASSED, REFUSED = "passed", "refused"
+ANSWERS = (PASSED, REFUSED)
+
+
+class AlreadyAnswered(DomainError):
+    """The question was decided, or this person has answered it."""
+
+    code: ClassVar[str] = "already_answered"
+
+
+def outcome(step: StepRun) -> Done | Message | None:
+    """What people decided: one refusal refuses, enough who agree pass; else what was said for when time runs out."""
+    approval = Approval.objects.filter(step_run=step).first()
+    if approval is None:
+        return wording.message("pipeline.question_gone")
+    answers = list(approval.answers.select_related("person"))
+    if refused := next((one for one in answers if one.answer == REFUSED), None):
+        said = wording.message("pipeline.refused_by", person=refused.person.get_full_name(), comment=refused.comment)
+        return Done(answer=REFUSED, message=said)
+    if len(answers) >= approval.needed:
+        people = ", ".join(one.person.get_full_name() for one in answers)
+        return Done(answer=PASSED, message=wording.message("pipeline.passed_by", people=people))
+    if approval.expires_at is not None and approval.expires_at <= now():
+        if approval.at_expiry in ANSWERS:
+            return Done(answer=approval.at_expiry, message=wording.message("pipeline.nobody_answered"))
+        return wording.message("pipeline.nobody_answered")
+    return None
+
+
+@transaction.atomic
+def answer(approval: Approval, *, by: User, answer: str, comment: str = "") -> ApprovalAnswer:
+    """Keep what a person answered; the run goes on by itself.
+
+    Raises:
+        Invalid: another answer than passed or refused.
+        NotAllowed: the question is not put to this person.
+        AlreadyAnswered.
+    """
+    if answer not in ANSWERS:
+        raise Invalid(_("Answer passed or refused."), field="answer")
+    if len(comment) > 500:
+        raise Invalid(_("A comment has at most 500 characters."), field="comment")
+    run_id = StepRun.objects.filter(pk=approval.step_run_id).values_list("run_id", flat=True).get()
+    PipelineRun.objects.select_for_update().get(pk=run_id)
+    step = StepRun.objects.get(pk=approval.step_run_id)
+    if not approval.people.filter(pk=by.pk).exists():
+        raise NotAllowed(_("This question is put to others."))
+    if step.state != StepRun.State.ASKING:
+        raise AlreadyAnswered(_("This question is not open any more."))
+    if approval.answers.filter(person=by).exists():
+        raise AlreadyAnswered(_("You have answered this question."))
+    row = ApprovalAnswer.objects.create(approval=approval, person=by, answer=answer, comment=comment.strip(), at=now())
+    wake(run_id)
+    return row
+
+
+def wake(run_id: int) -> None:
+    """Mark a run as due in this transaction, and have it looked at once that commits."""
+
+    PipelineRun.objects.filter(pk=run_id).update(is_due=True)
+    enqueue("pipelines.advance", run_id=run_id)

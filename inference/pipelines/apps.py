@@ -1,0 +1,35 @@
+from django.apps import AppConfig
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+
+class PipelinesConfig(AppConfig):
+    name = "inference.pipelines"
+    verbose_name = _("Pipelines")
+
+    def ready(self) -> None:
+        from accounts import ownership, sharing
+        from accounts.permissions import Action
+        from aiplatform import navigation as side_bar
+        from aiplatform.lib import sweeps
+        from inference.pipelines import loop, messages, navigation
+        from inference.pipelines.models import Pipeline
+        from inference.pipelines.steps import register as register_steps
+        from workers.jobs import listeners
+
+        messages.register()
+        register_steps()
+        sweeps.register("pipelines.advance_due", "pipelines.fire_due")
+        listeners.register(listeners.Listener("pipelines", loop.job_ended, loop.is_of_run))
+        sharing.register(
+            sharing.Shareable(
+                "pipeline",
+                _("Pipeline"),
+                Pipeline,
+                (sharing.VIEW, sharing.MANAGE),
+                needs=Action.JOBS_SUBMIT,
+                url=lambda row: reverse("pipelines:detail", args=[row.pk]),
+            )
+        )
+        ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline))
+        side_bar.register(side_bar.Source("work", navigation.entries))

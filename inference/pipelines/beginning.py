@@ -1,0 +1,79 @@
+"""Beginning a step: its parameters filled in, its inputs gathered, its owner's rights looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib import titles, wording
+from aiplatform.lib.errors import NotAllowed
+from inference.pipelines import graph, values
+from inference.pipelines.advance import WHOLE, State
+from inference.pipelines.kinds import KINDS, Begun, Call, StepFailed, StepKind
+from inference.pipelines.models import PipelineRun, StepRun
+
+Newest = Mapping[tuple[str, int], StepRun]
+
+
+def kind_of(run: PipelineRun, step: StepRun) -> str:
+    """The name of a row's kind; "" where its step is gone."""
+    found = run.spec["steps"].get(step.step, {})
+    return str(found.get("kind", ""))
+
+
+def is_repeated(run: PipelineRun, step: StepRun) -> bool:
+    """Whether its step runs once for each item."""
+    return bool(run.spec["steps"].get(step.step, {}).get("each"))
+
+
+def is_repeated_whole(run: PipelineRun, step: StepRun) -> bool:
+    """Whether a row only gathers its items."""
+    return step.item == WHOLE and is_repeated(run, step)
+
+
+def begin(run: PipelineRun, spec: graph.Spec, step: StepRun, newest: Newest) -> Begun:
+    """Begin it, as the owner of the run.
+
+    Raises:
+        DomainError: it is refused, or its owner may not do it any more.
+    """
+    kind = KINDS.find(spec.steps[step.step].kind)
+    if kind is None:
+        raise StepFailed(wording.message("pipeline.kind_gone", kind=spec.steps[step.step].kind))
+    if not run.owner.is_active or not run.owner.can(kind.needs):
+        raise NotAllowed(wording.message("pipeline.owner_not_allowed"))
+    return kind.begin(call_of(run, spec, step, kind, newest))
+
+
+def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, newest: Newest) -> Call:
+    """What a step is begun with.
+
+    Raises:
+        DomainError: a value is missing or out of range.
+    """
+    of = spec.steps[step.step]
+    item, has_item = None, of.each is not None and step.item != WHOLE
+    if of.each is not None and has_item:
+        item = newest[of.each.step, WHOLE].outputs[of.each.port][step.item]
+    params = kind.checked(values.substitute(dict(of.params), run.parameters, item=item, has_item=has_item))
+    inputs = {port: _references(links, newest) for port, links in of.inputs.items()}
+    missing = [port.label for port in kind.inputs if not port.optional and not inputs.get(port.name)]
+    if missing:
+        raise StepFailed(_("There is nothing for %(ports)s.") % {"ports": ", ".join(map(str, missing))})
+    suffix = f"_{step.item}" if step.item != WHOLE else ""
+    name = titles.derived(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
+    return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name)
+
+
+def _references(links: Sequence[graph.Link], newest: Newest) -> list[Mapping[str, Any]]:
+    """What feeds a port. A list is what a step that ran for each item gave."""
+    gathered: list[Mapping[str, Any]] = []
+    for link in links:
+        row = newest.get((link.step, WHOLE))
+        if row is None or row.state not in (State.OK, State.CACHED) or link.port not in row.outputs:
+            continue
+        value = row.outputs[link.port]
+        gathered += [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else [value]
+    return gathered

@@ -1,0 +1,308 @@
+"""Rules of gates and conditions, such as `AP50 >= champion.AP50 + 0.01 and p < 0.05`: a small grammar, never `eval`.
+
+Numbers, texts in quotes, true and false, figures by name, + - * /, one comparison at a time, and, or, not, parentheses,
+abs, min and max. A name is words with dots between them; a word with other characters stands in backticks:
+`AP50 small`, champion.`val/ap50`. A rule becomes a list of steps for a stack: answering it nests no calls, and reading
+it nests at most as many as it has parentheses, functions and signs inside one another.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError, Invalid
+from inference.pipelines.rule_parts import COMPARISONS, FUNCTIONS, NOT, PRECEDENCE, SIGN, Part, Sort, place, split
+
+LONGEST = 1000  # characters
+DEEPEST = 50  # parentheses, functions and signs inside one another
+NEAR = 5  # names that a refusal lists
+
+Value = float | str | bool | None  # what stands behind a name; None and NaN: measured without a result
+
+
+class NoAnswer(DomainError):
+    """The rule has no answer with these figures: it has failed, and this says why."""
+
+    code = "no_answer"
+    status = 400
+
+
+class UnknownFigure(NoAnswer):
+    """The rule names a figure that nobody measured."""
+
+    code = "unknown_figure"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A rule that was read.
+
+    Attributes:
+        text: as written.
+        code: what to do in this order: ("push", number, text or answer), ("name", name), ("do", operator, operands).
+    """
+
+    text: str
+    code: tuple[tuple[str, Value, int], ...] = field(repr=False)
+
+    def names(self) -> frozenset[str]:
+        """The figures or parameters that it needs, without backticks."""
+        return frozenset(str(value) for act, value, _operands in self.code if act == "name")
+
+    def value(self, figures: Mapping[str, Value]) -> bool:
+        """Return whether the rule holds. A comparison with NaN, whatever is made of it, never passes.
+
+        Raises:
+            UnknownFigure: one of its names is not among `figures`, also where the rest would decide.
+            NoAnswer: a text stands where a number is needed, or the other way round.
+        """
+        _check_known(self.names(), figures)
+        stack: list[Value] = []
+        sound = True
+        for act, value, operands in self.code:
+            if act == "push":
+                stack.append(value)
+            elif act == "name":
+                stack.append(_known(str(value), figures[str(value)]))
+            else:
+                given = stack[len(stack) - operands :]
+                del stack[len(stack) - operands :]
+                if str(value) in COMPARISONS and any(isinstance(one, float) and math.isnan(one) for one in given):
+                    sound = False
+                stack.append(_do(str(value), given))
+        answer = stack.pop()
+        if not isinstance(answer, bool):
+            raise NoAnswer(_("“%(rule)s” is neither yes nor no: compare it with something.") % {"rule": self.text})
+        return answer and sound
+
+
+def parse(text: str, *, switches: bool = False) -> Expression:
+    """Read a rule.
+
+    Args:
+        switches: a name may stand where yes or no is needed, as for a parameter that is true or false; figures are
+            numbers, so rules of gates have to compare them.
+
+    Raises:
+        Invalid: it is no rule; the sentence says where.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise Invalid(_("Write a rule, such as AP50 >= 0.85."))
+    if len(text) > LONGEST:
+        raise Invalid(
+            _("A rule has at most %(most)s characters, this one %(has)s.") % {"most": LONGEST, "has": len(text)}
+        )
+    reader = _Reader(text, switches)
+    reader.whole()
+    return Expression(text, tuple(reader.code))
+
+
+class _Reader:
+    """Reads by precedence climbing; what it writes is in postfix order."""
+
+    def __init__(self, rule: str, switches: bool) -> None:
+        self.rule, self.switches = rule, switches
+        self.parts, self.at = split(rule), 0
+        self.code: list[tuple[str, Value, int]] = []
+
+    def whole(self) -> None:
+        first = self.parts[0]
+        sort = self.operation(0, 0)
+        if self.now.sort is not Sort.END:
+            raise self.refused(self.now, _("an operator is missing before this, or it is too much."))
+        self.need_yesno(sort, first)
+
+    @property
+    def now(self) -> Part:
+        return self.parts[self.at]
+
+    def take(self) -> Part:
+        self.at += 1
+        return self.parts[self.at - 1]
+
+    def refused(self, part: Part, what: str) -> Invalid:
+        return Invalid(_("%(here)s: %(what)s") % {"here": place(self.rule, part.at), "what": what})
+
+    def operation(self, tighter: int, depth: int) -> Sort:
+        """Read operands joined by operators that bind tighter than `tighter`."""
+        first = self.now
+        sort, compared = self.operand(tighter, depth), False
+        while self.now.sort is Sort.SIGN and PRECEDENCE.get(self.now.text, 0) > tighter:
+            sign = self.take()
+            if compared and sign.text in COMPARISONS:
+                raise self.refused(
+                    sign, _("compare two things at a time and join with and: 0.5 < AP50 and AP50 < 0.9.")
+                )
+            second = self.now
+            right = self.operand_after(sign, depth)
+            sort = self.joined(sign, (sort, first), (right, second))
+            compared = sign.text in COMPARISONS
+        return sort
+
+    def operand_after(self, sign: Part, depth: int) -> Sort:
+        return self.operation(PRECEDENCE[sign.text], depth)
+
+    def operand(self, tighter: int, depth: int) -> Sort:
+        part = self.take()
+        if depth > DEEPEST:
+            raise self.refused(part, _("at most %(most)s parentheses inside one another.") % {"most": DEEPEST})
+        if part.sort in (Sort.NUMBER, Sort.TEXT, Sort.YESNO):
+            self.code.append(("push", part.value, 0))
+            return part.sort
+        if part.sort is Sort.NAME:
+            if part.text in FUNCTIONS and self.now.text == "(":
+                return self.function(part, depth)
+            self.code.append(("name", part.value, 0))
+            return Sort.NAME
+        if part.text == "(":
+            sort = self.operation(0, depth + 1)
+            self.close()
+            return sort
+        if part.text == "not" and tighter <= NOT:
+            first = self.now
+            self.need_yesno(self.operation(NOT, depth + 1), first)
+            self.code.append(("do", "not", 1))
+            return Sort.YESNO
+        if part.text in ("-", "+"):
+            first = self.now
+            self.need_number(self.operation(SIGN, depth + 1), first)
+            self.code.append(("do", part.text, 1))
+            return Sort.NUMBER
+        raise self.refused(part, _("a number, a name or a parenthesis is missing here."))
+
+    def function(self, name: Part, depth: int) -> Sort:
+        self.take()
+        given = 0
+        while True:
+            first = self.now
+            self.need_number(self.operation(0, depth + 1), first)
+            given += 1
+            if self.now.text != ",":
+                break
+            self.take()
+        self.close()
+        if (name.text == "abs") != (given == 1):
+            what = _("abs takes one value, min and max take two or more.")
+            raise self.refused(name, what)
+        self.code.append(("do", name.text, given))
+        return Sort.NUMBER
+
+    def close(self) -> None:
+        if self.now.text != ")" or self.now.sort is not Sort.SIGN:
+            raise self.refused(self.now, _("a closing parenthesis is missing here."))
+        self.take()
+
+    def joined(self, sign: Part, left: tuple[Sort, Part], right: tuple[Sort, Part]) -> Sort:
+        self.code.append(("do", sign.text, 2))
+        if sign.text in ("and", "or"):
+            self.need_yesno(*left)
+            self.need_yesno(*right)
+            return Sort.YESNO
+        if sign.text in ("==", "!="):
+            if Sort.NAME not in (left[0], right[0]) and left[0] is not right[0]:
+                raise self.refused(sign, _("a number, a text and an answer are never equal to one another."))
+            return Sort.YESNO
+        self.need_number(*left)
+        self.need_number(*right)
+        return Sort.YESNO if sign.text in COMPARISONS else Sort.NUMBER
+
+    def need_yesno(self, sort: Sort, part: Part) -> None:
+        if sort is Sort.NAME and self.switches:
+            return
+        if sort is not Sort.YESNO:
+            raise self.refused(part, _("yes or no is needed here: compare it with something, such as AP50 >= 0.85."))
+
+    def need_number(self, sort: Sort, part: Part) -> None:
+        if sort not in (Sort.NUMBER, Sort.NAME):
+            raise self.refused(part, _("a number is needed here."))
+
+
+def _check_known(names: frozenset[str], figures: Mapping[str, Value]) -> None:
+    unknown = sorted(names - figures.keys())
+    if not unknown:
+        return
+    near = _near(unknown[0], list(figures))
+    if near:
+        said = _("There is no figure %(name)s. Near it: %(near)s.")
+    else:
+        said = _("There is no figure %(name)s. Look which figures the step before gives.")
+    raise UnknownFigure(said % {"name": ", ".join(unknown), "near": ", ".join(near)}, unknown=unknown)
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    """Known names that somebody may have meant, as a rule would write them."""
+    lower = {one.lower(): one for one in known if len(one) <= LONGEST}
+    found = [
+        one for low, one in lower.items() if name.lower() in low.replace("/", ".").split(".") or low == name.lower()
+    ]
+    found += [lower[low] for low in difflib.get_close_matches(name.lower(), list(lower), n=NEAR)]
+    return [written(one) for one in dict.fromkeys(found)][:NEAR]
+
+
+def written(name: str) -> str:
+    """A name as rules write it: in backticks where it has other characters than words and dots."""
+    words = name.split(".")
+    plain = all(word.isidentifier() for word in words[:1]) and all(word.replace("_", "a").isalnum() for word in words)
+    return name if plain and name not in PRECEDENCE and name not in ("not", "true", "false") else f"`{name}`"
+
+
+def _known(name: str, value: Value) -> Value:
+    if isinstance(value, bool | str):
+        return value
+    try:
+        return math.nan if value is None else float(value)
+    except OverflowError:
+        return math.nan
+    except (TypeError, ValueError) as exc:
+        raise NoAnswer(_("%(name)s is neither a number nor a text.") % {"name": name}) from exc
+
+
+def _do(operator: str, given: list[Value]) -> Value:
+    if operator in ("and", "or", "not"):
+        if not all(isinstance(one, bool) for one in given):
+            raise NoAnswer(_("“%(what)s” needs yes or no on both sides.") % {"what": operator})
+        return {"and": all(given), "or": any(given), "not": not given[0]}[operator]
+    if operator in ("==", "!="):
+        if len({type(one) for one in given}) > 1:
+            said = _("%(one)s and %(other)s cannot be compared: one is a number, the other is not.")
+            raise NoAnswer(said % {"one": _shown(given[0]), "other": _shown(given[1])})
+        return (given[0] == given[1]) == (operator == "==")
+    numbers = [one for one in given if isinstance(one, float)]
+    if len(numbers) < len(given):
+        odd = next(one for one in given if not isinstance(one, float))
+        raise NoAnswer(_("“%(what)s” needs numbers, and %(value)s is none.") % {"what": operator, "value": _shown(odd)})
+    return _arithmetic(operator, numbers)
+
+
+def _shown(value: Value) -> str:
+    return f"“{value[:80]}”" if isinstance(value, str) else f"{value}"
+
+
+def _arithmetic(operator: str, numbers: list[float]) -> float | bool:
+    first, second = numbers[0], numbers[-1]
+    match operator:
+        case "<":
+            return first < second
+        case "<=":
+            return first <= second
+        case ">":
+            return first > second
+        case ">=":
+            return first >= second
+        case "*":
+            return first * second
+        case "/":
+            return first / second if second else math.nan
+        case "+":
+            return first + second if len(numbers) == 2 else first
+        case "-":
+            return first - second if len(numbers) == 2 else -first
+        case "abs":
+            return abs(first)
+        case _:  # NaN in any place, which min and max of Python look past
+            return math.nan if any(map(math.isnan, numbers)) else (min if operator == "min" else max)(numbers)

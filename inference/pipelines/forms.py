@@ -1,0 +1,75 @@
+"""Forms of pipelines: about one, and what a run is begun with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from inference.pipelines import runs, templates
+from inference.pipelines.graph import Spec
+from inference.pipelines.models import Pipeline
+
+
+class PipelineForm(forms.ModelForm):
+    """Name, description and who sees it."""
+
+    class Meta:
+        model = Pipeline
+        fields = ["name", "description", "visibility"]
+
+
+class NewPipelineForm(PipelineForm):
+    """With what it begins with."""
+
+    template = forms.ChoiceField(label=gettext_lazy("Begin with"), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["template"] = forms.ChoiceField(
+            label=gettext_lazy("Begin with"), required=False, choices=templates.choices()
+        )
+
+
+class RunForm(forms.Form):
+    """A field for each parameter, and how the run is carried out."""
+
+    limit = forms.IntegerField(
+        label=gettext_lazy("At once"), min_value=1, max_value=runs.MOST_AT_ONCE, initial=runs.LIMIT,
+        help_text=gettext_lazy("Steps and items that may run at the same time."),
+    )  # fmt: skip
+    use_cache = forms.BooleanField(
+        label=gettext_lazy("Use earlier results"), required=False, initial=True,
+        help_text=gettext_lazy("Steps whose parameters and inputs did not change are not done again."),
+    )  # fmt: skip
+    fail_fast = forms.BooleanField(label=gettext_lazy("Stop at the first failure"), required=False)
+
+    def __init__(self, *args: Any, spec: Spec, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = {
+            f"param_{name}": forms.CharField(
+                label=name, required=False, initial=_shown(one.default), help_text=one.note, max_length=10_000
+            )
+            for name, one in sorted(spec.parameters.items())
+        }
+        self.parameter_names = sorted(spec.parameters)
+        self.texts = {name for name, one in spec.parameters.items() if isinstance(one.default, str)}
+        self.fields = own | self.fields
+
+    def parameters(self) -> dict[str, Any]:
+        """The values of the run."""
+        return {name: self._read(name, self.cleaned_data[f"param_{name}"]) for name in self.parameter_names}
+
+    def _read(self, name: str, text: str) -> Any:
+        if name in self.texts:
+            return text
+        try:
+            return json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            return text
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,386 @@
+"""The specification of a pipeline: steps, what feeds them, when they begin. Pure: no database, no step kinds.
+
+`parse` reads what people and programs send and refuses everything that is wrong at once; `canonical` writes the one
+form that equal pipelines share, and `digest` names it. Where steps stand on the canvas is no part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.parsers import is_sound
+
+FORMAT = 1
+MOST_STEPS = 2000
+MOST_PARAMETERS = 100
+MOST_BYTES = 2 << 20  # of a specification as JSON
+MOST_LINKS = 100  # into one port, and steps in `after`
+MOST_NOTE = 500
+MOST_RETRIES = 10
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+PORT = re.compile(r"[a-z][a-z0-9_]{0,39}")
+KIND = re.compile(r"[a-z][a-z0-9_]{0,19}")
+
+Rule = Literal["all_ok", "all_done", "any_failed"]
+RULES: Sequence[Rule] = ("all_ok", "all_done", "any_failed")
+_STEP_KEYS = ("kind", "with", "from", "when", "after", "each", "retries", "rule", "tolerate", "note")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """An output of another step: "train.model"."""
+
+    step: str
+    port: str
+
+    def __str__(self) -> str:
+        return f"{self.step}.{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as the specification has it.
+
+    Attributes:
+        key: its name in the pipeline.
+        params: `with` of the specification, as written, with `${…}` in it.
+        inputs: what feeds each port.
+        when: an answer that must have been given, as `gate.passed`.
+        after: steps that must be over before, without any data.
+        each: a list; the step runs once for each of its items.
+        rule: what must have become of the steps before it.
+        retries: more attempts after a failure, of the step or of each item.
+        tolerate: share of the items that may fail, 0 to 1.
+    """
+
+    key: str
+    kind: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, tuple[Link, ...]] = field(default_factory=dict)
+    when: Link | None = None
+    after: tuple[str, ...] = ()
+    each: Link | None = None
+    rule: Rule = "all_ok"
+    retries: int = 0
+    tolerate: float = 0.0
+    note: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The steps that its rule looks at: those that feed it, and those it comes after."""
+        fed = {link.step for links in self.inputs.values() for link in links}
+        return tuple(sorted(fed | set(self.after)))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All steps that must be over before it begins."""
+        others = {link.step for link in (self.when, self.each) if link is not None}
+        return tuple(sorted(others | set(self.needs)))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value that each run may set."""
+
+    default: Any = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A whole pipeline."""
+
+    steps: Mapping[str, Step]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    def order(self) -> list[str]:
+        """Names of the steps, each after those that it needs; equal ones by name. Without a circle."""
+        left = {key: {name for name in step.sources if name in self.steps} for key, step in self.steps.items()}
+        followers: dict[str, list[str]] = {}
+        for key, sources in left.items():
+            for source in sources:
+                followers.setdefault(source, []).append(key)
+        ready, done = sorted(key for key, sources in left.items() if not sources), list[str]()
+        while ready:
+            done += ready
+            following = []
+            for key in ready:
+                for follower in followers.get(key, ()):
+                    left[follower].discard(key)
+                    if not left[follower]:
+                        following.append(follower)
+            ready = sorted(following)
+        return done
+
+
+def parse(given: Any) -> Spec:
+    """Read a specification.
+
+    Raises:
+        Invalid: one for each thing that is wrong; `field` is the step, or "spec".
+    """
+    found = Refusals()
+    if not isinstance(given, Mapping) or not is_sound(given):
+        raise Invalid(_("A pipeline is an object with “steps”."), field="spec")
+    if len(json.dumps(given, ensure_ascii=False).encode(errors="replace")) > MOST_BYTES:
+        raise Invalid(_("A pipeline has at most %(most)s MiB of text.") % {"most": MOST_BYTES >> 20}, field="spec")
+    with found:
+        _check_keys(given, ("format", "parameters", "steps"), _("the pipeline"), field="spec")
+    with found:
+        if given.get("format", FORMAT) != FORMAT:
+            said = _("This platform reads format %(known)s of pipelines, not %(given)s.")
+            raise Invalid(said % {"known": FORMAT, "given": str(given["format"])[:20]}, field="spec")
+    parameters: dict[str, Parameter] = {}
+    with found:
+        parameters = _parameters(given.get("parameters", {}))
+    steps: dict[str, Step] = {}
+    raw = given.get("steps", {})
+    if not isinstance(raw, Mapping):
+        raise Invalid(_("“steps” is an object: a name and a step."), field="spec")
+    if len(raw) > MOST_STEPS:
+        raise Invalid(_("A pipeline has at most %(most)s steps.") % {"most": MOST_STEPS}, field="spec")
+    for key, one in raw.items():
+        with found:
+            steps[key] = _step(key, one)
+    if not found:
+        with found:
+            _check_links(steps)
+    found.end()
+    return Spec(steps, parameters)
+
+
+def canonical(spec: Spec) -> dict[str, Any]:
+    """The specification as JSON: keys sorted, what is empty or usual left out."""
+    written: dict[str, Any] = {"format": FORMAT}
+    if spec.parameters:
+        written["parameters"] = {
+            name: {"default": one.default} | ({"note": one.note} if one.note else {})
+            for name, one in sorted(spec.parameters.items())
+        }
+    written["steps"] = {key: _written(step) for key, step in sorted(spec.steps.items())}
+    return written
+
+
+def digest(spec: Spec) -> str:
+    """SHA-256 of the canonical form, as 64 hexadecimal digits."""
+    text = json.dumps(canonical(spec), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def after(spec: Mapping[str, Step], start: str) -> set[str]:
+    """`start` and all steps that come after it."""
+    followers: dict[str, list[str]] = {}
+    for key, step in spec.items():
+        for source in step.sources:
+            followers.setdefault(source, []).append(key)
+    reached, open_ = {start}, [start]
+    while open_:
+        for follower in followers.get(open_.pop(), ()):
+            if follower not in reached:
+                reached.add(follower)
+                open_.append(follower)
+    return reached
+
+
+def layout_of(given: Any, spec: Spec | None = None) -> dict[str, list[int]]:
+    """Where steps stand: whole numbers, of steps that there are; whatever else is dropped.
+
+    Raises:
+        Invalid: it is no object.
+    """
+    if not isinstance(given, Mapping):
+        raise Invalid(_("“layout” is an object: a step and [x, y]."), field="layout")
+    kept = {}
+    for key, at in list(given.items())[:MOST_STEPS]:
+        if spec is not None and key not in spec.steps:
+            continue
+        if isinstance(at, list) and len(at) == 2 and all(_is_number(one) and abs(one) < 1e7 for one in at):
+            kept[str(key)[:40]] = [round(at[0]), round(at[1])]
+    return kept
+
+
+# Reading ---------------------------------------------------------------------------------------------------------
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, *, field: str) -> None:
+    odd = [str(key)[:40] for key in given if key not in known]
+    if odd:
+        said = _("%(where)s has no “%(odd)s”. Known: %(known)s.")
+        raise Invalid(said % {"where": where, "odd": "”, “".join(odd[:5]), "known": ", ".join(known)}, field=field)
+
+
+def _parameters(given: Any) -> dict[str, Parameter]:
+    if not isinstance(given, Mapping) or len(given) > MOST_PARAMETERS:
+        said = _("“parameters” is an object of at most %(most)s names.")
+        raise Invalid(said % {"most": MOST_PARAMETERS}, field="parameters")
+    found, read = Refusals(), {}
+    for name, one in given.items():
+        with found:
+            if not isinstance(name, str) or not NAME.fullmatch(name) or name == "item":
+                raise Invalid(_name_rule(name), field="parameters")
+            if not isinstance(one, Mapping):
+                said = _("The parameter %(name)s is an object with a “default”.")
+                raise Invalid(said % {"name": name}, field="parameters")
+            _check_keys(one, ("default", "note"), name, field="parameters")
+            read[name] = Parameter(one.get("default"), _note(one.get("note", ""), "parameters"))
+    found.end()
+    return read
+
+
+def _name_rule(name: Any) -> str:
+    said = _("“%(name)s” is no name: begin with a small letter, then small letters, digits and _, at most 40.")
+    return said % {"name": str(name)[:40]}
+
+
+def _note(given: Any, field: str) -> str:
+    if not isinstance(given, str) or len(given) > MOST_NOTE:
+        raise Invalid(_("A note is a text of at most %(most)s characters.") % {"most": MOST_NOTE}, field=field)
+    return given.strip()
+
+
+def _step(key: Any, given: Any) -> Step:
+    if not isinstance(key, str) or not NAME.fullmatch(key):
+        raise Invalid(_name_rule(key), field="spec")
+    if not isinstance(given, Mapping):
+        raise Invalid(_("Step %(step)s is an object with a “kind”.") % {"step": key}, field=key)
+    found, columns = Refusals(), dict[str, Any]()
+    with found:
+        _check_keys(given, _STEP_KEYS, key, field=key)
+    with found:
+        kind = given.get("kind")
+        if not isinstance(kind, str) or not KIND.fullmatch(kind):
+            raise Invalid(_("Step %(step)s says no “kind”.") % {"step": key}, field=key)
+        columns["kind"] = kind
+    readers = {
+        "with": ("params", _params), "from": ("inputs", _inputs), "when": ("when", _link), "each": ("each", _link),
+        "after": ("after", _names), "rule": ("rule", _rule), "retries": ("retries", _retries),
+        "tolerate": ("tolerate", _share),
+    }  # fmt: skip
+    for name, (column, read) in readers.items():
+        with found:
+            if (value := given.get(name)) not in (None, ""):
+                columns[column] = read(key, value)
+    with found:
+        columns["note"] = _note(given.get("note", ""), key)
+    found.end()
+    return Step(key=key, **columns)
+
+
+def _params(key: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise Invalid(_("“with” of %(step)s is an object: a parameter and its value.") % {"step": key}, field=key)
+    return dict(given)
+
+
+def _inputs(key: str, given: Any) -> dict[str, tuple[Link, ...]]:
+    if not isinstance(given, Mapping):
+        raise Invalid(_("“from” of %(step)s is an object: an input and “step.output”.") % {"step": key}, field=key)
+    read = {}
+    for port, value in given.items():
+        if not isinstance(port, str) or not PORT.fullmatch(port):
+            raise Invalid(_name_rule(port), field=key)
+        links = value if isinstance(value, list) else [value]
+        if len(links) > MOST_LINKS:
+            raise Invalid(_("At most %(most)s outputs feed one input.") % {"most": MOST_LINKS}, field=key)
+        if links:
+            read[port] = tuple(dict.fromkeys(_link(key, one) for one in links))
+    return read
+
+
+def _link(key: str, given: Any) -> Link:
+    step, dot, port = given.partition(".") if isinstance(given, str) else ("", "", "")
+    if not dot or not NAME.fullmatch(step) or not PORT.fullmatch(port):
+        said = _("“%(given)s” in %(step)s is no output: write the step, a dot and the output, such as train.model.")
+        raise Invalid(said % {"given": str(given)[:80], "step": key}, field=key)
+    return Link(step, port)
+
+
+def _names(key: str, given: Any) -> tuple[str, ...]:
+    names = given if isinstance(given, list) else [given]
+    if len(names) > MOST_LINKS or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
+        said = _("“after” of %(step)s is a list of at most %(most)s steps.")
+        raise Invalid(said % {"step": key, "most": MOST_LINKS}, field=key)
+    return tuple(sorted(set(names)))
+
+
+def _rule(key: str, given: Any) -> Rule:
+    for rule in RULES:
+        if given == rule:
+            return rule
+    raise Invalid(_("“rule” of %(step)s is one of %(known)s.") % {"step": key, "known": ", ".join(RULES)}, field=key)
+
+
+def _retries(key: str, given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= MOST_RETRIES:
+        said = _("“retries” of %(step)s is a whole number from 0 to %(most)s.")
+        raise Invalid(said % {"step": key, "most": MOST_RETRIES}, field=key)
+    return given
+
+
+def _share(key: str, given: Any) -> float:
+    if not _is_number(given) or not 0 <= given <= 1:
+        raise Invalid(_("“tolerate” of %(step)s is a number from 0 to 1.") % {"step": key}, field=key)
+    return float(given)
+
+
+def _check_links(steps: Mapping[str, Step]) -> None:
+    found = Refusals()
+    for key, step in steps.items():
+        with found:
+            gone = [name for name in step.sources if name not in steps]
+            if gone:
+                said = _("%(step)s needs %(gone)s, which is not there.")
+                raise Invalid(said % {"step": key, "gone": ", ".join(gone)}, field=key)
+    found.end()
+    ordered = set(Spec(steps).order())
+    if len(ordered) < len(steps):
+        circle = sorted(set(steps) - ordered)
+        said = _("These steps wait for each other in a circle: %(steps)s. Take one link away.")
+        raise Invalid(said % {"steps": ", ".join(circle[:10])}, field=circle[0])
+
+
+# Writing ---------------------------------------------------------------------------------------------------------
+
+
+def _written(step: Step) -> dict[str, Any]:
+    return dict(_parts(step))
+
+
+def _parts(step: Step) -> Iterator[tuple[str, Any]]:
+    yield "kind", step.kind
+    if step.params:
+        yield "with", {name: step.params[name] for name in sorted(step.params)}
+    if step.inputs:
+        yield (
+            "from",
+            {
+                port: str(links[0]) if len(links) == 1 else [str(link) for link in links]
+                for port, links in sorted(step.inputs.items())
+            },
+        )
+    if step.when:
+        yield "when", str(step.when)
+    if step.after:
+        yield "after", list(step.after)
+    if step.each:
+        yield "each", str(step.each)
+    if step.retries:
+        yield "retries", step.retries
+    if step.rule != "all_ok":
+        yield "rule", step.rule
+    if step.tolerate:
+        yield "tolerate", step.tolerate
+    if step.note:
+        yield "note", step.note

@@ -1,0 +1,335 @@
+"""Step kinds: what a step can do, registered once from this room's `AppConfig.ready()`.
+
+A kind says its ports and parameters, which the editor, the checks and the text forms read, and three acts: `begin`
+makes a job or answers at once, `look` says what became of it, `stop` ends it. All three run in a transaction that holds
+the run: they write rows and nothing else, and never wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, ClassVar, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.registry import Registry
+from aiplatform.lib.wording import Message
+from inference.pipelines.models import PipelineRun, StepRun
+from workers.jobs import actions, transitions
+from workers.models import Job
+from workers.states import COMPLETED, IllegalMove
+
+#: What goes along a link. `any` takes everything but a signal.
+TYPES: Mapping[str, Any] = {
+    "dataset": gettext_lazy("Dataset"),
+    "model": gettext_lazy("Model"),
+    "figures": gettext_lazy("Figures"),
+    "list": gettext_lazy("List"),
+    "service": gettext_lazy("Service"),
+    "file": gettext_lazy("File"),
+    "signal": gettext_lazy("Answer"),
+    "any": gettext_lazy("Anything"),
+}
+GROUPS: Mapping[str, Any] = {
+    "data": gettext_lazy("Data"),
+    "people": gettext_lazy("People"),
+    "train": gettext_lazy("Train"),
+    "judge": gettext_lazy("Evaluate and decide"),
+    "ship": gettext_lazy("Put to work"),
+    "other": gettext_lazy("Other"),
+}
+NOTHING = Message()
+Form = Literal["text", "long", "number", "whole", "yesno", "choice", "json", "secret"]
+LONGEST_TEXT = 20_000
+
+
+class StepFailed(DomainError):
+    """What a step does went wrong; the message is kept in its row."""
+
+    code: ClassVar[str] = "step_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or an output.
+
+    Attributes:
+        many: an input that takes several links.
+        optional: an input that may stay empty.
+    """
+
+    name: str
+    label: Any
+    type: str
+    optional: bool = False
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter: how it is asked for, and what it may be.
+
+    Attributes:
+        required: it must be given; without a default.
+        low, high: of numbers.
+        choices: values and words, of the form "choice".
+    """
+
+    name: str
+    label: Any
+    form: Form = "text"
+    default: Any = None
+    required: bool = False
+    help: Any = ""
+    low: float | None = None
+    high: float | None = None
+    choices: Sequence[tuple[str, Any]] = ()
+
+    def checked(self, value: Any) -> Any:
+        """The value as the step gets it.
+
+        Raises:
+            Invalid: it is none of this form.
+        """
+        if value is None or value == "":
+            if self.required:
+                raise Invalid(_("%(name)s is missing.") % {"name": self.label}, field=self.name)
+            return self.default
+        if self.form in ("number", "whole"):
+            return self._number(value)
+        if self.form == "yesno":
+            if not isinstance(value, bool):
+                raise Invalid(_("%(name)s is true or false.") % {"name": self.label}, field=self.name)
+            return value
+        if self.form == "json":
+            return value
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise Invalid(_("%(name)s is a text.") % {"name": self.label}, field=self.name)
+        text = str(value)
+        if len(text) > LONGEST_TEXT:
+            said = _("%(name)s has at most %(most)s characters.") % {"name": self.label, "most": LONGEST_TEXT}
+            raise Invalid(said, field=self.name)
+        known = [choice for choice, _label in self.choices]
+        if self.form == "choice" and text not in known:
+            said = _("%(name)s is one of %(known)s.") % {"name": self.label, "known": ", ".join(known)}
+            raise Invalid(said, field=self.name)
+        return text
+
+    def _number(self, value: Any) -> float:
+        number = None if isinstance(value, bool) else finite(value)
+        if number is None or (self.form == "whole" and number != int(number)):
+            what = _("a whole number") if self.form == "whole" else _("a number")
+            raise Invalid(_("%(name)s is %(what)s.") % {"name": self.label, "what": what}, field=self.name)
+        if (self.low is not None and number < self.low) or (self.high is not None and number > self.high):
+            low = "–∞" if self.low is None else f"{self.low:g}"
+            high = "∞" if self.high is None else f"{self.high:g}"
+            said = _("%(name)s is from %(low)s to %(high)s.")
+            raise Invalid(said % {"name": self.label, "low": low, "high": high}, field=self.name)
+        return int(number) if self.form == "whole" else number
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a step is begun with.
+
+    Attributes:
+        row: the row that stands for it; its `kept` is written by what `begin` returns.
+        params: checked, `${…}` filled in.
+        inputs: references by port, in the order of the links; see `models.reference`.
+        name: for jobs and for what it makes, at most 90 characters.
+    """
+
+    run: PipelineRun
+    row: StepRun
+    user: User
+    params: Mapping[str, Any]
+    inputs: Mapping[str, Sequence[Mapping[str, Any]]]
+    name: str
+
+    def only(self, port: str) -> Mapping[str, Any] | None:
+        """The one reference of a port; None where nothing feeds it."""
+        given = self.inputs.get(port, ())
+        return given[0] if given else None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a step ended well with.
+
+    Attributes:
+        outputs: references, figures or lists by port.
+        answer: the signal that it gives.
+    """
+
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    answer: str = ""
+    message: Message = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What `begin` did: a job, something to look at later, a question to people, or all there is to do.
+
+    Attributes:
+        kept: what `look` has to know again.
+        look_again: for what has no job, how long until `look` is called.
+        asks: people have to decide.
+    """
+
+    job: Job | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    done: Done | None = None
+    look_again: timedelta | None = None
+    asks: bool = False
+
+
+class StepKind:
+    """One kind of step.
+
+    Attributes:
+        name: what specifications say; never changed.
+        number: rises whenever what the kind makes of the same inputs changes: earlier results no longer count.
+        acts: it changes the world outside of its outputs, so it is done anew in each run.
+        needs: what its owner must be allowed to do, when the run begins and when the step does.
+    """
+
+    name: str
+    label: Any
+    about: Any
+    group: str
+    icon: str = "tasks"
+    number: int = 1
+    acts: bool = False
+    needs: Action = Action.JOBS_SUBMIT
+    inputs: tuple[Port, ...] = ()
+    outputs: tuple[Port, ...] = ()
+    params: tuple[Param, ...] = ()
+
+    def input(self, name: str) -> Port | None:
+        """The input of this name."""
+        return next((port for port in self.inputs if port.name == name), None)
+
+    def output(self, name: str) -> Port | None:
+        """The output of this name."""
+        return next((port for port in self.outputs if port.name == name), None)
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters with their values.
+
+        Raises:
+            Invalid: one for each that is unknown or out of range; `field` is the parameter.
+        """
+        found, values = Refusals(), dict[str, Any]()
+        known = {param.name for param in self.params}
+        for name in given:
+            with found:
+                if name not in known:
+                    said = _("%(kind)s has no parameter “%(name)s”. Known: %(known)s.")
+                    facts = {"kind": self.label, "name": name[:40], "known": ", ".join(sorted(known)) or _("none")}
+                    raise Invalid(said % facts, field=name[:40])
+        for param in self.params:
+            with found:
+                values[param.name] = param.checked(given.get(param.name))
+        found.end()
+        return values
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        """Refuse early what `begin` would refuse of parameters that are known already; those with `${…}` are left out.
+
+        Raises:
+            DomainError.
+        """
+
+    def content(self, call: Call) -> Mapping[str, Any] | None:
+        """What else decides its result, for the key of earlier results; None: never take an earlier one."""
+        return None if self.acts else {}
+
+    def begin(self, call: Call) -> Begun:
+        """Make the job, or do what needs none.
+
+        Raises:
+            DomainError: it is refused; the step fails with its words.
+        """
+        raise NotImplementedError(f"The step kind {self.name!r} does not say what to do.")
+
+    def look(self, row: StepRun) -> Done | None:
+        """What became of it; None: not over yet. Called once its job is over and published, or `look_at` came.
+
+        Raises:
+            StepFailed: it went wrong.
+        """
+        return Done()
+
+    def stop(self, row: StepRun) -> None:
+        """End what it began; called again until it is over."""
+        stop_job(row.job)
+
+
+def stop_job(job: Job | None) -> None:
+    """Request a stop, unless it is ending or over."""
+    if job is None or job.is_final:
+        return
+    try:
+        actions.stop(job)
+    except (IllegalMove, transitions.StaleReport):
+        return
+
+
+def completed(row: StepRun) -> Job:
+    """The job of a row, which must have ended well.
+
+    Raises:
+        StepFailed: with the job's own words.
+    """
+    job = row.job
+    if job is None:
+        raise StepFailed(_("Its job was deleted."))
+    if job.state not in COMPLETED:
+        raise StepFailed(job.message or _("Its job ended as %(state)s.") % {"state": job.get_state_display()})
+    return job
+
+
+KINDS: Registry[StepKind] = Registry("step kind")
+register = KINDS.register
+
+
+def catalogue() -> dict[str, Any]:
+    """All kinds for the editor, in the reader's language."""
+    return {
+        "types": {name: {"label": str(label)} for name, label in TYPES.items()},
+        "groups": [{"name": name, "label": str(label)} for name, label in GROUPS.items()],
+        "kinds": [_shown(kind) for kind in sorted(KINDS, key=lambda one: list(GROUPS).index(one.group))],
+    }
+
+
+def _shown(kind: StepKind) -> dict[str, Any]:
+    return {
+        "name": kind.name,
+        "label": str(kind.label),
+        "about": str(kind.about),
+        "group": kind.group,
+        "icon": kind.icon,
+        "inputs": [
+            {
+                "name": port.name, "label": str(port.label), "type": port.type, "optional": port.optional,
+                "many": port.many,
+            }
+            for port in kind.inputs
+        ],
+        "outputs": [{"name": port.name, "label": str(port.label), "type": port.type} for port in kind.outputs],
+        "params": [
+            {
+                "name": param.name, "label": str(param.label), "form": param.form, "default": param.default,
+                "required": param.required, "help": str(param.help), "low": param.low, "high": param.high,
+                "choices": [[value, str(label)] for value, label in param.choices],
+            }
+            for param in kind.params
+        ],
+    }  # fmt: skip

@@ -1,0 +1,112 @@
+"""What a person may see of pipelines."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from django.db.models import Count, Max, OuterRef, Q, Subquery
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+from workers.states import FINAL
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+class PipelineQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+    shared = ("pipelines.pipeline", "pk")
+
+    def for_list(self) -> Self:
+        """With owner, number of the newest version, count of runs, and state and time of the newest one."""
+        runs = self.model.runs.rel.related_model._default_manager.filter(pipeline=OuterRef("pk")).order_by("-pk")
+        return self.select_related("owner").annotate(
+            newest=Max("versions__number"),
+            run_count=Count("runs", distinct=True),
+            last_state=Subquery(runs.values("state")[:1]),
+            last_at=Subquery(runs.values("created_at")[:1]),
+            last_run=Subquery(runs.values("pk")[:1]),
+        )
+
+    def named_like(self, words: str) -> Self:
+        """Name or description contains each of the words."""
+        return search.having(self, words, "name", "description")
+
+
+class PipelineVersionQuerySet(OwnedQuerySet):
+    owner_path = "pipeline__owner"
+    visibility_path = "pipeline__visibility"
+    shared = ("pipelines.pipeline", "pipeline")
+
+
+class PipelineDraftQuerySet(OwnedQuerySet):
+    """A draft is seen by the person who draws it alone."""
+
+    owner_path = "person"
+
+
+class PipelineRunQuerySet(OwnedQuerySet):
+    """Whoever sees a pipeline sees its runs; the owner of a run steers it."""
+
+    visibility_path = "pipeline__visibility"
+    shared = ("pipelines.pipeline", "pipeline")
+
+    def visible_to(self, user: User) -> Self:
+        """Also those of other people in pipelines of one's own."""
+        if not user.is_authenticated or user.sees_everything:
+            return super().visible_to(user)
+        own = self.model._default_manager.filter(pipeline__owner=user)
+        asked = self.model._default_manager.filter(step_runs__approval__people=user)
+        return self.filter(Q(pk__in=super().visible_to(user).values("pk")) | Q(pk__in=own) | Q(pk__in=asked))
+
+    def for_list(self) -> Self:
+        return self.select_related("owner", "pipeline", "version")
+
+    def asking(self, user: User) -> Self:
+        """Runs with a question that this person may answer."""
+        open_ = Q(step_runs__state="asking", step_runs__approval__people=user)
+        return self.filter(open_).distinct()
+
+    def in_state(self, word: str) -> Self:
+        return self.filter(state=word) if word else self
+
+    def due(self, at: datetime) -> Self:
+        """Those with something to do: a change, a job that ended, a question that ran out, something to look at."""
+        steps = self.model.step_runs.rel.related_model._default_manager.filter(state__in=["started", "asking"])
+        ended = Q(state="started", job__state__in=FINAL)
+        ran_out = Q(state="asking", approval__expires_at__lte=at)
+        woken = steps.filter(ended | ran_out | Q(look_at__lte=at)).values("run")
+        return self.filter(Q(is_due=True) | Q(pk__in=woken), state="running")
+
+
+class StepRunQuerySet(OwnedQuerySet):
+    owner_path = "run__owner"
+    visibility_path = "run__pipeline__visibility"
+    shared = ("pipelines.pipeline", "run__pipeline")
+
+
+class ApprovalQuerySet(OwnedQuerySet):
+    owner_path = "step_run__run__owner"
+
+    def answerable_by(self, user: User) -> Self:
+        """Open questions that are put to this person."""
+        return self.filter(step_run__state="asking", people=user)
+
+
+class ApprovalAnswerQuerySet(OwnedQuerySet):
+    owner_path = "person"
+
+
+class PipelineTriggerQuerySet(OwnedQuerySet):
+    """Whoever sees a pipeline sees what begins it; the person who set it up, and the pipeline's owner, change it."""
+
+    visibility_path = "pipeline__visibility"
+    shared = ("pipelines.pipeline", "pipeline")
+
+
+class FiringQuerySet(OwnedQuerySet):
+    owner_path = "trigger__owner"
+    visibility_path = "trigger__pipeline__visibility"
+    shared = ("pipelines.pipeline", "trigger__pipeline")

@@ -1,0 +1,145 @@
+"""Runs: begin, cancel, retry from a step, skip a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.db.models import F, Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid
+from inference.pipelines import approvals, checks, graph
+from inference.pipelines.advance import WHOLE, Row, State, retry_from
+from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepRun
+
+LIMIT = 16
+MOST_AT_ONCE = 500
+MANUAL = {"by": "manual"}
+
+
+class NotNow(DomainError):
+    """The run is not in a state that allows this."""
+
+    code: ClassVar[str] = "not_now"
+
+
+def parameters_of(spec: graph.Spec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of a run.
+
+    Raises:
+        Invalid: one that the pipeline does not have.
+    """
+    odd = sorted(set(given) - set(spec.parameters))
+    if odd:
+        known = ", ".join(sorted(spec.parameters)) or _("none")
+        said = _("This pipeline has no parameter %(odd)s. Known: %(known)s.")
+        raise Invalid(said % {"odd": ", ".join(odd)[:200], "known": known}, field="parameters")
+    return {name: given.get(name, one.default) for name, one in spec.parameters.items()}
+
+
+def begin(
+    *,
+    user: User,
+    version: PipelineVersion,
+    parameters: Mapping[str, Any] | None = None,
+    trigger: Mapping[str, Any] = MANUAL,
+    limit: int = LIMIT,
+    fail_fast: bool = False,
+    use_cache: bool = True,
+) -> PipelineRun:
+    """Begin a run as this person.
+
+    Raises:
+        Invalid: see `checks.check`.
+    """
+    if not 1 <= limit <= MOST_AT_ONCE:
+        raise Invalid(_("From 1 to %(most)s steps may run at once.") % {"most": MOST_AT_ONCE}, field="limit")
+    spec = graph.parse(version.spec)
+    given = parameters_of(spec, parameters or {})
+    checks.check(spec, user, given)
+    with transaction.atomic():
+        pipeline = Pipeline.objects.select_for_update().get(pk=version.pipeline_id)
+        number = (pipeline.runs.aggregate(last=Max("number"))["last"] or 0) + 1
+        run = PipelineRun.objects.create(
+            pipeline=pipeline, version=version, number=number, owner=user, spec=graph.canonical(spec),
+            parameters=given, trigger=dict(trigger), limit=limit, fail_fast=fail_fast, use_cache=use_cache,
+        )  # fmt: skip
+        StepRun.objects.bulk_create(StepRun(run=run, step=key) for key in spec.steps)
+        approvals.wake(run.pk)
+    return run
+
+
+@transaction.atomic
+def cancel(run: PipelineRun) -> PipelineRun:
+    """Begin nothing more, and stop what is under way.
+
+    Raises:
+        NotNow: it is over.
+    """
+    fresh = _held(run)
+    if fresh.is_over:
+        raise NotNow(_("It is over."))
+    PipelineRun.objects.filter(pk=run.pk).update(cancel=True, revision=F("revision") + 1)
+    approvals.wake(run.pk)
+    return _fresh(run)
+
+
+@transaction.atomic
+def retry(run: PipelineRun, step: str, *, use_cache: bool = True) -> PipelineRun:
+    """Do a step and all that comes after it again; what was stays as history.
+
+    Raises:
+        Invalid: there is no such step.
+        NotNow: some of it is under way.
+    """
+    fresh = _held(run)
+    spec = graph.parse(fresh.spec)
+    _known(spec, step)
+    rows = [Row(one.step, one.item, one.attempt, State(one.state)) for one in fresh.step_runs.defer("outputs", "kept")]
+    actions = retry_from(spec.steps, rows, step)
+    if not actions:
+        raise NotNow(_("This step, or one after it, is under way. Wait for its end, or cancel the run."))
+    StepRun.objects.bulk_create(StepRun(run=fresh, step=one.step, item=WHOLE, attempt=one.attempt) for one in actions)
+    again = {one.step for one in actions}
+    PipelineRun.objects.filter(pk=run.pk).update(
+        state=PipelineRun.State.RUNNING, message={}, ended_at=None, cancel=False, use_cache=use_cache,
+        skip=[name for name in fresh.skip if name not in again], revision=F("revision") + 1,
+    )  # fmt: skip
+    approvals.wake(run.pk)
+    return _fresh(run)
+
+
+@transaction.atomic
+def skip(run: PipelineRun, step: str) -> PipelineRun:
+    """Leave a step out that has not begun, or asks people; what needs it is skipped as well.
+
+    Raises:
+        Invalid: there is no such step.
+        NotNow: it has begun, or is over.
+    """
+    fresh = _held(run)
+    _known(graph.parse(fresh.spec), step)
+    newest = fresh.step_runs.filter(step=step, item=WHOLE).order_by("-attempt").first()
+    if fresh.is_over or newest is None or newest.state not in (StepRun.State.WAITING, StepRun.State.ASKING):
+        raise NotNow(_("Only a step that waits can be skipped."))
+    skipped = sorted({*fresh.skip, step})
+    PipelineRun.objects.filter(pk=run.pk).update(skip=skipped, revision=F("revision") + 1)
+    approvals.wake(run.pk)
+    return _fresh(run)
+
+
+def _known(spec: graph.Spec, step: str) -> None:
+    if step not in spec.steps:
+        raise Invalid(_("There is no step “%(step)s” in this run.") % {"step": step[:80]}, field="step")
+
+
+def _held(run: PipelineRun) -> PipelineRun:
+    return PipelineRun.objects.select_for_update().get(pk=run.pk)
+
+
+def _fresh(run: PipelineRun) -> PipelineRun:
+    run.refresh_from_db()
+    return run

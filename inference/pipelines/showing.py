@@ -1,0 +1,166 @@
+"""What pages and the API show of a run: each step's newest attempt, with counts of its items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.models import User
+from datasets.models import DatasetVersion
+from inference.models import ModelVersion
+from inference.pipelines.advance import FINAL, WHOLE
+from inference.pipelines.models import Approval, PipelineRun, StepRun
+from workers import kinds as job_kinds
+from workers.clock import now
+
+MOST_FIGURES = 4  # of one step in a row
+
+
+def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
+    """Each step of a run by name, as JSON."""
+    rows = list(run.step_runs.select_related("job", "cached_from__run__pipeline"))
+    newest: dict[str, StepRun] = {}
+    items: dict[tuple[str, int], StepRun] = {}
+    for row in sorted(rows, key=lambda one: one.attempt):
+        if row.item == WHOLE:
+            newest[row.step] = row
+        else:
+            items[row.step, row.item] = row
+    counts: dict[str, Counter[str]] = {}
+    for (step, _item), row in items.items():
+        counts.setdefault(step, Counter())[row.state] += 1
+    asked = {one.step_run_id: one for one in Approval.objects.filter(step_run__run=run).prefetch_related("people")}
+    return {key: _shown(row, counts.get(key, Counter()), asked.get(row.pk), user) for key, row in newest.items()}
+
+
+def _shown(row: StepRun, counts: Counter[str], approval: Approval | None, user: User) -> dict[str, Any]:
+    job = row.job
+    may_see = job is not None and (job.owner_id == user.pk or user.sees_everything or row.run.owner_id == user.pk)
+    message = str(row.message)
+    if not message and row.state == StepRun.State.STARTED and job is not None:
+        message = str(job.message)
+    return {
+        "state": row.state,
+        "label": row.get_state_display(),
+        "attempt": row.attempt,
+        "message": message,
+        "answer": row.answer,
+        "outputs": row.outputs,
+        "job": row.job_id,
+        "job_state": job.state if job else "",
+        "progress": job.progress if job and row.state == StepRun.State.STARTED else None,
+        "url": job_kinds.url_of(job) if job and may_see else "",
+        "started": row.started_at,
+        "ended": row.ended_at,
+        "elapsed_s": elapsed_s(row.started_at, row.ended_at),
+        "cached": _earlier(row),
+        "items": dict(counts),
+        "approval": _asked(approval, user) if approval and row.state == StepRun.State.ASKING else None,
+    }
+
+
+def elapsed_s(begun: datetime | None, ended: datetime | None) -> float | None:
+    """How long something has taken, in seconds; None while it has not begun."""
+    return None if begun is None else round(((ended or now()) - begun).total_seconds(), 1)
+
+
+def _earlier(row: StepRun) -> dict[str, Any] | None:
+    if row.cached_from is None:
+        return None
+    run = row.cached_from.run
+    return {"run": run.pk, "label": str(run), "at": row.cached_from.ended_at, "url": run_page(run)}
+
+
+def _asked(approval: Approval, user: User) -> dict[str, Any]:
+    people = list(approval.people.all())
+    answered = approval.answers.filter(person=user).exists()
+    return {
+        "id": approval.pk,
+        "question": approval.question,
+        "people": [person.username for person in people],
+        "needed": approval.needed,
+        "expires": approval.expires_at,
+        "mine": user.pk in {person.pk for person in people} and not answered,
+    }
+
+
+def run_page(run: PipelineRun) -> str:
+    """The page of a run."""
+    return reverse("pipelines:run", args=[run.pk])
+
+
+def is_live(run: PipelineRun) -> bool:
+    """Whether its page has to be refreshed."""
+    return run.state == PipelineRun.State.RUNNING
+
+
+def counts_of(steps: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Steps by state with their words, those that are over first."""
+    found = Counter((one["state"], one["label"]) for one in steps.values())
+    ordered = sorted(found.items(), key=lambda one: (one[0][0] not in FINAL, one[0]))
+    return [{"label": label, "count": count} for (_state, label), count in ordered]
+
+
+def times_of(run: PipelineRun) -> dict[str, float]:
+    """How long people were waited for, in seconds."""
+    rows = run.step_runs.filter(approval__isnull=False, started_at__isnull=False)
+    return {"waited_s": sum(elapsed_s(row.started_at, row.ended_at) or 0.0 for row in rows)}
+
+
+def results_of(outputs: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What a step gave, as short texts with the pages that show more."""
+    return [_result(value) for _port, value in sorted(outputs.items())]
+
+
+def _result(value: Any) -> dict[str, str]:
+    if isinstance(value, list):
+        return {"text": ngettext("%(count)s item", "%(count)s items", len(value)) % {"count": len(value)}, "url": ""}
+    if value.get("type") == "figures":
+        numbers = list(value.get("values", {}).items())
+        text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MOST_FIGURES] if number is not None)
+        more = " …" if len(numbers) > MOST_FIGURES else ""
+        evaluation = value.get("evaluation")
+        return {"text": text + more, "url": f"/evaluations/{evaluation}/" if evaluation else ""}
+    return {"text": str(value.get("label", "")), "url": page_of(value)}
+
+
+def page_of(reference: Mapping[str, Any]) -> str:
+    """The page that shows what a reference names; "" where there is none."""
+    number = int(reference.get("id") or 0)
+    if reference.get("type") == "dataset":
+        found = DatasetVersion.objects.filter(pk=number).values_list("dataset_id", "number").first()
+        return f"{reverse('datasets:detail', args=[found[0]])}?version={found[1]}" if found else ""
+    if reference.get("type") == "model":
+        found = ModelVersion.objects.filter(pk=number).values_list("model_id", "number").first()
+        return f"{reverse('inference:model-detail', args=[found[0]])}?version={found[1]}" if found else ""
+    if reference.get("type") == "service":
+        return reverse("inference:service-detail", args=[number])
+    return ""
+
+
+def item_words(counts: Mapping[str, int]) -> str:
+    """How far the items of a step are: "3 Completed, 1 Failed"."""
+    words = dict(StepRun.State.choices)
+    return ", ".join(f"{count} {words.get(state, state)}" for state, count in sorted(counts.items()))
+
+
+TRIGGERS = {
+    "manual": gettext_lazy("By hand"),
+    "api": gettext_lazy("By the API"),
+    "cron": gettext_lazy("By the clock"),
+    "dataset": gettext_lazy("New dataset version"),
+    "drift": gettext_lazy("Drift of a service"),
+    "alarm": gettext_lazy("Alarm"),
+    "webhook": gettext_lazy("Webhook"),
+}
+
+
+def trigger_word(run: PipelineRun) -> str:
+    """What began a run."""
+    by = str(run.trigger.get("by", "manual"))
+    return str(TRIGGERS.get(by, by))

@@ -1,0 +1,74 @@
+"""Rows that steps name by text or by reference, as far as their owner may work with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import ids
+from aiplatform.lib.errors import Invalid
+from datasets.models import Dataset, DatasetVersion
+from inference.models import ModelVersion
+from inference.pipelines.kinds import StepFailed
+
+
+def dataset_named(name: str, user: User) -> Dataset:
+    """A dataset by name or number; one's own comes first where several people have the name.
+
+    Raises:
+        Invalid: there is none that this person may work with.
+    """
+    usable = Dataset.objects.usable_by(user)
+    found = list(usable.filter(name=name).order_by("pk")[:50])
+    own = [row for row in found if row.owner_id == user.pk]
+    chosen = (own or found)[:1]
+    if not chosen and (number := ids.number(name)):
+        chosen = list(usable.filter(pk=number))
+    if not chosen:
+        raise Invalid(_("You have no dataset “%(name)s”.") % {"name": name[:80]}, field="dataset")
+    row: Dataset = chosen[0]
+    return row
+
+
+def version_of(dataset: Dataset, word: str) -> DatasetVersion:
+    """A version by number, "v3", or "latest": the newest that is ready.
+
+    Raises:
+        Invalid: there is none.
+    """
+    ready = dataset.versions.filter(state=DatasetVersion.State.READY).select_related("dataset").order_by("-number")
+    if word != "latest":
+        ready = ready.filter(number=ids.number(word.removeprefix("v")) or 0)
+    found = ready.first()
+    if found is None:
+        said = _("%(dataset)s has no version %(word)s that is ready.")
+        raise Invalid(said % {"dataset": dataset, "word": word[:20]}, field="version")
+    version: DatasetVersion = found
+    return version
+
+
+def dataset_version(reference: Mapping[str, Any] | None, user: User) -> DatasetVersion:
+    """The dataset version behind a reference.
+
+    Raises:
+        StepFailed: it is gone, or its owner may not work with it any more.
+    """
+    rows = DatasetVersion.objects.usable_by(user).select_related("dataset")
+    found = rows.filter(pk=(reference or {}).get("id") or 0).first()
+    if found is None:
+        raise StepFailed(_("%(label)s is gone, or not for you any more.") % {"label": (reference or {}).get("label")})
+    version: DatasetVersion = found
+    return version
+
+
+def model_version(reference: Mapping[str, Any] | None, user: User) -> ModelVersion:
+    """The model version behind a reference; raises as `dataset_version` does."""
+    rows = ModelVersion.objects.usable_by(user).select_related("model")
+    found = rows.filter(pk=(reference or {}).get("id") or 0).first()
+    if found is None:
+        raise StepFailed(_("%(label)s is gone, or not for you any more.") % {"label": (reference or {}).get("label")})
+    version: ModelVersion = found
+    return version

@@ -1,0 +1,124 @@
+"""Steps that train."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rest_framework.exceptions import ValidationError
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.api import sent
+from aiplatform.lib.errors import Invalid
+from inference.models import ModelVersion
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, completed
+from inference.pipelines.models import StepRun, reference
+from inference.pipelines.steps import rows
+from training.api.jobs import request_of
+from training.api.serializers import TrainingIn
+from training.models import TrainingJob
+from training.presets.catalog import PRESETS
+from training.request_schemas import refusal
+from training.services import drafts, jobs
+from workers.models import Job
+
+#: What a step says itself, so that `request` may not.
+OWN = ("version", "name", "preset", "params", "parent", "explicit")
+
+
+class TrainStep(StepKind):
+    """A training, of a preset or of own code."""
+
+    name = "train"
+    label = gettext_lazy("Train")
+    about = gettext_lazy("Trains a model on a dataset version, by a preset or by your own code.")
+    group = "train"
+    icon = "training"
+    needs = Action.TRAINING_SUBMIT
+    inputs = (
+        Port("data", gettext_lazy("Data"), "dataset"),
+        Port("weights", gettext_lazy("Begins with"), "model", optional=True),
+    )
+    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
+    params = (
+        Param("preset", gettext_lazy("Preset"), default="", help=gettext_lazy("Empty: the one made for the data.")),
+        Param("params", gettext_lazy("Parameters"), form="json", default=None,
+              help=gettext_lazy("JSON, such as {“epochs”: 3}; what is left out is the preset's own.")),
+        Param("minutes", gettext_lazy("Time budget in minutes"), form="number", default=None, low=0.1, high=100_000,
+              help=gettext_lazy("It ends well when the time is used; presets only.")),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=None, low=0, high=128,
+              help=gettext_lazy("Empty: one where there are any.")),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
+        Param("request", gettext_lazy("More of the request"), form="json", default=None,
+              help=gettext_lazy("JSON with further fields of the API for trainings: command, cluster, nodes …")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        for name in ("params", "request"):
+            if not isinstance(params.get(name) or {}, Mapping):
+                raise Invalid(_("Give an object: names and their values."), field=name)
+        said = [name for name in params.get("request") or {} if name in OWN]
+        if said:
+            raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(said)}, field="request")
+        preset = params.get("preset")
+        if preset and preset not in PRESETS:
+            known = ", ".join(sorted(PRESETS))
+            raise Invalid(_("There is no preset “%(name)s”. Known: %(known)s.") % {"name": preset, "known": known},
+                          field="preset")  # fmt: skip
+
+    def content(self, call: Call) -> Mapping[str, Any] | None:
+        """Own code may do anything, so only presets are taken from earlier runs."""
+        return {} if not call.params["request"] else None
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        body = dict(call.params["request"] or {})
+        params = dict(call.params["params"] or {})
+        if call.params["minutes"] is not None:
+            params["budget_minutes"] = call.params["minutes"]
+        if weights := call.only("weights"):
+            params["weights"] = f"model:{rows.model_version(weights, call.user).pk}"
+        body |= {"name": call.name, "version": (call.only("data") or {}).get("id"), "params": params}
+        body |= {"preset": call.params["preset"]} if call.params["preset"] else {}
+        body |= {"gpus_per_node": call.params["gpus"]} if call.params["gpus"] is not None else {}
+        body |= {"cpus": call.params["cpus"]} if call.params["cpus"] is not None else {}
+        training = submit(call.user, body)
+        return Begun(job=training.job, kept={"training": training.pk})
+
+    def look(self, row: StepRun) -> Done | None:
+        job = completed(row)
+        training = TrainingJob.objects.get(job=job)
+        outputs: dict[str, Any] = {"figures": figures(training.metrics, row)}
+        if made := model_of(job):
+            outputs["model"] = reference("model", made)
+        return Done(outputs)
+
+
+def submit(user: User, body: Mapping[str, Any]) -> TrainingJob:
+    """Queue the training that a body of the API says.
+
+    Raises:
+        DomainError: all that it is refused for.
+    """
+    context = {"request": SimpleNamespace(user=user)}
+    try:
+        data = sent(TrainingIn(data=dict(body), context=context), drafts.check_parts)
+    except ValidationError as exc:
+        raise refusal(exc.detail) from None
+    return jobs.submit(user=user, request=request_of(user, data))
+
+
+def model_of(job: Job) -> ModelVersion | None:
+    """The model version that a job left."""
+    made: ModelVersion | None = ModelVersion.objects.filter(job=job).select_related("model").order_by("-pk").first()
+    return made
+
+
+def figures(values: Mapping[str, Any], row: StepRun, **further: Any) -> dict[str, Any]:
+    """Numbers by name as an output."""
+    numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+    return {"type": "figures", "values": numbers, "step": row.step, "label": row.step, **further}

@@ -1,0 +1,25 @@
+"""Celery tasks of pipelines."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from inference.pipelines import firing, loop
+
+
+@shared_task(name="pipelines.advance", ignore_result=True)
+def advance(run_id: int) -> None:
+    """Bring one run on: something about it is new."""
+    loop.advance_run(run_id)
+
+
+@shared_task(name="pipelines.advance_due", ignore_result=True)
+def advance_due() -> None:
+    """Bring on all runs that have something to do."""
+    loop.advance_due()
+
+
+@shared_task(name="pipelines.fire_due", ignore_result=True)
+def fire_due() -> None:
+    """Begin the runs that triggers ask for."""
+    firing.fire_due()

@@ -1,0 +1,211 @@
+"""Pages of pipelines: the list, one pipeline with its runs, a run, and what people do there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from inference.pipelines import approvals, graph, kinds, runs, showing, templates, writing
+from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
+from inference.pipelines.models import Approval, Pipeline, PipelineRun, PipelineVersion
+from inference.pipelines.orders import PIPELINES, RUNS
+
+
+@require_safe
+@needs(Action.JOBS_VIEW)
+def index(request: SignedInRequest) -> HttpResponse:
+    """Pipelines this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    rows = Pipeline.objects.visible_to(request.user).named_like(request.GET.get("q", "")[:100])
+    if request.GET.get("mine") == "1":
+        rows = rows.filter(owner=request.user)
+    page = PIPELINES.page(request, rows.for_list())
+    states = dict(PipelineRun.State.choices)
+    for row in page.rows:
+        row.last_label = states.get(row.last_state, "")
+    asked = Approval.objects.answerable_by(request.user).select_related("step_run__run__pipeline")
+    context = {"page": page, "asked": [one for one in asked if not one.answers.filter(person=request.user).exists()]}
+    return render(request, "pipelines/_table.html" if request.htmx else "pipelines/list.html", context)
+
+
+@needs(Action.JOBS_SUBMIT)
+def new(request: SignedInRequest) -> HttpResponse:
+    """Make a pipeline, empty or from a template, and go to the canvas."""
+    form = NewPipelineForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with refusals_shown_on(form):
+            about = {name: form.cleaned_data[name] for name in ("name", "description", "visibility")}
+            spec = templates.spec_of(form.cleaned_data["template"])
+            pipeline = writing.create(user=request.user, spec=spec, **about)
+            return redirect("pipelines:edit", pipeline.pk)
+    return render(request, "pipelines/new.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@require_safe
+@needs(Action.JOBS_VIEW)
+def detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One pipeline: its graph, versions and runs. htmx gets the runs alone."""
+    pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user).for_list(), pk=pk)
+    page = RUNS.page(request, PipelineRun.objects.visible_to(request.user).filter(pipeline=pipeline).for_list())
+    for row in page.rows:
+        row.trigger_word, row.elapsed = showing.trigger_word(row), showing.elapsed_s(row.created_at, row.ended_at)
+    context: dict[str, Any] = {"pipeline": pipeline, "page": page, "refresh": any(not row.is_over for row in page.rows)}
+    if request.htmx:
+        return render(request, "pipelines/_runs.html", context)
+    version = writing.newest(pipeline)
+    may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
+    context |= {
+        "version": version,
+        "versions": pipeline.versions.select_related("created_by")[:50],
+        "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
+        "may_run": request.user.can(Action.JOBS_SUBMIT) and version is not None,
+        "may_delete": may_edit and request.user.can(Action.JOBS_CONTROL),
+        "form": PipelineForm(instance=pipeline),
+        "has_draft": pipeline.drafts.filter(person=request.user).exists(),
+        "graph": {
+            "catalogue": kinds.catalogue(), "spec": version.spec if version else dict(writing.EMPTY),
+            "layout": pipeline.layout,
+        },
+    }  # fmt: skip
+    return render(request, "pipelines/detail.html", context)
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def change(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Change name, description or who sees it."""
+    pipeline = _editable(request, pk)
+    form = PipelineForm(request.POST, instance=pipeline)
+    if form.is_valid():
+        with refusals_said(request):
+            writing.change(pipeline, **form.cleaned_data)
+    else:
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
+    return redirect("pipelines:detail", pk)
+
+
+@require_POST
+@needs(Action.JOBS_CONTROL)
+def delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Delete a pipeline, once its name was typed."""
+    pipeline = _editable(request, pk)
+    if not name_typed(request, pipeline.name):
+        return redirect("pipelines:detail", pk)
+    with refusals_said(request):
+        writing.delete(pipeline)
+        messages.info(request, _("Pipeline %(name)s is deleted.") % {"name": pipeline.name})
+        return redirect("pipelines:list")
+    return redirect("pipelines:detail", pk)
+
+
+@needs(Action.JOBS_SUBMIT)
+def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Begin a run: `?version=`, parameters, how it is carried out."""
+    pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user), pk=pk)
+    version = _version(pipeline, request.GET.get("version", ""))
+    form = RunForm(request.POST or None, spec=graph.parse(version.spec))
+    if request.method == "POST" and form.is_valid():
+        with refusals_shown_on(form):
+            how = {name: form.cleaned_data[name] for name in ("limit", "use_cache", "fail_fast")}
+            run = runs.begin(user=request.user, version=version, parameters=form.parameters(), **how)
+            return redirect("pipelines:run", run.pk)
+    context = {"pipeline": pipeline, "version": version, "form": form}
+    return render(request, "pipelines/run_new.html", context, status=422 if form.errors else 200)
+
+
+def _version(pipeline: Pipeline, word: str) -> PipelineVersion:
+    rows = pipeline.versions.order_by("-number")
+    found = (
+        rows.filter(number=int(word)).first() if word.isascii() and word.isdigit() and len(word) < 9 else rows.first()
+    )
+    if found is None:
+        raise Http404
+    return found
+
+
+@require_safe
+@needs(Action.JOBS_VIEW)
+def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One run: its graph with live states, its steps, questions. htmx gets what changes."""
+    rows = PipelineRun.objects.visible_to(request.user).for_list()
+    run: PipelineRun = get_object_or_404(rows, pk=pk)
+    steps = showing.steps_of(run, request.user)
+    spec = graph.parse(run.spec)
+    may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
+    labels = {one.name: one.label for one in kinds.KINDS}
+    context: dict[str, Any] = {
+        "run": run,
+        "rows": [
+            {
+                "key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key],
+                "results": showing.results_of(steps[key]["outputs"]),
+                "item_words": showing.item_words(steps[key]["items"]),
+            }
+            for key in spec.order()
+            if key in steps
+        ],
+        "counts": showing.counts_of(steps),
+        "may_control": may and request.user.can(Action.JOBS_CONTROL),
+        "is_live": showing.is_live(run),
+        "times": showing.times_of(run),
+        "elapsed_s": showing.elapsed_s(run.created_at, run.ended_at),
+        "asked": [one for one in steps.values() if one["approval"] and one["approval"]["mine"]],
+        "graph": {
+            "catalogue": kinds.catalogue(), "spec": run.spec, "layout": run.pipeline.layout,
+            "url": reverse("api-pipeline-run-detail", args=[pk]),
+        },
+    }  # fmt: skip
+    return render(request, "pipelines/_run_now.html" if request.htmx else "pipelines/run.html", context)
+
+
+@require_POST
+@needs(Action.JOBS_CONTROL)
+def run_act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
+    """Cancel a run, retry from a step, or skip one."""
+    rows = PipelineRun.objects.visible_to(request.user).editable_by(request.user)
+    run: PipelineRun = get_object_or_404(rows, pk=pk)
+    step = request.POST.get("step", "")[:170]
+    with refusals_said(request):
+        if verb == "cancel":
+            runs.cancel(run)
+        elif verb == "retry":
+            runs.retry(run, step, use_cache=request.POST.get("anew") != "1")
+        else:
+            runs.skip(run, step)
+    return redirect("pipelines:run", pk)
+
+
+@require_POST
+@needs(Action.SELF_MANAGE)
+def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Answer a question."""
+    approval: Approval = get_object_or_404(Approval.objects.filter(people=request.user), pk=pk)
+    with refusals_said(request):
+        comment = request.POST.get("comment", "")
+        approvals.answer(approval, by=request.user, answer=request.POST.get("answer", ""), comment=comment)
+        messages.info(request, _("Your answer is kept. The run goes on by itself."))
+    return redirect("pipelines:run", approval.step_run.run_id)
+
+
+def _editable(request: SignedInRequest, pk: int) -> Pipeline:
+    rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
+    found: Pipeline = get_object_or_404(rows, pk=pk)
+    return found
+
+
+@require_safe
+@needs(Action.JOBS_SUBMIT)
+def edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The canvas."""
+    pipeline = _editable(request, pk)
+    draft = writing.draft_of(pipeline, request.user)
+    context = {"pipeline": pipeline, "draft": draft, "catalogue": kinds.catalogue()}
+    return render(request, "pipelines/edit.html", context)

@@ -1,0 +1,237 @@
+"""Pipelines are made, drafted, saved as versions, changed and deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
+from aiplatform.lib.titles import TITLE
+from inference.pipelines import graph
+from inference.pipelines.models import Pipeline, PipelineDraft, PipelineRun, PipelineVersion
+from workers.clock import now
+
+EMPTY: Mapping[str, Any] = {"format": graph.FORMAT, "steps": {}}
+MOST_NAME, MOST_DESCRIPTION, MOST_NOTE = 80, 500, 200
+
+
+class DraftChanged(DomainError):
+    """Another window, or another machine, has saved this draft since."""
+
+    code: ClassVar[str] = "draft_changed"
+    status: ClassVar[int] = 412
+
+
+@transaction.atomic
+def create(
+    *,
+    user: User,
+    name: str,
+    description: str = "",
+    visibility: str = Pipeline.Visibility.PRIVATE,
+    spec: Mapping[str, Any] | None = None,
+    layout: Mapping[str, Any] | None = None,
+) -> Pipeline:
+    """Make a pipeline; with `spec` also its first version.
+
+    Raises:
+        Invalid: the name or the specification is wrong.
+        NameTaken: the person has a pipeline of this name.
+    """
+    found = Refusals()
+    with found:
+        check_about(name=name, description=description)
+    with found:
+        if Pipeline.objects.filter(owner=user, name=name).exists():
+            raise _taken(name)
+    parsed = graph.Spec({})
+    with found:
+        parsed = graph.parse(spec or EMPTY)
+    found.end()
+    try:
+        with transaction.atomic():
+            pipeline = Pipeline.objects.create(
+                owner=user, name=name, description=description.strip(), visibility=visibility,
+                layout=graph.layout_of(layout or {}, parsed),
+            )  # fmt: skip
+    except IntegrityError:
+        raise _taken(name) from None
+    if parsed.steps:
+        save_version(pipeline, user=user, spec=graph.canonical(parsed))
+    return pipeline
+
+
+def check_about(*, name: str | None = None, description: str | None = None) -> None:
+    """Refuse a name with odd characters, and texts that are too long.
+
+    Raises:
+        Invalid.
+    """
+    found = Refusals()
+    with found:
+        if name is not None and (not re.fullmatch(TITLE.regex, name) or len(name) > MOST_NAME):
+            raise Invalid(TITLE.message, field="name")
+    with found:
+        if description is not None and len(description) > MOST_DESCRIPTION:
+            said = _("A description has at most %(most)s characters.")
+            raise Invalid(said % {"most": MOST_DESCRIPTION}, field="description")
+    found.end()
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(_("You have a pipeline called %(name)s already.") % {"name": name})
+
+
+@transaction.atomic
+def change(pipeline: Pipeline, **about: str) -> Pipeline:
+    """Change name, description or who sees it.
+
+    Raises:
+        Invalid, NameTaken.
+    """
+    check_about(**{name: value for name, value in about.items() if name != "visibility"})
+    fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
+    for name, value in about.items():
+        setattr(fresh, name, value.strip())
+    try:
+        with transaction.atomic():
+            fresh.save(update_fields=[*about, "updated_at"])
+    except IntegrityError:
+        raise _taken(fresh.name) from None
+    return fresh
+
+
+@transaction.atomic
+def delete(pipeline: Pipeline) -> None:
+    """Delete a pipeline with its versions and the records of its runs; jobs, models and data stay.
+
+    Raises:
+        StillInUse: one of its runs goes on.
+    """
+    fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
+    if fresh.runs.filter(state=PipelineRun.State.RUNNING).exists():
+        raise StillInUse(_("A run of it goes on. Cancel it, and wait for its end."))
+    fresh.delete()
+
+
+# Versions ----------------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def save_version(
+    pipeline: Pipeline,
+    *,
+    user: User,
+    spec: Mapping[str, Any] | None = None,
+    layout: Mapping[str, Any] | None = None,
+    note: str = "",
+) -> PipelineVersion:
+    """Save a version; the same meaning as an earlier one gives that one back.
+
+    Args:
+        spec: None takes the person's draft.
+
+    Raises:
+        Invalid: it is wrong, has no steps, or there is no draft.
+    """
+    draft = pipeline.drafts.filter(person=user).first()
+    if spec is None:
+        if draft is None:
+            raise Invalid(_("There is no draft to save. Change something first."), field="spec")
+        spec, layout = draft.spec, draft.layout if layout is None else layout
+    parsed = graph.parse(spec)
+    if not parsed.steps:
+        raise Invalid(_("There are no steps yet. Add one from the palette."), field="spec")
+    if len(note) > MOST_NOTE:
+        raise Invalid(_("At most %(most)s characters.") % {"most": MOST_NOTE}, field="note")
+    fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
+    if layout is not None:
+        fresh.layout = graph.layout_of(layout, parsed)
+    fresh.save(update_fields=["layout", "updated_at"])
+    digest = graph.digest(parsed)
+    version = fresh.versions.filter(sha256=digest).first()
+    if version is None:
+        number = (fresh.versions.aggregate(last=Max("number"))["last"] or 0) + 1
+        version = PipelineVersion.objects.create(
+            pipeline=fresh, number=number, spec=graph.canonical(parsed), sha256=digest, note=note.strip(),
+            created_by=user,
+        )  # fmt: skip
+    if draft is not None:
+        draft.delete()
+    return version
+
+
+def newest(pipeline: Pipeline) -> PipelineVersion | None:
+    """The newest version; None while there is none."""
+    found: PipelineVersion | None = pipeline.versions.order_by("-number").first()
+    return found
+
+
+def newest_or_refused(pipeline: Pipeline) -> PipelineVersion:
+    """The newest version.
+
+    Raises:
+        Invalid: there is none.
+    """
+    version = newest(pipeline)
+    if version is None:
+        raise Invalid(_("This pipeline has no version yet. Draw it and save one."), field="version")
+    return version
+
+
+# Drafts ------------------------------------------------------------------------------------------------------------
+
+
+def draft_of(pipeline: Pipeline, user: User) -> PipelineDraft:
+    """What the person draws: their draft, or one from the newest version that is not kept yet (revision 0)."""
+    kept = pipeline.drafts.filter(person=user).first()
+    if kept is not None:
+        return kept
+    version = newest(pipeline)
+    return PipelineDraft(
+        pipeline=pipeline, person=user, revision=0, base=version.number if version else 0,
+        spec=version.spec if version else dict(EMPTY), layout=pipeline.layout,
+    )  # fmt: skip
+
+
+@transaction.atomic
+def keep_draft(
+    pipeline: Pipeline, user: User, *, spec: Mapping[str, Any], layout: Mapping[str, Any], revision: int
+) -> PipelineDraft:
+    """Keep what a person draws; it may be incomplete.
+
+    Args:
+        revision: that the writer began from; 0 where there was no draft.
+
+    Raises:
+        Invalid: its shape is wrong.
+        DraftChanged: the draft has another revision by now.
+    """
+    parsed = graph.parse(spec)
+    places = graph.layout_of(layout, parsed)
+    Pipeline.objects.select_for_update().get(pk=pipeline.pk)
+    kept = pipeline.drafts.filter(person=user).first()
+    if revision != (kept.revision if kept else 0):
+        raise DraftChanged(_("This draft was changed in another window since you opened it."))
+    columns: dict[str, Any] = {"spec": graph.canonical(parsed), "layout": places, "changed_at": now()}
+    if kept is None:
+        version = newest(pipeline)
+        return PipelineDraft.objects.create(
+            pipeline=pipeline, person=user, base=version.number if version else 0, **columns
+        )
+    for name, value in columns.items():
+        setattr(kept, name, value)
+    kept.revision += 1
+    kept.save()
+    return kept
+
+
+def drop_draft(pipeline: Pipeline, user: User) -> None:
+    """Forget what the person drew since the newest version."""
+    pipeline.drafts.filter(person=user).delete()
