@@ -140,6 +140,7 @@ class Drafts:
             return 200, {"problems": self.problems}
         if path == "/versions/":
             self.versions.append(body)
+            self.spec, self.layout, self.revision = body["spec"], body["layout"], 0  # a version takes the draft's place
             return 201, {"number": len(self.versions), "sha256": "0" * 64}
         state = {"revision": self.revision, "spec": self.spec, "layout": self.layout}
         if method != "PUT":

@@ -269,7 +269,10 @@ def test_draft_is_kept_and_two_tabs_do_not_overwrite_each_other(drawn, accessibl
     page.locator("dialog button[type=submit]").click()
     expect(page.locator(".toast", has_text="Version 1 is saved.")).to_be_visible()
     assert drafts.versions[0]["note"] == "seven"
-    assert drafts.versions[0]["spec"] == drafts.spec
+    assert drafts.versions[0]["spec"] == spec(page)
+    page.locator("[data-field='with.epochs']").fill("8")
+    until(page, "editor.draft.state === 'saved'")
+    assert (drafts.revision, drafts.spec["steps"]["train"]["with"]["epochs"]) == (1, 8)
 
 
 def test_steps_of_a_run_are_coloured_and_opened(drawn, accessible):

@@ -143,6 +143,33 @@ export class Draft {
     return done;
   }
 
+  /**
+   * Do something that changes the draft on the server, such as making a version of it; nothing is written meanwhile.
+   * @template T
+   * @param {() => Promise<T>} act
+   * @returns {Promise<T>}
+   */
+  async during(act) {
+    await this.save();
+    while (this.going) await this.going;
+    if (this.state === "conflict") throw new Error(t("This draft was changed elsewhere. Decide first which state stays."));
+    let done = /** @type {(value: boolean) => void} */ (() => {});
+    this.going = new Promise((resolve) => (done = resolve));
+    try {
+      return await act();
+    } finally {
+      await this.#reread();
+      this.going = null;
+      done(true);
+    }
+  }
+
+  /** Learn which revision the server has now, where it is still what was written. */
+  async #reread() {
+    const now = await api.get(this.url).catch(() => null);
+    if (now && equal(now.spec, JSON.parse(this.stored).spec)) this.revision = now.revision;
+  }
+
   async #put(text) {
     this.#say("saving");
     try {

@@ -287,7 +287,7 @@ export class Editor extends EventTarget {
 
   #kindChoice(kind, value) {
     const group = this.graph.catalogue.groups.find(({ name }) => name === kind.group)?.label ?? "";
-    return { value, label: kind.label, icon: kind.icon || "box", about: group, words: `${kind.name} ${kind.about ?? ""}` };
+    return { value, label: kind.label, icon: kind.icon || "box", about: group, words: [kind.name, kind.about].join(" ") };
   }
 
   /** Choose a kind by its name and put a step of it. */
@@ -331,12 +331,16 @@ export class Editor extends EventTarget {
   async run() {
     const { run = "", versions = "" } = this.urls;
     if (this.readOnly || !versions) return location.assign(run);
+    await this.issues.check();
+    if (this.issues.all.length) {
+      this.tell(t("Solve the problems first: they are listed at the side."), true);
+      return this.issues.open();
+    }
     try {
       const { number } = await saveVersion(this, versions, "");
       location.assign(`${run}?version=${number}`);
     } catch (error) {
       this.tell(error.message, true);
-      if (this.issues.all.length) this.issues.element.open = true;
     }
   }
 

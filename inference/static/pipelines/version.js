@@ -11,7 +11,7 @@ export function askVersion(editor, url) {
   const note = el("textarea", "input", { rows: 3, maxlength: 500 });
   const field = row(t("What changed"), note, { help: t("Optional. Shown in the list of versions.") });
   const problems = editor.issues.all.length;
-  const warning = problems ? [el("p", "pl-warning small", {}, tn("There is %(count)s problem: the version can be saved once it is solved.", "There are %(count)s problems: the version can be saved once they are solved.", problems))] : [];
+  const warning = problems ? [el("p", "pl-warning small", {}, tn("There is %(count)s problem: until it is solved, the version cannot run.", "There are %(count)s problems: until they are solved, the version cannot run.", problems))] : [];
   const cancel = el("button", "btn", { type: "button" }, t("Cancel"));
   const save = el("button", "btn btn-primary", { type: "submit" }, t("Save version"));
   const box = dialog(t("Save version"), [...warning, field.element], [cancel, save]);
@@ -35,8 +35,8 @@ export function askVersion(editor, url) {
 /** Save what is drawn; the version: {number, …}. The same meaning as an older one gives that one. */
 export async function saveVersion(editor, url, note) {
   const { graph } = editor;
-  const version = await api.post(url, { spec: write(graph), layout: layoutOf(graph), ...(note ? { note } : {}) });
-  await editor.draft?.save();
+  const send = () => api.post(url, { spec: write(graph), layout: layoutOf(graph), ...(note ? { note } : {}) });
+  const version = await (editor.draft ? editor.draft.during(send) : send());
   editor.dispatchEvent(new CustomEvent("version", { detail: version }));
   return version;
 }
