@@ -207,8 +207,14 @@ def _editable(request: SignedInRequest, pk: int) -> Pipeline:
 @require_safe
 @needs(Action.JOBS_SUBMIT)
 def edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The canvas."""
+    """The canvas, with this person's draft."""
     pipeline = _editable(request, pk)
     draft = writing.draft_of(pipeline, request.user)
-    context = {"pipeline": pipeline, "draft": draft, "catalogue": kinds.catalogue()}
+    urls = {
+        "draft": reverse("api-pipeline-draft", args=[pk]), "check": reverse("api-pipeline-check"),
+        "versions": reverse("api-pipeline-versions", args=[pk]), "run": reverse("pipelines:run-new", args=[pk]),
+        "page": reverse("pipelines:detail", args=[pk]),
+    }  # fmt: skip
+    given = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
+    context = {"pipeline": pipeline, "given": given | {"owner": request.user.pk}, "catalogue": kinds.catalogue()}
     return render(request, "pipelines/edit.html", context)
