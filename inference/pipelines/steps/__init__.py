@@ -7,7 +7,18 @@ from inference.pipelines.kinds import KINDS
 
 def register() -> None:
     """Register all step kinds; called once when the app is ready."""
-    from inference.pipelines.steps import data, deciding, judging, other, training  # noqa: PLC0415  they read tables
+    from inference.pipelines.steps import (  # noqa: PLC0415  they read tables
+        data,
+        deciding,
+        devices,
+        judging,
+        other,
+        predicting,
+        registering,
+        sending,
+        serving,
+        training,
+    )
 
     KINDS.register(
         data.DatasetStep(),
@@ -17,6 +28,13 @@ def register() -> None:
         deciding.ConditionStep(),
         training.TrainStep(),
         judging.EvaluateStep(),
+        registering.RegisterStep(),
+        registering.ConvertStep(),
+        serving.ServeStep(),
+        devices.EdgeStep(),
+        sending.PushStep(),
+        predicting.PredictStep(),
         other.CommandStep(),
         other.NotifyStep(),
+        sending.WebhookStep(),
     )
