@@ -7,7 +7,7 @@ from inference.pipelines.kinds import KINDS
 
 def register() -> None:
     """Register all step kinds; called once when the app is ready."""
-    from inference.pipelines.steps import data, deciding, judging, other, training  # noqa: PLC0415  they read tables
+    from inference.pipelines.steps import data, deciding, judging, nesting, other, training  # noqa: PLC0415  tables
 
     KINDS.register(
         data.DatasetStep(),
@@ -17,6 +17,8 @@ def register() -> None:
         deciding.ConditionStep(),
         training.TrainStep(),
         judging.EvaluateStep(),
+        nesting.PipelineStep(),
+        nesting.InputStep(),
         other.CommandStep(),
         other.NotifyStep(),
     )
