@@ -60,9 +60,7 @@ def _inside(spec: Spec, user: User, given: Mapping[str, Any], within: int | None
             yield Problem(outermost, "" if inside else one.field, f"{key}: {one.message}" if inside else one.message)
 
 
-def check(
-    spec: Spec, user: User, parameters: Mapping[str, Any] | None = None, *, within: int | None = None
-) -> None:
+def check(spec: Spec, user: User, parameters: Mapping[str, Any] | None = None, *, within: int | None = None) -> None:
     """Refuse a pipeline that could not run.
 
     Raises:

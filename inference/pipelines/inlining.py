@@ -110,7 +110,9 @@ class _Inlining:
         self.left_out: dict[str, str] = {}  # a step of the kind `input` → what begins its pipeline
         self._versions: dict[tuple[str, str], tuple[PipelineVersion, Spec]] = {}
 
-    def put(self, spec: Spec, given: Mapping[str, Any], prefix: str, within: tuple[int | None, ...], begin: str) -> None:
+    def put(
+        self, spec: Spec, given: Mapping[str, Any], prefix: str, within: tuple[int | None, ...], begin: str
+    ) -> None:
         """Put the steps of a pipeline below `prefix`; `begin` is the step that lets them begin."""
         used = {link.step for step in spec.steps.values() for link in _links(step)}
         for key, step in spec.steps.items():
@@ -198,7 +200,9 @@ class _Inlining:
         return {key: self._wired(step) for key, step in self.steps.items()}
 
     def _wired(self, step: Step) -> Step:
-        inputs = {port: tuple(one for link in links for one in self._meant(link)) for port, links in step.inputs.items()}
+        inputs = {
+            port: tuple(one for link in links for one in self._meant(link)) for port, links in step.inputs.items()
+        }
         each = self._meant(step.each)[0] if step.each is not None else None
         whole = {link.step for link in _links(step) if link.step in self.steps and self.steps[link.step].kind == KIND}
         after = {self.left_out.get(name, name) for name in step.after} | whole
@@ -221,11 +225,11 @@ def _moved(step: Step, prefix: str) -> Step:
     def moved(link: Link | None) -> Link | None:
         return Link(prefix + link.step, link.port) if link is not None else None
 
-    inputs = {
-        port: tuple(Link(prefix + link.step, link.port) for link in links) for port, links in step.inputs.items()
-    }
+    inputs = {port: tuple(Link(prefix + link.step, link.port) for link in links) for port, links in step.inputs.items()}
     after = tuple(prefix + name for name in step.after)
-    return replace(step, key=prefix + step.key, inputs=inputs, when=moved(step.when), each=moved(step.each), after=after)
+    return replace(
+        step, key=prefix + step.key, inputs=inputs, when=moved(step.when), each=moved(step.each), after=after
+    )
 
 
 class _Blamed:

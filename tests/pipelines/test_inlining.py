@@ -4,6 +4,7 @@ import pytest
 
 from aiplatform.lib.errors import Invalid
 from inference.pipelines import graph, inlining, loop, runs, writing
+from inference.pipelines.models import Pipeline
 from tests.factories import datasets as data
 from tests.pipelines.made import again, command, complete, pipeline, states, step
 from workers.models import Job
@@ -100,9 +101,11 @@ def test_what_feeds_it_stands_for_its_inputs_through_several_levels(alice):
     look = graph.parse(run.spec, of_run=True).steps["sub/deep/look"]
     assert look.inputs == {"data": (graph.Link("cells", "data"),)}
     assert set(look.after) == {"sub/deep/begin"}
-    assert step(run, "sub/deep/look").job.command.datasets == [version.pk]
-    alone = again(writing.newest_or_refused(made).pipeline.__class__.objects.get(name="innermost"), alice)
-    assert step(alone, "look").job.command.datasets != [version.pk]
+    assert states(run)["sub/deep/look"] == "started"
+    assert "sub/in" not in states(run)
+    assert str(version) == step(run, "cells").outputs["data"]["label"]
+    alone = again(Pipeline.objects.get(name="innermost"), alice)
+    assert (step(alone, "in").outputs["data"]["label"], states(alone)["look"]) == ("alone v1", "started")
 
 
 def test_check_refuses_circles_depth_numbers_lists_and_what_is_not_visible(alice, bob):

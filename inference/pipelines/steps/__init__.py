@@ -7,16 +7,34 @@ from inference.pipelines.kinds import KINDS
 
 def register() -> None:
     """Register all step kinds; called once when the app is ready."""
-    from inference.pipelines.steps import data, deciding, judging, nesting, other, training  # noqa: PLC0415  tables
+    from inference.pipelines.steps import (  # noqa: PLC0415  they read tables
+        annotating,
+        comparing,
+        data,
+        deciding,
+        judging,
+        nesting,
+        other,
+        searching,
+        training,
+        versions,
+    )
 
     KINDS.register(
         data.DatasetStep(),
         data.ItemsStep(),
+        versions.FilterStep(),
+        versions.SplitStep(),
+        versions.MergeStep(),
+        annotating.AnnotateStep(),
+        annotating.PeopleStep(),
         deciding.ApproveStep(),
         deciding.GateStep(),
         deciding.ConditionStep(),
         training.TrainStep(),
+        searching.StudyStep(),
         judging.EvaluateStep(),
+        comparing.CompareStep(),
         nesting.PipelineStep(),
         nesting.InputStep(),
         other.CommandStep(),

@@ -28,7 +28,7 @@ class PipelineStep(StepKind):
     label = gettext_lazy("Pipeline")
     about = gettext_lazy("Runs another pipeline here, as a part of this one.")
     group = "other"
-    icon = "pipeline"
+    icon = "network"
     acts = True  # what stands inside has keys of its own
     inputs = (
         Port("data", gettext_lazy("Data"), "dataset", optional=True),
@@ -73,7 +73,7 @@ class InputStep(StepKind):
     label = gettext_lazy("From outside")
     about = gettext_lazy("Data and a model that the pipeline gets where it is a step of another one.")
     group = "data"
-    icon = "import"
+    icon = "bring"
     acts = True  # the newest one may be another by now
     needs = Action.DATASETS_VIEW
     outputs = (Port("data", gettext_lazy("Data"), "dataset"), Port("model", gettext_lazy("Model"), "model"))
