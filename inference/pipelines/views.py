@@ -141,7 +141,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user).for_list()
     run: PipelineRun = get_object_or_404(rows, pk=pk)
     steps = showing.steps_of(run, request.user)
-    spec = graph.parse(run.spec)
+    spec = graph.parse(run.spec, of_run=True)
     may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
     labels = {one.name: one.label for one in kinds.KINDS}
     context: dict[str, Any] = {
