@@ -20,6 +20,7 @@ import json
 import runpy
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 FORMAT = 1
@@ -187,6 +188,7 @@ def _plain(value: Any) -> Any:
 def main(script: str) -> int:
     """Run a script on this machine and print the specification of the pipeline that it makes."""
     sys.modules["aip_pipeline"] = sys.modules[__name__]
+    sys.path[0] = str(Path(script).resolve().parent)  # modules beside the script, as when it is run by itself
     with contextlib.redirect_stdout(sys.stderr):
         runpy.run_path(script, run_name="pipeline")
     if len(Pipeline.made) != 1:

@@ -1,7 +1,7 @@
 """Triggers fire: what is new for each becomes a firing with one run, in one transaction, once.
 
-A firing's key says what it answers: a due time, a dataset version, a notice, a delivery. The unique key of its row makes
-a second look at the same thing nothing. What a run made by a trigger makes itself may fire others, but never the same
+A firing's key says what it answers: a due time, a dataset version, a notice, a delivery. The unique key of its row
+makes a second look at the same thing nothing. What a run made by a trigger makes itself may fire others, but never the same
 pipeline again, and no chain is longer than five.
 """
 
@@ -76,7 +76,7 @@ def look(trigger: PipelineTrigger) -> int:
 def _news(trigger: PipelineTrigger, at: datetime) -> Iterator[News]:
     """What is new since it looked last, oldest first."""
     if trigger.kind == K.CRON:
-        for moment in triggers.due(trigger.schedule, trigger.zone, trigger.seen_at, at, trigger.missed):
+        for moment in triggers.due(trigger.schedule, trigger.zone, trigger.seen_at, at, _missed(trigger)):
             yield News(f"at:{moment.isoformat()}", moment, {"due": moment.isoformat()})
     elif trigger.kind == K.DATASET and trigger.dataset is not None:
         yield from _versions(trigger)
@@ -94,6 +94,11 @@ def _news(trigger: PipelineTrigger, at: datetime) -> Iterator[News]:
             if alarm.raised_at is not None:
                 facts = {"rule": alarm.rule.key, "subject": alarm.subject}
                 yield News(f"alarm:{alarm.pk}", alarm.raised_at, facts)
+
+
+def _missed(trigger: PipelineTrigger) -> triggers.Missed:
+    words: dict[str, triggers.Missed] = {"all": "all", "none": "none"}
+    return words.get(trigger.missed, "latest")
 
 
 def _versions(trigger: PipelineTrigger) -> Iterator[News]:

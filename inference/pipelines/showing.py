@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.models import ModelVersion
 from inference.pipelines.advance import FINAL, WHOLE
-from inference.pipelines.models import Approval, PipelineRun, StepRun
+from inference.pipelines.models import Approval, PipelineRun, PipelineTrigger, StepRun
 from workers import kinds as job_kinds
 from workers.clock import now
 
@@ -164,3 +165,14 @@ def trigger_word(run: PipelineRun) -> str:
     """What began a run."""
     by = str(run.trigger.get("by", "manual"))
     return str(TRIGGERS.get(by, by))
+
+
+def trigger_words(trigger: PipelineTrigger) -> str:
+    """What a trigger waits for."""
+    about = {
+        "cron": f"{trigger.schedule} · {trigger.zone}",
+        "dataset": str(trigger.dataset or ""),
+        "drift": str(trigger.service or ""),
+        "alarm": trigger.rule or str(_("any alarm")),
+    }
+    return about.get(trigger.kind, "")

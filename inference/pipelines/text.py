@@ -70,6 +70,8 @@ def merge_text(text: str, spec: Mapping[str, Any], layout: Mapping[str, Sequence
     try:
         nodes = documents(text)
         old = _read(nodes)
+        if "format" not in old.spec and spec.get("format") == 1:  # what is usual need not be written
+            spec = {name: value for name, value in spec.items() if name != "format"}
         wanted = old.layout if layout is None else layout
         if any(one in text for one in _BREAKS) or not nodes[0].block:
             return to_yaml(spec, wanted)
@@ -137,7 +139,7 @@ class _Merge:
         """Lines from `start` to the end of a mapping, each key changed where it has to be."""
         former = self.former if path == ("steps",) else {}
         now = {old: name for name, old in former.items()}
-        kept: dict[str, list[str]] = {}
+        kept: dict[str, tuple[list[str], list[str]]] = {}  # what stands before a key, and the key's own lines
         for key, (place, child) in node.parts.items():
             name = now.get(key, key)
             lead, line = self.lines[start : place.line], self.lines[place.line]
@@ -146,7 +148,7 @@ class _Merge:
                 continue
             if name != key:
                 line = line[: place.column] + key_text(name) + line[place.end :]
-            kept[name] = lead + self.entry(line, child, name, new[name], (*path, name), place.line)
+            kept[name] = (lead, self.entry(line, child, name, new[name], (*path, name), place.line))
         return self.with_fresh(kept, node.column, new, path)
 
     def entry(self, line: str, child: Node, name: str, value: Any, path: tuple[str, ...], at: int) -> list[str]:
@@ -163,7 +165,7 @@ class _Merge:
         return made
 
     def with_fresh(
-        self, kept: dict[str, list[str]], indent: int, new: Mapping[str, Any], path: tuple[str, ...]
+        self, kept: dict[str, tuple[list[str], list[str]]], indent: int, new: Mapping[str, Any], path: tuple[str, ...]
     ) -> list[str]:
         """All lines in order, each new key behind the one that it follows in the order of `to_yaml`."""
         steps = path == ("steps",) and _has_steps(self.spec)
@@ -171,16 +173,23 @@ class _Merge:
         placed, before = list(kept), ""
         for name in order:
             if name not in kept:
-                value = _step(new[name]) if steps else new[name]
-                kept[name] = pair(name, value, indent)
+                own = pair(name, _step(new[name]) if steps else new[name], indent)
                 at = placed.index(before) + 1 if before else 0
+                apart = steps or not path
+                kept[name] = ([""] if apart and at else [], own)
+                if not at and placed:
+                    head, lead = _parted(kept[placed[0]][0])
+                    kept[name] = (head, own)
+                    kept[placed[0]] = (([""] if apart else []) + lead, kept[placed[0]][1])
                 placed.insert(at, name)
-                if steps and at:
-                    kept[name].insert(0, "")
-                elif steps and len(placed) > 1:
-                    kept[name].append("")
             before = name
-        return [line for name in placed for line in kept[name]]
+        return [line for name in placed for lines in kept[name] for line in lines]
+
+
+def _parted(lines: list[str]) -> tuple[list[str], list[str]]:
+    """Lines before the first key: those up to the last empty one are about the whole, the rest about the key."""
+    end = max((at + 1 for at, line in enumerate(lines) if not line.strip()), default=0)
+    return lines[:end], lines[end:]
 
 
 def _has_steps(spec: Mapping[str, Any]) -> bool:

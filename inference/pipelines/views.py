@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.pipelines import approvals, graph, kinds, runs, showing, templates, writing
+from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, templates, writing
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Approval, Pipeline, PipelineRun, PipelineVersion
 from inference.pipelines.orders import PIPELINES, RUNS
@@ -64,7 +64,10 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
     context |= {
         "version": version,
-        "versions": pipeline.versions.select_related("created_by")[:50],
+        "triggers": [
+            {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row)}
+            for row in pipeline.triggers.select_related("dataset", "service", "owner")
+        ],
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
         "may_run": request.user.can(Action.JOBS_SUBMIT) and version is not None,
         "may_delete": may_edit and request.user.can(Action.JOBS_CONTROL),
@@ -138,7 +141,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user).for_list()
     run: PipelineRun = get_object_or_404(rows, pk=pk)
     steps = showing.steps_of(run, request.user)
-    spec = graph.parse(run.spec)
+    spec = graph.parse(run.spec, of_run=True)
     may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
     labels = {one.name: one.label for one in kinds.KINDS}
     context: dict[str, Any] = {

@@ -115,3 +115,44 @@ def test_api_checks_runs_and_steers(page, alice):
     kinds = page.get("/api/v1/pipelines/catalogue/").json()["kinds"]
     assert "train" in {one["name"] for one in kinds}
     json.dumps(kinds)
+
+
+def test_triggers_are_set_up_switched_and_deleted_on_pages(page, alice):
+    made = pipeline(alice, {"one": command()})
+    url = reverse("pipelines:trigger-new", args=[made.pk])
+    assert 'name="schedule"' in page.get(url).content.decode()
+    refused = page.post(url, {"kind": "cron", "schedule": "every day", "zone": "UTC"})
+    assert refused.status_code == 422
+    page.post(url, {"kind": "cron", "schedule": "30 2 * * 0", "zone": "Europe/Berlin", "missed": "latest"})
+    trigger = made.triggers.get()
+    shown = page.get(reverse("pipelines:detail", args=[made.pk])).content.decode()
+    assert "30 2 * * 0 · Europe/Berlin" in shown
+
+    page.post(reverse("pipelines:trigger-switch", args=[trigger.pk]), {})
+    trigger.refresh_from_db()
+    assert not trigger.is_on
+    page.post(reverse("pipelines:trigger-delete", args=[trigger.pk]))
+    assert not made.triggers.exists()
+
+    told = page.post(url, {"kind": "webhook"})
+    assert "openssl dgst" in told.content.decode()
+    assert told.headers["Cache-Control"] == "no-store"
+
+
+def test_pipeline_goes_out_and_in_as_text_and_says_what_differs(page, alice):
+    made = pipeline(alice, {"one": command("a")})
+    url = reverse("pipelines:text", args=[made.pk])
+    assert "kind: command" in page.get(url).content.decode()
+    assert "Pipeline(" in page.get(url, {"as": "python"}).content.decode()
+    written = page.get(f"/api/v1/pipelines/{made.pk}/text/").json()["text"]
+    saved = page.post(
+        reverse("pipelines:put-text", args=[made.pk]), {"text": written.replace("command: a", "command: b")}
+    )
+    assert saved.headers["Location"] == reverse("pipelines:detail", args=[made.pk])
+    assert made.versions.count() == 2
+
+    changes = page.get(f"/api/v1/pipelines/{made.pk}/diff/", {"a": 1, "b": 2}).json()
+    assert [one["step"] for one in changes] == ["one"]
+    assert changes[0]["sentence"] in page.get(reverse("pipelines:versions", args=[made.pk])).content.decode()
+    page.post(reverse("pipelines:put-text", args=[made.pk]), {"text": "steps: &x {a: *x}"})
+    assert made.versions.count() == 2

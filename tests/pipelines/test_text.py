@@ -58,7 +58,7 @@ def same(one, other):
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     SPECS, st.none() | st.dictionaries(TEXTS, st.lists(st.integers(-9999, 9999), min_size=2, max_size=2), max_size=2)
 )
@@ -71,7 +71,7 @@ def test_yaml_there_and_back_loses_nothing_for_our_reader_and_for_others(spec, l
     assert same(next(iter(yaml.safe_load_all(written))), spec)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SPECS, SPECS)
 def test_a_merged_text_says_what_it_shall(old, new):
     merged = text.merge_text(text.to_yaml(old, {}), new)
@@ -113,6 +113,17 @@ def test_a_change_leaves_comments_order_and_layout_of_the_rest():
     assert same(text.from_yaml(rewired).spec, spec)
 
 
+def test_what_comes_first_is_put_below_the_words_about_the_whole():
+    spec = {"format": 1, "parameters": {"lr": {"default": 1}}, "steps": {"a": {"kind": "items"}, "b": {"kind": "gate"}}}
+
+    merged = text.merge_text("# whole\n\n# all steps\nsteps:\n  # b\n  b:\n    kind: gate\n", spec)
+
+    assert merged == (
+        "# whole\n\nparameters:\n  lr:\n    default: 1\n\n# all steps\nsteps:\n  a:\n    kind: items\n\n"
+        "  # b\n  b:\n    kind: gate\n"
+    )
+
+
 def test_a_renamed_step_keeps_its_comments():
     spec = json.loads(
         json.dumps(text.from_yaml(WRITTEN).spec).replace('"cells"', '"blood"').replace("cells.", "blood.")
@@ -140,7 +151,7 @@ def test_a_renamed_step_keeps_its_comments():
         ("steps: [a]\nx: 1\nsteps: 1", "a second time"),
         ("a: 1\n---\nb: 2", "The second document"),
         ("a: 1\n---\nlayout: {}\n---\n", "at most two documents"),
-        ("a: [" + "1," * 500_000 + "]", "too many values"),
+        ("a: [" + "1," * 201_000 + "]", "too many values"),
         ("a: \x00", "does not allow|no YAML"),
         ("a: \ud800", "does not allow"),
         ("a: " + "x" * (1 << 20), "more than 1 MiB"),
@@ -156,7 +167,7 @@ def test_what_readers_differ_on_or_suffer_from_is_refused(given, says):
     assert time.process_time() - began < 5
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.one_of(st.text(max_size=40), st.text("a:b -\n[]{}'\"#&*!|>?%,0", max_size=40)))
 def test_reading_any_text_refuses_or_reads(given):
     try:
@@ -175,7 +186,7 @@ def run_script(script, monkeypatch):
     return scope["p"].spec()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(SPECS)
 def test_python_there_and_back_by_way_of_yaml_loses_nothing(spec):
     with pytest.MonkeyPatch.context() as patched:
