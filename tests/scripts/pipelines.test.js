@@ -170,6 +170,8 @@ test("problems name the step and the field", () => {
     "a with.dataset", "b from.data", "b with.epochs", "c from.data", "c with.epochs", "d each", "d with.command", "e kind", "f with.epochs",
   ]);
   assert.deepEqual(problemsOf(opened()), []);
+  const circle = opened({ steps: { a: { kind: "command", after: ["b"] }, b: { kind: "command", after: ["a"] }, c: { kind: "command", after: ["b"] } } }, {});
+  assert.deepEqual(problemsOf(circle).map(({ step, field }) => `${step} ${field}`), ["a after", "b after"]);
 });
 
 test("two states differ by step and by part", () => {

@@ -1,6 +1,6 @@
 // Which part of the world is seen, and how large.
 
-const SMALLEST = 0.08;
+const SMALLEST = 0.04;
 const LARGEST = 2;
 
 export class Camera {

@@ -103,10 +103,14 @@ export class Card {
     this.element.dataset.state = state?.state ?? "waiting";
     this.element.style.setProperty("--done", String(Math.min(1, Math.max(0, state?.progress ?? 0))));
     this.element.classList.toggle("has-progress", typeof state?.progress === "number" && state.state === "started");
-    if (!this.said || !state) return;
+    if (!state) return;
+    this.mark?.remove();
+    this.mark = el("span", "pl-step-mark", {}, icon(this.stage.symbol(state.state)));
+    this.head.append(this.mark);
+    this.element.setAttribute("aria-label", this.words());
+    if (!this.said) return;
     this.said.replaceChildren(icon(this.stage.symbol(state.state)), el("span", "pl-step-word", {}, state.label), el("span", "pl-step-text", {}, stateText(state)));
     this.said.title = stateText(state);
-    this.element.setAttribute("aria-label", this.words());
   }
 
   /** "train, Train. data from cells. model to judge. 1 problem": what a screen reader says. */

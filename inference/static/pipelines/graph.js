@@ -134,8 +134,21 @@ export class Graph {
     return found;
   }
 
-  /** Ids with every step after those it needs, else by name; what stands in a circle comes last. */
+  /** Ids with every step after those it needs, else by name; what stands in a circle, or after one, comes last. */
   order() {
+    const ready = this.#sorted();
+    const seen = new Set(ready);
+    return [...ready, ...[...this.steps.keys()].filter((id) => !seen.has(id)).sort()];
+  }
+
+  /** Steps that stand in a circle or after one. */
+  knots() {
+    const left = new Set(this.steps.keys());
+    for (const id of this.#sorted()) left.delete(id);
+    return left;
+  }
+
+  #sorted() {
     const left = new Map();
     for (const [id, step] of this.steps) left.set(id, new Set(fromIds(step).filter((source) => source !== id && this.steps.has(source))).size);
     const ready = [...left].filter(([, count]) => !count).map(([id]) => id).sort();
@@ -146,8 +159,7 @@ export class Graph {
         if (left.get(user) === 0) ready.push(user); // an array, too, grows while it is read
       }
     }
-    const seen = new Set(ready);
-    return [...ready, ...[...this.steps.keys()].filter((id) => !seen.has(id)).sort()];
+    return ready;
   }
 }
 

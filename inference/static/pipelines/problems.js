@@ -19,11 +19,14 @@ export const isFilledIn = (value) => typeof value === "string" && HOLDS.test(val
  * @returns {Problem[]}
  */
 export function problemsOf(graph) {
-  return graph.order().flatMap((id) => problemsAt(graph, id));
+  const knots = graph.knots();
+  return graph.order().flatMap((id) => problemsAt(graph, id, knots));
 }
 
-/** @param {import("./graph.js").Graph} graph @param {string} id @returns {Problem[]} */
-export function problemsAt(graph, id) {
+const NONE = new Set();
+
+/** @param {import("./graph.js").Graph} graph @param {string} id @param {Set<string>} knots @returns {Problem[]} */
+function problemsAt(graph, id, knots) {
   const step = graph.steps.get(id);
   if (!step) return [];
   const kind = graph.catalogue.kind(step.kind);
@@ -36,7 +39,7 @@ export function problemsAt(graph, id) {
   }
   for (const link of graph.linksTo(id)) {
     const field = link.sort === "data" ? `from.${link.into}` : link.sort;
-    const why = refusal(graph, link);
+    const why = refusal(graph, link, knots.has(id) && knots.has(link.from) ? undefined : NONE); // circles are looked for only where one can be
     if (why) say(field, why);
   }
   for (const param of kind.params) {

@@ -10,7 +10,7 @@ import { Wires } from "./wires.js";
 
 const MARGIN = 200; // pixels around the window in which steps are kept ready
 const READABLE = 0.7; // an opened pipeline is not shown smaller, unless one asks for all of it
-const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
+export const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
 const TINY = 0.2; // below this zoom no word can be read
 
 const SYMBOLS = { waiting: "wait", asking: "person", started: "running", ok: "ok", cached: "archive", failed: "fail", skipped: "minus", cancelled: "stop" };
@@ -47,6 +47,7 @@ export class Stage extends EventTarget {
     root.append(this.world, this.map.element);
     this.dirty = new Set();
     this.shifted = new Set();
+    this.drawn = false;
     this.ask = once(() => this.flush());
     graph.watch((changes) => this.#changed(changes));
     for (const id of graph.steps.keys()) this.dirty.add(id);
@@ -73,7 +74,8 @@ export class Stage extends EventTarget {
 
   /** Draw what changed since the last time. */
   flush() {
-    if (!this.dirty.size && !this.shifted.size) return;
+    if (!this.dirty.size && !this.shifted.size && this.drawn) return;
+    this.drawn = true;
     for (const id of this.dirty) {
       const card = this.cards.get(id);
       if (!this.graph.steps.has(id)) this.#drop(id, card);
@@ -166,9 +168,9 @@ export class Stage extends EventTarget {
   }
 
   /** Fit, but no smaller than can be read: a long pipeline begins at its first steps. */
-  open() {
+  open(least = READABLE) {
     this.fit();
-    if (this.fitsSoon || this.camera.zoom >= READABLE) return;
+    if (this.fitsSoon || this.camera.zoom >= least) return;
     const [first] = this.graph.order();
     const place = this.graph.places.get(first);
     if (!place) return;

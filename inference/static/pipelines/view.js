@@ -9,7 +9,7 @@ import { button, el } from "./dom.js";
 import { arrange } from "./edits.js";
 import { Pointers } from "./pointer.js";
 import { read } from "./spec.js";
-import { Stage } from "./stage.js";
+import { FAR, Stage } from "./stage.js";
 
 /**
  * @typedef {object} StepState
@@ -49,7 +49,7 @@ export class View extends EventTarget {
     this.stage.addEventListener("step", ({ detail }) => this.#open(detail.step));
     canvas.addEventListener("keydown", (event) => this.#key(event));
     this.stage.flush();
-    this.stage.fit();
+    this.stage.open(FAR);
   }
 
   /** Show how steps stand; steps that are not named stay as they are. @param {Record<string, StepState>} states */
