@@ -94,7 +94,7 @@ def _asked(version: DatasetVersion, query: Query) -> list[dict[str, Any]]:
         with refusals:
             numbers.append(_class(version, name))
     refusals.end()
-    contents = [CONTENT[word] for word in query.get("annotated", ())]
+    contents: list[int | None] = [CONTENT[word] for word in query.get("annotated", ())]
     combined = product(splits or [None], numbers or [None], contents or [None], query.get("q", []) or [""])
     return [
         {"split": split, "class_id": number, "content": content, "words": words}
