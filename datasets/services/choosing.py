@@ -128,12 +128,13 @@ def start(*, version: DatasetVersion, query: str, dataset: Dataset, by: User) ->
         NothingChosen: there are none.
         NotNow: an import of the dataset is open.
     """
-    chosen = paths(version, parse(query))
-    if not chosen:
+    matching = [Asset.objects.of_version(version.pk, **one) for one in _asked(version, parse(query))]
+    count = sum(rows.count() for rows in matching)
+    if not count:
         raise NothingChosen(_("%(version)s has no image with %(query)s.") % {"version": version, "query": query})
     return imports.start_from(
         version=version, way=NAME, facts={"query": query}, annotated=version.annotated, by=by, dataset=dataset,
-        images=len(chosen),
+        images=min(count, version.image_count),
     )  # fmt: skip
 
 

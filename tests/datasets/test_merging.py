@@ -130,7 +130,8 @@ def test_chosen_images_come_with_all_they_carry(alice):
     [
         ("", "Say which images"), ("size=3", "“size” is none of them"), ("annotated=maybe", "one of yes, empty, no"),
         ("split=dev&class=cat", "has no split “dev”. It has: train. cells v1 has no class “cat”"),
-        ("annotated=empty", "has no image with annotated=empty"), ("&".join(f"q={n}" for n in range(101)), "combinations"),
+        ("annotated=empty", "has no image with annotated=empty"),
+        ("&".join(f"q={n}" for n in range(101)), "combinations"),
     ],
 )  # fmt: skip
 def test_words_that_choose_nothing_are_refused(alice, query, said):

@@ -10,12 +10,13 @@ from datasets.models import Dataset
 from datasets.services import imports
 from inference.models import Evaluation
 from inference.pipelines import checks, expressions, graph, loop, runs
-from inference.pipelines.kinds import KINDS, Call
-from inference.pipelines.models import StepRun
+from inference.pipelines.models import PipelineRun, StepRun
+from inference.pipelines.steps import comparing
 from inference.services import aliases
 from tests.factories import annotation as annotated
 from tests.factories import datasets as data
-from tests.factories import models, work as jobs
+from tests.factories import models
+from tests.factories import work as jobs
 from tests.inference import judged
 from tests.pipelines.made import again, begun, command, end, pipeline, states, step
 from tests.studies import helpers as studies
@@ -236,20 +237,25 @@ def test_study_gives_its_best_trial_and_stops_with_the_run(alice):
 
 @pytest.fixture
 def compare(alice):
-    """A comparison of figures, begun in a run."""
-    run = begun(alice, {"one": command()})
+    """A comparison of figures in a run, as far as it comes without a job; its figures, and its row."""
 
-    def begin(evaluation, **params):
-        kind = KINDS.get("compare")
-        given = {"figures": [{"type": "figures", "evaluation": evaluation.pk, "values": {}}]}
-        call = Call(run, step(run, "one"), alice, kind.checked(params), given, "compared")
-        return kind.begin(call)
+    def compared(evaluation, **params):
+        steps = {"one": command(), "two": {"kind": "compare", "with": params, "from": {"figures": "one.figures"}}}
+        run = begun(alice, steps)
+        found = {"figures": {"type": "figures", "evaluation": evaluation.pk, "values": {}}}
+        StepRun.objects.filter(run=run, step="one").update(state="ok", outputs=found)
+        PipelineRun.objects.update(is_due=True)
+        loop.advance_run(run.pk)
+        comparing.work(step(run, "two").pk)
+        loop.advance_run(run.pk)
+        row = step(run, "two")
+        return row.outputs["figures"]["values"] if row.outputs else {}, row
 
-    return begin
+    return compared
 
 
-def holds(rule, done):
-    return expressions.parse(rule).value(done.outputs["figures"]["values"])
+def holds(rule, values):
+    return expressions.parse(rule).value(values)
 
 
 def test_candidate_is_compared_with_the_champion_image_by_image(alice, compare, tmp_path):
@@ -261,16 +267,17 @@ def test_candidate_is_compared_with_the_champion_image_by_image(alice, compare, 
     judged.rewrite(champion, [True] * 60 + [False] * 40)
     judged.rewrite(candidate, [True] * 75 + [False] * 25)
 
-    done = compare(candidate, champion=named).done
+    done, _row = compare(candidate, champion=named)
     assert holds("difference.accuracy.low > 0 and better.accuracy == 1 and p < 0.05 and champion.exists == 1", done)
     assert holds("accuracy == 0.75 and images == 100 and difference.accuracy > 0.14 and worse.accuracy == 0", done)
     judged.rewrite(candidate, [True] * 61 + [False] * 39)
-    assert not holds("difference.accuracy.low > 0", compare(candidate, champion=named).done)
-    assert not holds("difference.accuracy.low > 0 or better.accuracy > 0", compare(champion, champion=named).done)
+    assert not holds("difference.accuracy.low > 0", compare(candidate, champion=named)[0])
+    assert not holds("difference.accuracy.low > 0 or better.accuracy > 0", compare(champion, champion=named)[0])
 
     Evaluation.objects.filter(pk=champion.pk).delete()
-    begun_ = compare(candidate, champion=named)
-    again_ = Evaluation.objects.get(job=begun_.job)
+    _none, row = compare(candidate, champion=named)
+    again_ = Evaluation.objects.get(job=row.job)
+    assert row.state == "started"
     assert (again_.model_version, again_.version, again_.split, again_.params) == (
         champion.model_version, candidate.version, candidate.split, candidate.params,
     )  # fmt: skip
@@ -279,7 +286,7 @@ def test_candidate_is_compared_with_the_champion_image_by_image(alice, compare, 
 def test_first_candidate_passes_where_there_is_no_champion_yet(alice, compare, tmp_path):
     candidate = judged.evaluation(alice, tmp_path, task="classification")
 
-    done = compare(candidate, champion="net_classification@champion").done
+    done, _row = compare(candidate, champion="net_classification@champion")
     assert holds("champion.exists == 0 and difference.accuracy.low > 0 and accuracy > champion.accuracy", done)
     assert holds("classification_loss < champion.classification_loss" if "classification_loss" in
                  candidate.metrics else "p == 0", done)  # fmt: skip
