@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from django.utils.translation import gettext as _
 
@@ -60,6 +60,33 @@ def resolve(url: str, *, allowed: Sequence[str] = (), ports: Mapping[str, int] =
             otherwise not of the wide net.
         OSError: the name does not resolve now.
     """
+    parts, host, port = _parts(url, ports)
+    try:
+        host.encode("idna")
+        resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as exc:
+        raise ForbiddenAddress(_("This is not a web address.")) from exc
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in resolved]
+    for address in addresses:
+        _judge(host, address, allowed)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    path = quote(path, safe="!#$%&'()*+,/:;=?@[]~")  # what is not ASCII; what is encoded already stays
+    return Target(parts.scheme, host, port, path, str(addresses[0]))
+
+
+def check_written(url: str, *, allowed: Sequence[str] = ()) -> None:
+    """Refuse what may be refused without asking who has the name: for addresses that are called later.
+
+    Raises:
+        ForbiddenAddress: see `resolve`.
+    """
+    _parts_of, host, _port = _parts(url, WEB)
+    with suppress(ValueError):  # a name
+        _judge(host, ipaddress.ip_address(host), allowed)
+
+
+def _parts(url: str, ports: Mapping[str, int]) -> tuple[SplitResult, str, int]:
+    """The parts of an address, its host and its port, of what a request may be sent to at all."""
     try:
         parts = urlsplit(url)
         port = parts.port or ports.get(parts.scheme, 0)
@@ -75,18 +102,12 @@ def resolve(url: str, *, allowed: Sequence[str] = (), ports: Mapping[str, int] =
         raise ForbiddenAddress(_("The address holds no name and no password."))
     if "%" in host:  # a link of this machine
         raise ForbiddenAddress(_("This is not a web address."))
-    try:
-        host.encode("idna")
-        resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as exc:
-        raise ForbiddenAddress(_("This is not a web address.")) from exc
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in resolved]
-    for address in addresses:
-        if not is_public(address) and not is_allowed(host, address, allowed):
-            raise InnerAddress(_("%(host)s lies inside this network; only an operator can allow it.") % {"host": host})
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    path = quote(path, safe="!#$%&'()*+,/:;=?@[]~")  # what is not ASCII; what is encoded already stays
-    return Target(parts.scheme, host, port, path, str(addresses[0]))
+    return parts, host, port
+
+
+def _judge(host: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address, allowed: Sequence[str]) -> None:
+    if not is_public(address) and not is_allowed(host, address, allowed):
+        raise InnerAddress(_("%(host)s lies inside this network; only an operator can allow it.") % {"host": host})
 
 
 class Pinned(http.client.HTTPConnection):

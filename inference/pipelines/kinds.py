@@ -144,6 +144,7 @@ class Call:
         params: checked, `${…}` filled in.
         inputs: references by port, in the order of the links; see `models.reference`.
         name: for jobs and for what it makes, at most 90 characters.
+        parameters: of the pipeline that the step stands in, with the values of this run.
     """
 
     run: PipelineRun
@@ -152,6 +153,7 @@ class Call:
     params: Mapping[str, Any]
     inputs: Mapping[str, Sequence[Mapping[str, Any]]]
     name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def only(self, port: str) -> Mapping[str, Any] | None:
         """The one reference of a port; None where nothing feeds it."""

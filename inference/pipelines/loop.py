@@ -81,12 +81,12 @@ def _advance_once(number: int) -> bool:
     run = rows.filter(pk=number, state=PipelineRun.State.RUNNING).first()
     if run is None:
         return False
-    spec = graph.parse(run.spec)
+    spec = graph.parse(run.spec, of_run=True)
     changed = _look(run)
+    if run.cancel:
+        _stop(run)  # before the rows are read: what has no job is over with it
     steps = list(StepRun.objects.filter(run=run).defer("kept"))
     newest = _newest(steps)
-    if run.cancel:
-        _stop(run)
     found = cache.Lookup(run, spec, newest)
     wishes = Wishes(cancel=run.cancel, skip=frozenset(run.skip), limit=run.limit, fail_fast=run.fail_fast)
     due = advance(spec.steps, [_row(step) for step in steps], wishes, found.known())

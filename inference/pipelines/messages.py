@@ -27,6 +27,46 @@ PIPELINE = {
     "news_ok": Wording(_("Pipeline %(name)s #%(number)s is completed")),
     "news_failed": Wording(_("Pipeline %(name)s #%(number)s failed")),
     "news_step": Wording(_("%(name)s #%(number)s: %(text)s")),
+    # put to work
+    "model_not_yours": Wording(_("%(model)s is not yours to change. Ask its owner to share it for managing.")),
+    "converted": Wording(_("%(text)s is the fastest that was accepted.")),
+    "convert_none": Wording(
+        _("No variant was accepted (%(text)s). Allow a larger loss, or choose other variants or more pictures.")
+    ),
+    "convert_none_faster": Wording(
+        _("What was accepted (%(text)s) is not faster than the model as it is. Keep all, to go on with one of them.")
+    ),
+    "convert_no_data": Wording(
+        _("Nobody knows on which data %(model)s was trained, or it is not for you. Connect data to judge on.")
+    ),
+    "served": Wording(_("%(name)s answers with %(version)s.")),
+    "service_gone": Wording(_("The service is gone, or not for you any more.")),
+    "service_changed": Wording(_("Somebody gave %(name)s another model meanwhile.")),
+    "server_ended": Wording(_("The server of %(name)s ended before it answered. Look into its log.")),
+    "server_ended_beside": Wording(
+        _("The new server of %(name)s ended before it answered, so the service goes on with the model that it had.")
+    ),
+    "trial_rolled_back": Wording(_("Somebody rolled back what %(name)s tried.")),
+    "trial_halted": Wording(_("What %(name)s tried was halted: %(why)s")),
+    "trial_fails": Wording(
+        _("It was rolled back: %(failed)s of %(requests)s requests failed, more than %(bound)s %%.")
+    ),
+    "trial_differs": Wording(_("It was rolled back: its answers agreed by %(percent)s %%, less than %(bound)s %%.")),
+    "trial_few": Wording(_("It was rolled back: only %(requests)s of %(most)s requests came within a week.")),
+    "group_gone": Wording(_("The group of devices is gone, or not for you any more.")),
+    "release_changed": Wording(_("Somebody released another model to %(name)s meanwhile.")),
+    "release_halted": Wording(
+        ngettext_lazy(
+            "The release to %(name)s was halted: %(failed)s device failed with it.",
+            "The release to %(name)s was halted: %(failed)s devices failed with it.",
+            "failed",
+        )
+    ),
+    "push_stopped": Wording(_("The push was stopped, or its row is gone.")),
+    "predicted_nothing": Wording(_("The prediction left no answers. Look into its log.")),
+    "version_failed": Wording(_("No dataset version came of the answers. %(text)s")),
+    "hook": Wording(_("%(name)s #%(number)s: %(text)s")),
+    "hook_failed": Wording(_("The address did not take the message: %(why)s")),
 }
 
 

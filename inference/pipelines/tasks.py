@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from inference.pipelines import firing, loop
+from inference.pipelines.steps import lasting
 
 
 @shared_task(name="pipelines.advance", ignore_result=True)
@@ -23,3 +24,9 @@ def advance_due() -> None:
 def fire_due() -> None:
     """Begin the runs that triggers ask for."""
     firing.fire_due()
+
+
+@shared_task(name="pipelines.step_aside", ignore_result=True)
+def step_aside(step_run_id: int) -> None:
+    """Do what takes time of one step, beside the loop."""
+    lasting.do_aside(step_run_id)

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, path
 
-from inference.pipelines import trigger_views, views
+from inference.pipelines import text_views, trigger_views, views
 
 app_name = "pipelines"
 urlpatterns: list[URLPattern] = [
@@ -8,6 +8,9 @@ urlpatterns: list[URLPattern] = [
     path("new/", views.new, name="new"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/edit/", views.edit, name="edit"),
+    path("<int:pk>/text/", text_views.as_text, name="text"),
+    path("<int:pk>/text/save/", text_views.put_text, name="put-text"),
+    path("<int:pk>/versions/", text_views.versions, name="versions"),
     path("<int:pk>/about/", views.change, name="change"),
     path("<int:pk>/delete/", views.delete, name="delete"),
     path("<int:pk>/run/", views.run_new, name="run-new"),

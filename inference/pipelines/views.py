@@ -64,7 +64,6 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
     context |= {
         "version": version,
-        "versions": pipeline.versions.select_related("created_by")[:50],
         "triggers": [
             {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row)}
             for row in pipeline.triggers.select_related("dataset", "service", "owner")
@@ -142,7 +141,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user).for_list()
     run: PipelineRun = get_object_or_404(rows, pk=pk)
     steps = showing.steps_of(run, request.user)
-    spec = graph.parse(run.spec)
+    spec = graph.parse(run.spec, of_run=True)
     may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
     labels = {one.name: one.label for one in kinds.KINDS}
     context: dict[str, Any] = {
@@ -208,8 +207,14 @@ def _editable(request: SignedInRequest, pk: int) -> Pipeline:
 @require_safe
 @needs(Action.JOBS_SUBMIT)
 def edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The canvas."""
+    """The canvas, with this person's draft."""
     pipeline = _editable(request, pk)
     draft = writing.draft_of(pipeline, request.user)
-    context = {"pipeline": pipeline, "draft": draft, "catalogue": kinds.catalogue()}
+    urls = {
+        "draft": reverse("api-pipeline-draft", args=[pk]), "check": reverse("api-pipeline-check"),
+        "versions": reverse("api-pipeline-versions", args=[pk]), "run": reverse("pipelines:run-new", args=[pk]),
+        "page": reverse("pipelines:detail", args=[pk]),
+    }  # fmt: skip
+    given = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
+    context = {"pipeline": pipeline, "given": given | {"owner": request.user.pk}, "catalogue": kinds.catalogue()}
     return render(request, "pipelines/edit.html", context)

@@ -41,6 +41,7 @@ FACTS = {
     "rule": _("rule"),
     "evaluation": _("evaluation"),
     "value": _("value"),
+    "run": _("run"),
     "source": _("source"),
     "second_person": _("another person approves"),
 }

@@ -63,7 +63,7 @@ def start(*, service: Service, version: ModelVersion, mode: str, percent: int, b
     """
     found = Refusals()
     with found:
-        _check_numbers(mode, percent)
+        check_part(mode, percent)
     with found:
         serving.check(user=service.owner, model_version=version)
     with found:
@@ -90,7 +90,12 @@ def start(*, service: Service, version: ModelVersion, mode: str, percent: int, b
     return trial
 
 
-def _check_numbers(mode: str, percent: int) -> None:
+def check_part(mode: str, percent: int) -> None:
+    """Refuse a way to try a version, and a part of the requests, that there is not.
+
+    Raises:
+        Invalid.
+    """
     if mode not in ServiceTrial.Mode.values:
         known = ", ".join(ServiceTrial.Mode.values)
         raise Invalid(_("mode is one of %(known)s.") % {"known": known}, field="mode")
@@ -135,7 +140,7 @@ def change_part(*, service: Service, percent: int, by: User) -> ServiceTrial:
     """
     with transaction.atomic():
         trial = _held(service)
-        _check_numbers(trial.mode, percent)
+        check_part(trial.mode, percent)
         trial.percent = percent
         trial.save(update_fields=["percent"])
     audit.record(by, "service_trial_changed", service, percent=percent)

@@ -137,3 +137,22 @@ def test_triggers_are_set_up_switched_and_deleted_on_pages(page, alice):
     told = page.post(url, {"kind": "webhook"})
     assert "openssl dgst" in told.content.decode()
     assert told.headers["Cache-Control"] == "no-store"
+
+
+def test_pipeline_goes_out_and_in_as_text_and_says_what_differs(page, alice):
+    made = pipeline(alice, {"one": command("a")})
+    url = reverse("pipelines:text", args=[made.pk])
+    assert "kind: command" in page.get(url).content.decode()
+    assert "Pipeline(" in page.get(url, {"as": "python"}).content.decode()
+    written = page.get(f"/api/v1/pipelines/{made.pk}/text/").json()["text"]
+    saved = page.post(
+        reverse("pipelines:put-text", args=[made.pk]), {"text": written.replace("command: a", "command: b")}
+    )
+    assert saved.headers["Location"] == reverse("pipelines:detail", args=[made.pk])
+    assert made.versions.count() == 2
+
+    changes = page.get(f"/api/v1/pipelines/{made.pk}/diff/", {"a": 1, "b": 2}).json()
+    assert [one["step"] for one in changes] == ["one"]
+    assert changes[0]["sentence"] in page.get(reverse("pipelines:versions", args=[made.pk])).content.decode()
+    page.post(reverse("pipelines:put-text", args=[made.pk]), {"text": "steps: &x {a: *x}"})
+    assert made.versions.count() == 2

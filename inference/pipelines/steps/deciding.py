@@ -103,7 +103,7 @@ class ConditionStep(StepKind):
     def begin(self, call: Call) -> Begun:
         rule = _read(call.params["rule"], "rule", switches=True)
         plain = {
-            name: value for name, value in call.run.parameters.items() if not isinstance(value, list | dict)
+            name: value for name, value in call.parameters.items() if not isinstance(value, list | dict)
         } | _figures(call.inputs.get("for", ()))
         return Begun(done=Done(answer="yes" if rule.value(plain) else "no"))
 

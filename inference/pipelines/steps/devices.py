@@ -1,0 +1,118 @@
+"""The step that releases a model to a group of edge devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from math import ceil
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
+from inference.edge import fleet, packages, stages
+from inference.edge.tables import EdgeGroup
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
+from inference.pipelines.models import StepRun
+from inference.pipelines.steps import lasting, named, rows
+from inference.pipelines.steps.training import figures
+
+
+class EdgeStep(lasting.LastingStep):
+    """A release that goes from a few devices of a group to all of them."""
+
+    name = "edge"
+    label = gettext_lazy("Release to devices")
+    about = gettext_lazy(
+        "Releases a model to a group of edge devices, in stages. It is over when nine of ten run it well, "
+        "and fails where too many of them fail with it."
+    )
+    group = "ship"
+    icon = "rocket"
+    needs = Action.SERVICES_MANAGE
+    inputs = (Port("model", gettext_lazy("Model"), "model"),)
+    outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)
+    params = (
+        Param("group", gettext_lazy("Group of devices"), required=True, help=gettext_lazy(
+            "Its name. Of another person: OWNER/NAME.")),
+        Param("share", gettext_lazy("First share of the devices"), form="choice", default="10",
+              choices=tuple((str(share), f"{share} %") for share in fleet.SHARES)),
+        Param("soak_minutes", gettext_lazy("Minutes of a stage"), form="whole", default=60, low=0, high=fleet.MOST_SOAK,
+              help=gettext_lazy("So long they must run it well until it goes on; 0: a person says when.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        if params.get("group"):
+            named.found(EdgeGroup.objects.editable_by(user), params["group"], user, field="group")
+
+    def begin(self, call: Call) -> Begun:
+        group = named.found(EdgeGroup.objects.editable_by(call.user), call.params["group"], call.user, field="group")
+        version = rows.model_version(call.only("model"), call.user)
+        asked = {"share": int(call.params["share"]), "soak_minutes": call.params["soak_minutes"]}
+        lasting.ask_aside(call.row)
+        return Begun(kept={"group": group.pk, "version": version.pk, **asked}, look_again=lasting.FIRST_LOOK)
+
+    def aside(self, row: StepRun) -> Mapping[str, Any] | None:
+        """Make the package: it may be large."""
+        if "packed" in row.kept:
+            return None
+        packages.of(rows.model_version({"id": row.kept["version"]}, row.run.owner), by=row.run.owner)
+        return {"packed": True}
+
+    def go_on(self, row: StepRun) -> Done | None:
+        group = _group(row)
+        if group is None:
+            raise StepFailed(wording.message("pipeline.group_gone"))
+        if "package" not in row.kept:
+            if "packed" in row.kept:
+                _release(row, group)
+            else:
+                lasting.ask_aside(row)
+            return None
+        if group.wanted is None or group.wanted.sha256 != row.kept["package"]:
+            raise StepFailed(wording.message("pipeline.release_changed", name=group.name))
+        numbers = _counted(group)
+        if group.halted:
+            raise StepFailed(wording.message("pipeline.release_halted", name=group.name, failed=numbers["failed"]))
+        if group.share < 100 or numbers["running"] < ceil(stages.RUNNING * numbers["devices"]):
+            return None
+        return Done({"figures": figures(numbers, row)})
+
+    def stop(self, row: StepRun) -> None:
+        """Let the devices have what they had."""
+        group = _group(row)
+        if group is None or group.halted or group.wanted is None or group.wanted.sha256 != row.kept.get("package"):
+            return
+        with suppress(DomainError):  # there may be nothing to go back to
+            fleet.roll_back(group=group, by=row.run.owner)
+
+
+def _group(row: StepRun) -> EdgeGroup | None:
+    """The group, as far as the owner of the run may change it."""
+    seen = EdgeGroup.objects.editable_by(row.run.owner).select_related("wanted")
+    found: EdgeGroup | None = seen.filter(pk=row.kept["group"]).first()
+    return found
+
+
+def _release(row: StepRun, group: EdgeGroup) -> None:
+    owner = row.run.owner
+    version = rows.model_version({"id": row.kept["version"]}, owner)
+    asked = {name: row.kept[name] for name in ("share", "soak_minutes")}
+    released = fleet.release(group=group, version=version, by=owner, **asked)
+    assert released.wanted is not None  # it was just set
+    lasting.keep(row, package=released.wanted.sha256)
+
+
+def _counted(group: EdgeGroup) -> dict[str, int]:
+    """How many devices there are, run the newest release well, and failed with it."""
+    assert group.wanted is not None  # the caller looked
+    sha256 = group.wanted.sha256
+    running = group.devices.filter(package=sha256).exclude(runs_well_since=None).exclude(failed=sha256)
+    return {
+        "devices": group.devices.count(),
+        "running": running.count(),
+        "failed": group.devices.filter(failed=sha256).count(),
+    }

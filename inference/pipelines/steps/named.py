@@ -1,0 +1,34 @@
+"""Things of people that steps name: NAME is one's own, OWNER/NAME somebody's who shared it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+
+
+def find(rows: Any, name: str, user: User) -> Any | None:
+    """The one row of this name; None where there is none.
+
+    Args:
+        rows: those that this person may do it with, of a table with `name` and `owner`.
+    """
+    owner, slash, rest = name.strip().rpartition("/")
+    own = {"owner__username": owner} if slash else {"owner": user}
+    return rows.filter(name=rest, **own).select_related("owner").first()
+
+
+def found(rows: Any, name: str, user: User, *, field: str) -> Any:
+    """The one row of this name.
+
+    Raises:
+        Invalid: there is none that this person may do it with.
+    """
+    row = find(rows, name, user)
+    if row is None:
+        said = _("There is no “%(name)s” that you may do this with. Of another person, write OWNER/NAME.")
+        raise Invalid(said % {"name": name[:120]}, field=field)
+    return row

@@ -1,0 +1,108 @@
+"""The step that lets a model answer all pictures of a dataset version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import wording
+from aiplatform.lib.errors import NotAllowed
+from datasets.models import Import
+from datasets.services.imports import NotNow
+from inference.batch import drafts, predictions
+from inference.batch.tables import PredictedData, Prediction
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
+from inference.pipelines.models import StepRun, reference
+from inference.pipelines.steps import lasting, rows
+from inference.pipelines.steps.training import figures
+from workers.clock import now
+from workers.jobs.resource_request import Resources
+
+COUNTS = ("total", "done", "broken", "predictions", "images_per_s")
+PATIENCE = timedelta(hours=1)  # for another import of the dataset to be over
+
+
+class PredictStep(StepKind):
+    """Answers of a model to the pictures of a dataset version, as a version of their own where that is wanted."""
+
+    name = "predict"
+    label = gettext_lazy("Predict")
+    about = gettext_lazy(
+        "Lets a model answer all pictures of a dataset version. The answers can become the annotations of its next "
+        "version, for people to correct."
+    )
+    group = "ship"
+    icon = "predict"
+    needs = Action.EVALUATIONS_SUBMIT
+    inputs = (Port("model", gettext_lazy("Model"), "model"), Port("data", gettext_lazy("Data"), "dataset"))
+    outputs = (Port("figures", gettext_lazy("Figures"), "figures"), Port("data", gettext_lazy("Data"), "dataset"))
+    params = (
+        Param("split", gettext_lazy("Split"), default="all", help=gettext_lazy(
+            "test, val, train; unseen: images it did not learn from; all.")),
+        Param("min_score", gettext_lazy("Lowest score"), form="number", default=None, low=0, high=1,
+              help=gettext_lazy("Empty: the best of its newest evaluation.")),
+        Param("version", gettext_lazy("Make a dataset version of the answers"), form="yesno", default=False),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        if params.get("version") and not user.can(Action.DATASETS_EDIT):
+            raise NotAllowed(wording.message("pipeline.owner_not_allowed"), field="version")
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        resources: Resources = {"gpus_per_node": call.params["gpus"]}
+        if call.params["cpus"] is not None:
+            resources["cpus"] = call.params["cpus"]
+        prediction = predictions.submit(
+            user=call.user,
+            model_version=rows.model_version(call.only("model"), call.user),
+            version=rows.dataset_version(call.only("data"), call.user),
+            split="" if call.params["split"] == "all" else call.params["split"],
+            score_threshold=call.params["min_score"],
+            name=call.name,
+            **resources,
+        )
+        kept = {"prediction": prediction.pk, "version": call.params["version"]}
+        return Begun(job=prediction.job, kept=kept)
+
+    def look(self, row: StepRun) -> Done | None:
+        job = completed(row)
+        prediction = Prediction.objects.filter(job=job).select_related("job", "data__dataset").first()
+        if prediction is None or not prediction.summary:
+            raise StepFailed(wording.message("pipeline.predicted_nothing"))
+        numbers = {name: prediction.summary[name] for name in COUNTS if name in prediction.summary}
+        outputs: dict[str, Any] = {"figures": figures(numbers, row, prediction=prediction.pk)}
+        if not row.kept["version"]:
+            return Done(outputs)
+        if "made" not in row.kept:
+            _make(row, prediction)
+            return None
+        made = PredictedData.objects.select_related("intake__version__dataset").filter(pk=row.kept["made"]).first()
+        intake = made.intake if made else None
+        if intake is None or intake.state in (Import.State.FAILED, Import.State.CANCELLED):
+            raise StepFailed(wording.message("pipeline.version_failed", text=intake.error if intake else ""))
+        if intake.state != Import.State.DONE or intake.version is None:
+            return None
+        return Done(outputs | {"data": reference("dataset", intake.version)})
+
+
+def _make(row: StepRun, prediction: Prediction) -> None:
+    """Begin to make the version; while the dataset takes another import in, at a later look."""
+    owner = row.run.owner
+    if not owner.is_active:
+        raise NotAllowed(wording.message("pipeline.owner_not_allowed"))
+    try:
+        made = drafts.make(prediction, by=owner)
+    except NotNow:
+        ended = prediction.job.ended_at
+        if ended is not None and now() - ended > PATIENCE:
+            raise
+        return
+    lasting.keep(row, made=made.pk)

@@ -1,0 +1,221 @@
+"""Steps on versions in the registry: aliases and stages, and conversion to what runs faster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import wording
+from aiplatform.lib.errors import Invalid, Refusals
+from datasets.models import DatasetVersion
+from inference.conversion import conversions, engines
+from inference.conversion.tables import Conversion, ConvertedVariant
+from inference.conversion.words import KEEP_WORDS, METHOD_WORDS
+from inference.models import ModelVersion, Stage
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
+from inference.pipelines.models import StepRun, reference
+from inference.pipelines.steps import rows
+from inference.pipelines.steps.training import figures
+from inference.services import aliases, stages
+from inference.services.learning import AUTO
+from inference.targets import known
+from workers.jobs.resource_request import Resources
+
+SHOWN = ("value", "loss", "loss_low", "loss_high", "agreement", "size_bytes", "p50_ms", "p95_ms", "images_per_s")
+MOST_FIGURES = 5  # that stand in the history of a model
+
+
+class RegisterStep(StepKind):
+    """An alias or a stage for a version."""
+
+    name = "register"
+    label = gettext_lazy("Register")
+    about = gettext_lazy("Gives a version of a model an alias such as champion, or another stage, with the reason.")
+    group = "ship"
+    icon = "models"
+    acts = True
+    needs = Action.MODELS_MANAGE
+    inputs = (
+        Port("model", gettext_lazy("Model"), "model"),
+        Port("figures", gettext_lazy("Figures"), "figures", optional=True, many=True),
+    )
+    outputs = (Port("model", gettext_lazy("Model"), "model"),)
+    params = (
+        Param("alias", gettext_lazy("Alias"), default="", help=gettext_lazy(
+            "Such as champion or production; it leaves the version that it stood for.")),
+        Param("stage", gettext_lazy("Stage"), form="choice", default="", choices=(
+            ("", gettext_lazy("As it is")), *Stage.choices)),
+        Param("reason", gettext_lazy("Reason"), default="", help=gettext_lazy(
+            "It stands in the history of the model. Empty: the run and its figures.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        found = Refusals()
+        with found:
+            if params.get("alias"):
+                aliases.check_name(params["alias"])
+        with found:
+            if "alias" in params and "stage" in params and not params["alias"] and not params["stage"]:
+                raise Invalid(_("Say what the version gets: an alias, a stage, or both."), field="alias")
+        with found:
+            if params.get("alias") and params.get("stage") == Stage.ARCHIVED:
+                raise Invalid(_("An archived version has no alias. Take one of them."), field="stage")
+        with found:
+            if len(params.get("reason") or "") > stages.LONGEST_REASON:
+                said = _("Write at most %(most)s characters.") % {"most": stages.LONGEST_REASON}
+                raise Invalid(said, field="reason")
+        found.end()
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        version = rows.model_version(call.only("model"), call.user)
+        if not ModelVersion.objects.editable_by(call.user).filter(pk=version.pk).exists():
+            raise StepFailed(wording.message("pipeline.model_not_yours", model=version.model.name))
+        facts = _facts(call)
+        stage, reason = call.params["stage"], call.params["reason"].strip() or " · ".join(facts.values())
+        if stage and version.stage != stage:
+            version = stages.move(version=version, to=stage, by=call.user, reason=reason[: stages.LONGEST_REASON])
+        if call.params["alias"]:
+            aliases.put(version=version, name=call.params["alias"], by=call.user, why=reason, **facts)
+        return Begun(done=Done({"model": reference("model", version)}))
+
+
+def _facts(call: Call) -> dict[str, str]:
+    """What the history of the model says of the run: its name, and some of the figures that it came with."""
+    values: dict[str, Any] = {}
+    for one in call.inputs.get("figures", ()):
+        values |= one.get("values", {})
+    shown = [f"{name} = {value:.4g}" for name, value in list(values.items())[:MOST_FIGURES]]
+    facts = {"run": str(call.run)}
+    return facts | {"value": ", ".join(shown)} if shown else facts
+
+
+class ConvertStep(StepKind):
+    """Variants of a version that run faster, judged on data; the best of them goes on."""
+
+    name = "convert"
+    label = gettext_lazy("Convert")
+    about = gettext_lazy(
+        "Converts a model, such as to INT8 or TensorRT, and judges each variant on data. "
+        "The fastest that loses little enough goes on; where there is none, the step fails."
+    )
+    group = "ship"
+    icon = "convert"
+    needs = Action.MODELS_MANAGE
+    inputs = (
+        Port("model", gettext_lazy("Model"), "model"),
+        Port("data", gettext_lazy("Data to calibrate and judge on"), "dataset", optional=True),
+    )
+    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
+    params = (
+        Param("targets", gettext_lazy("Variants"), default=", ".join(known.USUAL), help=gettext_lazy(
+            "With commas between them: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, tensorrt, "
+            "tensorrt_fp16.")),
+        Param("max_loss", gettext_lazy("Largest loss"), form="number", default=conversions.MAX_LOSS, low=0, high=1,
+              help=gettext_lazy("By how much the main figure may be lower than that of the model as it is, 0 to 1.")),
+        Param("keep", gettext_lazy("What becomes versions"), form="choice", default=conversions.KEEP_FASTEST,
+              choices=tuple((name, KEEP_WORDS[name]) for name in (conversions.KEEP_FASTEST, conversions.KEEP_ALL))),
+        Param("split", gettext_lazy("Split to judge on"), default=AUTO, help=gettext_lazy(
+            "auto: what says most about the model. test, val, train; unseen: images it did not learn from; all.")),
+        Param("calibrate_on", gettext_lazy("Split to calibrate on"), default=AUTO, help=gettext_lazy(
+            "auto: the training split. test, val, train; all.")),
+        Param("looks", gettext_lazy("Pictures for calibration"), form="whole", default=conversions.LOOKS,
+              low=conversions.LEAST_LOOKS, high=conversions.MOST_LOOKS),
+        Param("method", gettext_lazy("Calibration"), form="choice", default=known.MINMAX,
+              choices=tuple(METHOD_WORDS.items())),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
+              help=gettext_lazy("TensorRT needs one.")),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        names, found = _names(params.get("targets") or ""), Refusals()
+        for name in names:
+            with found:
+                if name not in known.TARGETS:
+                    facts = {"name": name[:40], "known": ", ".join(known.TARGETS)}
+                    raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
+        with found:
+            if "targets" in params and not found:
+                engines.check(names, cards=params.get("gpus") or 0, kind="gpu")
+        found.end()
+
+    def content(self, call: Call) -> Mapping[str, Any] | None:
+        """Without data of its own, that which the model was trained on decides too."""
+        if call.only("data"):
+            return {}
+        return {"data": _data(call, rows.model_version(call.only("model"), call.user)).manifest_sha256}
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        params = call.params
+        model = rows.model_version(call.only("model"), call.user)
+        resources: Resources = {"gpus_per_node": params["gpus"]}
+        if params["cpus"] is not None:
+            resources["cpus"] = params["cpus"]
+        conversion = conversions.submit(
+            user=call.user,
+            model_version=model,
+            version=_data(call, model),
+            split="" if params["split"] == "all" else params["split"],
+            targets=_names(params["targets"]),
+            calibrate_on="" if params["calibrate_on"] == "all" else params["calibrate_on"],
+            looks=params["looks"],
+            method=params["method"],
+            max_loss=params["max_loss"],
+            keep=params["keep"],
+            name=call.name,
+            **resources,
+        )
+        return Begun(job=conversion.job, kept={"conversion": conversion.pk})
+
+    def look(self, row: StepRun) -> Done | None:
+        conversion = Conversion.objects.filter(job=completed(row)).first()
+        variants = list(conversion.variants.select_related("made__model")) if conversion else []
+        good = [one for one in variants if one.state == known.ACCEPTED]
+        if not good:
+            raise StepFailed(wording.message("pipeline.convert_none", text=_told(variants)))
+        made = [one for one in good if one.made is not None]
+        if not made:
+            raise StepFailed(wording.message("pipeline.convert_none_faster", text=_told(good)))
+        best = min(made, key=lambda one: (_p50(one), one.pk))
+        numbers = {name: value for name in SHOWN if (value := best.figures.get(name)) is not None}
+        numbers |= {f"{one.target}.{name}": one.figures[name] for one in variants
+                    for name in ("loss", "p50_ms") if one.figures.get(name) is not None}  # fmt: skip
+        said = wording.message("pipeline.converted", text=best.target)
+        return Done({"model": reference("model", best.made), "figures": figures(numbers, row)}, message=said)
+
+
+def _names(text: str) -> list[str]:
+    return list(dict.fromkeys(part for part in re.split(r"[\s,;]+", text) if part))
+
+
+def _data(call: Call, model: ModelVersion) -> DatasetVersion:
+    """The data that is given, or else what the model was trained on."""
+    if given := call.only("data"):
+        return rows.dataset_version(given, call.user)
+    seen = DatasetVersion.objects.usable_by(call.user).select_related("dataset")
+    found: DatasetVersion | None = seen.filter(pk=model.dataset_version_id or 0).first()
+    if found is None:
+        raise StepFailed(wording.message("pipeline.convert_no_data", model=str(model)))
+    return found
+
+
+def _p50(variant: ConvertedVariant) -> float:
+    value = variant.figures.get("p50_ms")
+    return float("inf") if value is None else float(value)
+
+
+def _told(variants: list[ConvertedVariant]) -> str:
+    """Variants with what they lost, in figures: int8: -0.03."""
+    told = []
+    for one in variants:
+        loss = one.figures.get("loss")
+        told.append(one.target if loss is None else f"{one.target}: {-loss:+.4g}")
+    return ", ".join(told) or "–"

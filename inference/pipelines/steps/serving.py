@@ -1,0 +1,261 @@
+"""The step that gives a service another model: at once, or after it was tried on a part of the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError, Refusals
+from aiplatform.lib.wording import Message
+from inference.models import ModelVersion, Service
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
+from inference.pipelines.models import StepRun, reference
+from inference.pipelines.steps import lasting, named, rows
+from inference.pipelines.steps.training import figures
+from inference.services import serving, swapping
+from inference.traffic import figures as counted
+from inference.traffic import trials
+from inference.traffic.figures import Figures
+from inference.traffic.tables import ServiceTrial
+from workers.clock import now
+
+AT_ONCE = "at_once"
+ARRIVE, TRY = "arrive", "try"  # phases: the address leads over, or a trial is watched
+LONGEST_WATCH = timedelta(days=7)  # for requests to come, after which nothing was shown
+RULE = ("minutes", "requests", "most_failed", "least_agreement")
+
+
+class ServeStep(lasting.LastingStep):
+    """A service that answers with a model: made, or changed without a lost request."""
+
+    name = "serve"
+    label = gettext_lazy("Serve")
+    about = gettext_lazy(
+        "Lets a service answer with a model: at once, or tried on a part of the requests first. It is over when the "
+        "model answers all of them, and fails where the trial went wrong and the service has the model it had."
+    )
+    group = "ship"
+    icon = "inference"
+    needs = Action.SERVICES_MANAGE
+    inputs = (Port("model", gettext_lazy("Model"), "model"),)
+    outputs = (Port("service", gettext_lazy("Service"), "service"), Port("figures", gettext_lazy("Figures"), "figures"))
+    params = (
+        Param("service", gettext_lazy("Service"), required=True, help=gettext_lazy(
+            "Its name; it is made where there is none. Of another person: OWNER/NAME.")),
+        Param("mode", gettext_lazy("How"), form="choice", default=AT_ONCE, choices=(
+            (AT_ONCE, gettext_lazy("At once, when it answers")), *ServiceTrial.Mode.choices)),
+        Param("percent", gettext_lazy("Part of the requests, in percent"), form="whole", default=10, low=1, high=100,
+              help=gettext_lazy("That the trial gets.")),
+        Param("minutes", gettext_lazy("Minutes to watch"), form="number", default=30, low=0, high=10_080,
+              help=gettext_lazy("Since it gets requests; then it is promoted by itself.")),
+        Param("requests", gettext_lazy("Fewest requests"), form="whole", default=0, low=0, high=10_000_000,
+              help=gettext_lazy("It is watched on until so many came, for a week at most.")),
+        Param("most_failed", gettext_lazy("Most failures, in percent"), form="number", default=5, low=0, high=100,
+              help=gettext_lazy("Of its requests. Above, it is rolled back; so it is where it surely fails more often "
+                                "than the model that the service has.")),
+        Param("least_agreement", gettext_lazy("Least agreement, in percent"), form="number", default=0, low=0, high=100,
+              help=gettext_lazy("Of a shadow's answers with those that were given; 0: it does not matter.")),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=serving.DEFAULT_CPUS, low=0.1, high=256,
+              help=gettext_lazy("Of a service that is made.")),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
+              help=gettext_lazy("Of a service that is made.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        found = Refusals()
+        with found:
+            name = params.get("service", "")
+            if name and "/" in name:
+                named.found(Service.objects.editable_by(user), name, user, field="service")
+            elif name and named.find(Service.objects.editable_by(user), name, user) is None:
+                serving.check(user=user, name=name)
+        with found:
+            if params.get("mode", AT_ONCE) != AT_ONCE and "percent" in params:
+                trials.check_part(params["mode"], params["percent"])
+        found.end()
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        version = rows.model_version(call.only("model"), call.user)
+        service = named.find(Service.objects.editable_by(call.user), call.params["service"], call.user)
+        kept: dict[str, Any] = {"version": version.pk, "rule": {name: call.params[name] for name in RULE}}
+        if service is None:
+            service = serving.create(
+                user=call.user, name=call.params["service"], model_version=version, cpus=call.params["cpus"],
+                gpus_per_node=call.params["gpus"],
+            )  # fmt: skip
+            kept |= {"phase": ARRIVE, "made": True}
+        else:
+            kept |= _begin_change(service, version, call)
+        return Begun(kept=kept | {"service": service.pk}, look_again=lasting.FIRST_LOOK)
+
+    def go_on(self, row: StepRun) -> Done | None:
+        service = _service(row)
+        if service is None:
+            raise StepFailed(wording.message("pipeline.service_gone"))
+        return _watch(row, service) if row.kept["phase"] == TRY else _arrive(row, service)
+
+    def aside(self, row: StepRun) -> Mapping[str, Any] | None:
+        """Ask its servers whether they answer."""
+        service = _service(row)
+        if service is None:
+            return {}
+        trial = _trial(row)
+        if trial is not None and not trial.outcome:
+            trials.advance(trial)
+            return {} if trial.answers or trial.outcome else None
+        service = swapping.refresh(service)
+        return {} if service.answers and service.model_version_id == row.kept["version"] else None
+
+    def stop(self, row: StepRun) -> None:
+        """Let the service have what it had; one that was made is stopped."""
+        service, owner = _service(row), row.run.owner
+        if service is None:
+            return
+        with suppress(DomainError):
+            trial = _trial(row)
+            if trial is not None and not trial.outcome:
+                trials.roll_back(service=service, by=owner)
+            elif service.next_job_id is not None and service.next_version_id == row.kept["version"]:
+                _give_up(service, owner)
+            elif row.kept.get("made") and service.model_version_id == row.kept["version"]:
+                serving.stop(service=service, by=owner)
+
+
+def _service(row: StepRun) -> Service | None:
+    """The service, as far as the owner of the run may change it."""
+    seen = Service.objects.editable_by(row.run.owner).select_related("owner", "job", "next_job", "model_version__model")
+    found: Service | None = seen.filter(pk=row.kept["service"]).first()
+    return found
+
+
+def _trial(row: StepRun) -> ServiceTrial | None:
+    seen = ServiceTrial.objects.select_related("job", "service__owner", "service__job", "version__model")
+    found: ServiceTrial | None = seen.filter(pk=row.kept.get("trial") or 0).first()
+    return found
+
+
+def _begin_change(service: Service, version: ModelVersion, call: Call) -> dict[str, Any]:
+    """Begin to lead a service to another model; what the row keeps of it."""
+    if service.model_version_id != version.pk and service.is_up and call.params["mode"] != AT_ONCE:
+        how = {"mode": call.params["mode"], "percent": call.params["percent"]}
+        return {"phase": TRY, "trial": trials.start(service=service, version=version, by=call.user, **how).pk}
+    if service.model_version_id != version.pk or service.next_job_id is not None:
+        service = swapping.change_model(service=service, version=version, by=call.user)
+    if not service.is_up and service.asleep_at is None:
+        serving.start(service=service, by=call.user)
+    return {"phase": ARRIVE}
+
+
+def _give_up(service: Service, by: User) -> None:
+    """Give up a change: the service goes on with the model that it has."""
+    if service.model_version is not None:
+        swapping.change_model(service=service, version=service.model_version, by=by)
+
+
+def _arrive(row: StepRun, service: Service) -> Done | None:
+    """Whether the service answers all requests with the model."""
+    wanted = row.kept["version"]
+    if service.next_job_id is not None and service.next_version_id == wanted:
+        if service.next_job is None or service.next_job.is_final:
+            _give_up(service, row.run.owner)
+            lasting.fail(row, wording.message("pipeline.server_ended_beside", name=service.name))
+            return None
+        lasting.ask_aside(row)
+        return None
+    if service.model_version_id != wanted:
+        raise StepFailed(wording.message("pipeline.service_changed", name=service.name))
+    if service.asleep_at is None and not service.answers:
+        if not service.is_up:
+            raise StepFailed(wording.message("pipeline.server_ended", name=service.name))
+        lasting.ask_aside(row)
+        return None
+    numbers = row.kept.get("figures", {})
+    said = wording.message("pipeline.served", name=service.name, version=service.model_name)
+    return Done({"service": reference("service", service), "figures": figures(numbers, row)}, message=said)
+
+
+def _watch(row: StepRun, service: Service) -> Done | None:
+    """Promote what is tried once it was watched long enough, or roll it back."""
+    trial = _trial(row)
+    if trial is None or trial.outcome == ServiceTrial.Outcome.ROLLED_BACK:
+        raise StepFailed(wording.message("pipeline.trial_rolled_back", name=service.name))
+    if trial.outcome == ServiceTrial.Outcome.HALTED:
+        raise StepFailed(wording.message("pipeline.trial_halted", name=service.name, why=trial.message))
+    if trial.outcome == ServiceTrial.Outcome.PROMOTED:  # by a person
+        lasting.keep(row, phase=ARRIVE)
+        return _arrive(row, service)
+    if "since" not in row.kept:
+        if not trial.answers:
+            lasting.ask_aside(row)
+            return None
+        lasting.keep(row, since=now().isoformat())
+    tried, beside = counted.of_trial(trial)
+    watched = now() - datetime.fromisoformat(row.kept["since"])
+    over = watched >= timedelta(minutes=row.kept["rule"]["minutes"])
+    enough = tried.requests >= row.kept["rule"]["requests"]
+    lasting.keep(row, figures=_shown(tried, beside))
+    why = against(tried, row.kept["rule"], over=over and enough)
+    if not why and not enough and watched > LONGEST_WATCH:
+        why = wording.message("pipeline.trial_few", requests=tried.requests, most=row.kept["rule"]["requests"])
+    if why:
+        trials.roll_back(service=service, by=row.run.owner)
+        lasting.fail(row, why)
+        return None
+    return _promote(row, service) if over and enough else None
+
+
+def against(tried: Figures, rule: Mapping[str, float], *, over: bool) -> Message:
+    """Why a trial is not to go on; empty where it may.
+
+    Args:
+        tried: requests that the tried version answered.
+        rule: most_failed and least_agreement, in percent.
+        over: it was watched for its time: what was counted decides, before only what is sure at 95 %.
+    """
+    share = tried.failed / tried.requests if over and tried.requests else tried.failed_low
+    if tried.requests and 100 * share > rule["most_failed"]:
+        return wording.message(
+            "pipeline.trial_fails", failed=tried.failed, requests=tried.requests, bound=f"{rule['most_failed']:g}"
+        )
+    if over and rule["least_agreement"] and 100 * (tried.agreement or 0) < rule["least_agreement"]:
+        bound, percent = f"{rule['least_agreement']:g}", tried.agreement_percent or "–"
+        return wording.message("pipeline.trial_differs", percent=percent, bound=bound)
+    return Message()
+
+
+def _shown(tried: Figures, beside: Figures) -> dict[str, float]:
+    """Figures of a trial by name; what was not measured is left out."""
+    found = {
+        "requests": tried.requests,
+        "failed": tried.failed,
+        "p95_ms": tried.p95_ms,
+        "agreement": tried.agreement,
+        "beside_requests": beside.requests,
+        "beside_failed": beside.failed,
+        "beside_p95_ms": beside.p95_ms,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _promote(row: StepRun, service: Service) -> Done | None:
+    try:
+        with transaction.atomic():
+            trials.promote(service=service, by=row.run.owner)
+    except (trials.NotReady, trials.NoTrial):  # its server starts again, or a person was faster: at the next look
+        return None
+    except DomainError as exc:
+        trials.roll_back(service=service, by=row.run.owner)
+        lasting.fail(row, wording.of_error(exc))
+        return None
+    lasting.keep(row, phase=ARRIVE)
+    fresh = _service(row)
+    return _arrive(row, fresh) if fresh is not None else None
