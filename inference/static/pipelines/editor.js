@@ -126,16 +126,12 @@ export class Editor extends EventTarget {
     this.#goToStep(id);
   }
 
-  /** A place in the middle of what is seen where no step stands. @returns {import("./graph.js").Place} */
+  /** Where a step goes that is put without a place: behind the chosen one, else into the middle. @returns {import("./graph.js").Place} */
   #free() {
+    const [id, ...more] = this.list.open ? [] : this.stage.chosen;
     const [x, y] = this.stage.camera.width ? this.stage.camera.middle : [0, 0];
-    const place = /** @type {[number, number]} */ ([x - WIDTH / 2, y - 40]);
-    const taken = () => [...this.graph.places.values()].some(([px, py]) => Math.abs(px - place[0]) < 30 && Math.abs(py - place[1]) < 30);
-    while (taken()) {
-      place[0] += 36;
-      place[1] += 36;
-    }
-    return place;
+    const behind = id && !more.length ? this.graph.places.get(id) : undefined;
+    return this.stage.sizes.free(behind ? [behind[0] + WIDTH + 72, behind[1]] : [x - WIDTH / 2, y - 60]);
   }
 
   #goToStep(id) {

@@ -35,6 +35,16 @@ export class Sizes {
     return [this.end(link.from, "out", link.out), this.end(link.to, "in", link.sort === "data" ? link.into : "")];
   }
 
+  /** The next place below where a step hides no other. @returns {[number, number]} */
+  free([x, y]) {
+    const tall = 150;
+    const near = [...this.graph.places].filter(([id, [px]]) => this.graph.steps.has(id) && Math.abs(px - x) < WIDTH + 16);
+    const taken = near.map(([id, [, py]]) => [py - tall, py + this.height(id) + 16]).sort((a, b) => a[0] - b[0]);
+    let free = y;
+    for (const [top, bottom] of taken) if (free > top && free < bottom) free = bottom;
+    return [x, free];
+  }
+
   /** Smallest box that holds these steps, null without any. */
   box(ids) {
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
