@@ -15,13 +15,16 @@ class DatasetsConfig(AppConfig):
         from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform.lib import search, sweeps
-        from datasets import searching
+        from datasets import searching, usage
         from datasets.messages import register as register_messages
         from datasets.models import Dataset
+        from datasets.services import choosing, merging, rewriting
 
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
         sweeps.register("datasets.sweep")
         register_messages()
+        rewriting.WAYS.register(choosing.WAY, merging.WAY)
+        usage.register(merging.using)
         sharing.register(
             sharing.Shareable(
                 "dataset",

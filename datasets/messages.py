@@ -15,6 +15,8 @@ VERSION = {
         _("%(of)s split %(train)s/%(val)s/%(test)s, seed %(seed)s %(group)s"),
         group=Show("group", lambda value: GROUPED[value]),
     ),
+    "chosen": Wording(_("Images of %(of)s with %(query)s")),
+    "merged": Wording(_("%(names)s put together")),
 }
 
 #: Why a shape somebody draws, or one of a file, is refused.

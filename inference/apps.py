@@ -16,7 +16,7 @@ class InferenceConfig(AppConfig):
         from datasets import usage, ways
         from datasets.services import rewriting, sources
         from inference import kind, outputs_panel, searching, task_panel
-        from inference.batch import drafts, predictions
+        from inference.batch import completing, drafts, predictions
         from inference.batch import kind as batch_kind
         from inference.conversion import conversions, words
         from inference.conversion import kind as conversion_kind
@@ -69,7 +69,7 @@ class InferenceConfig(AppConfig):
         usage.register(evaluations.using)
         usage.register(conversions.using)
         usage.register(predictions.using)
-        rewriting.WAYS.register(drafts.WAY)
+        rewriting.WAYS.register(drafts.WAY, completing.WAY)
         sources.SOURCES.register(drafts.SOURCE)
         ways.register(
             ways.Way(

@@ -79,6 +79,12 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "candidate": ("wait", "dot", gettext_lazy("Candidate")),
     "approved": ("run", "ok", gettext_lazy("Approved")),
     "archived": ("end", "archive", gettext_lazy("Archived")),
+    # steps of pipelines
+    "asking": ("wait", "person", gettext_lazy("Asks people")),
+    "started": ("run", "running", gettext_lazy("Running")),
+    "cached": ("end", "save", gettext_lazy("From an earlier run")),
+    "skipped": ("pause", "arrow-right", gettext_lazy("Skipped")),
+    "cancelled": ("end", "stop", gettext_lazy("Cancelled")),
     # services
     "waiting": ("wait", "wait", gettext_lazy("Waiting")),
     "healthy": ("run", "ok", gettext_lazy("Healthy")),

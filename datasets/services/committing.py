@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aiplatform.lib.files import flush_folder, link_or_copy
+from aiplatform.lib.files import flush_folder, link_or_copy, open_beneath, written_whole
 from aiplatform.lib.wording import Message
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
@@ -102,7 +103,9 @@ def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, 
             goal.parent.mkdir(parents=True, exist_ok=True)
             made.add(goal.parent)
         try:
-            if plan.get("shared"):  # images of another version, which keeps them
+            if folder := next((one for one in plan.get("copied", ()) if source.startswith(f"{one}/")), None):
+                _copy(Path(folder), source.removeprefix(f"{folder}/"), goal)
+            elif plan.get("shared"):  # images of another version, which keeps them
                 link_or_copy(root / source, goal)
             else:
                 (root / source).rename(goal)
@@ -113,5 +116,11 @@ def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, 
                 raise
         if done % 256 == 0:
             claim.progress("moving", done, total)
-    for folder in made:
-        flush_folder(folder)
+    for folder_made in made:
+        flush_folder(folder_made)
+
+
+def _copy(folder: Path, path: str, goal: Path) -> None:
+    """Copy a file that lies where others may change it: no link is followed."""
+    with os.fdopen(open_beneath(folder, path), "rb") as file, written_whole(goal) as out:
+        shutil.copyfileobj(file, out)

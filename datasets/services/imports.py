@@ -88,12 +88,23 @@ def start(
     return row
 
 
-def start_from(*, version: DatasetVersion, way: str, facts: Mapping[str, Any], annotated: bool, by: User) -> Import:
+def start_from(
+    *,
+    version: DatasetVersion,
+    way: str,
+    facts: Mapping[str, Any],
+    annotated: bool,
+    by: User,
+    dataset: Dataset | None = None,
+    images: int | None = None,
+) -> Import:
     """Queue the next version of a dataset, made of `version`.
 
     Args:
         way: name of a `rewriting.Way`; "" splits anew.
         facts: what the way needs, as JSON.
+        dataset: that gets the version; None: the one that `version` is of.
+        images: how many there will be, for its progress; None: as many as `version` has.
 
     Raises:
         NotNow: another import of the dataset is open.
@@ -101,14 +112,14 @@ def start_from(*, version: DatasetVersion, way: str, facts: Mapping[str, Any], a
     try:
         with transaction.atomic():
             row = Import.objects.create(
-                dataset=version.dataset,
+                dataset=dataset or version.dataset,
                 source_version=version,
                 wanted=way,
                 split=dict(facts),
                 agreed=True,
                 annotated=annotated,
                 state=S.COMMITTING,
-                report={"images": version.image_count},
+                report={"images": version.image_count if images is None else images},
                 created_by=by,
             )
     except IntegrityError:

@@ -63,11 +63,11 @@ def write_plan(row: Import) -> None:
             image.split = dealt[image.path]
             yield image
 
-    about = {"task": version.task, "classes": version.classes, "coco_head": _coco_head(version)}
+    about = {"task": version.task, "classes": version.classes, "coco_head": coco_head(version)}
     rewriting.write(row, version, images(), **about)
 
 
-def _coco_head(version: DatasetVersion) -> dict[str, Any]:
+def coco_head(version: DatasetVersion) -> dict[str, Any]:
     """What the version's COCO file says beyond the platform's own, as a plan keeps it."""
     head = stored.head(version.path)
     own = {"id", "name", "supercategory"}
@@ -75,6 +75,11 @@ def _coco_head(version: DatasetVersion) -> dict[str, Any]:
     info = {name: value for name, value in head.get("info", {}).items() if name not in {"description", "version"}}
     categories = [pair for pair in extra if pair[1]]
     return {"info": info, "licenses": head.get("licenses", []), "categories": categories}
+
+
+def heads_of_classes(version: DatasetVersion) -> list[dict[str, Any]]:
+    """The classes as the version's COCO file has them: {"id", "name", "keypoints", …}; [] where it has none."""
+    return list(stored.head(version.path).get("categories", []))
 
 
 def deal_out_new(items: list[ImageItem], checked: Mapping[str, Mapping[str, Any]], asked: Mapping[str, Any]) -> None:

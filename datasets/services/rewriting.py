@@ -7,7 +7,7 @@ their app's `AppConfig.ready()`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +38,19 @@ WAYS: Registry[Way] = Registry("way to make a version of another")
 
 def write(row: Import, version: DatasetVersion, images: Iterable[StoredImage], **about: Any) -> None:
     """Write the plan: `images` of the version as they will stand in the new one, and `task`, `classes`, `coco_head`."""
+    place = {"root": str(version.images_path), "images_root": version.images_root, "shared": True}
+    write_from(row, ((image.path, image) for image in images), place, **about)
+
+
+def write_from(row: Import, images: Iterable[tuple[str, StoredImage]], place: Mapping[str, Any], **about: Any) -> None:
+    """Write the plan of images of several versions, each with where it lies.
+
+    Args:
+        place: "root" of what lies somewhere, "shared": it is linked; "copied": folders of which it is copied instead,
+            because somebody else may change it there.
+    """
     row.folder.mkdir(parents=True, exist_ok=True)
     with written_whole(row.folder / "plan.jsonl", "w") as out:
-        for image in images:
-            out.write(json.dumps({"source": image.path} | image.as_dict(), ensure_ascii=False) + "\n")
-    place = {"root": str(version.images_path), "images_root": version.images_root, "shared": True}
-    write_json(row.folder / "plan.json", place | about)
+        for source, image in images:
+            out.write(json.dumps({"source": source} | image.as_dict(), ensure_ascii=False) + "\n")
+    write_json(row.folder / "plan.json", dict(place) | about)

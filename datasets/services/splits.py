@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from datasets.formats.neutral import SPLITS
-from datasets.models import DatasetVersion, Import
+from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import imports, resplitting
 from datasets.splitting import GROUPS, Wish, groups_of
 
@@ -74,12 +74,17 @@ def preview(version: DatasetVersion, wish: Wish) -> Preview:
     return Preview(images, classes, groups_of(items, wish), moved)
 
 
-def start(*, version: DatasetVersion, wish: Wish, by: User) -> Import:
+def start(*, version: DatasetVersion, wish: Wish, by: User, dataset: Dataset | None = None) -> Import:
     """Queue the next version of the dataset: this one's images and annotations, split as wished.
+
+    Args:
+        dataset: another one that gets the version.
 
     Raises:
         CannotSplit: fewer bundles than splits.
         NotNow: an import of the dataset is open.
     """
     resplitting.dealt_out(resplitting.items_of(version), wish)
-    return imports.start_from(version=version, way="", facts=wish.as_dict(), annotated=version.annotated, by=by)
+    return imports.start_from(
+        version=version, way="", facts=wish.as_dict(), annotated=version.annotated, by=by, dataset=dataset
+    )

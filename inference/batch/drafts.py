@@ -106,7 +106,7 @@ def _as_version(prediction: Prediction, by: User, min_score: float) -> Predicted
     version = _own_version(prediction, by)
     facts = {"prediction": prediction.pk, "min_score": min_score}
     row = imports.start_from(version=version, way=NAME, facts=facts, annotated=True, by=by)
-    return _kept(prediction, row, by, min_score)
+    return kept(prediction, row, by, min_score)
 
 
 def _as_dataset(prediction: Prediction, by: User, name: str, min_score: float) -> PredictedData:
@@ -121,10 +121,11 @@ def _as_dataset(prediction: Prediction, by: User, name: str, min_score: float) -
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
         dataset = datasets.create(owner=by, name=name, intro="")
         row = imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
-        return _kept(prediction, row, by, min_score)
+        return kept(prediction, row, by, min_score)
 
 
-def _kept(prediction: Prediction, row: Import, by: User, min_score: float) -> PredictedData:
+def kept(prediction: Prediction, row: Import, by: User, min_score: float) -> PredictedData:
+    """Note what is made of the answers."""
     return PredictedData.objects.create(
         prediction=prediction, dataset=row.dataset, intake=row, min_score=min_score, by=by
     )
@@ -160,7 +161,7 @@ def name_for(prediction: Prediction, user: User) -> str:
 
 def _write_plan(row: Import) -> None:
     """The images of the version with the answers as their annotations; those without an answer are not annotated."""
-    version, prediction = row.source_version, _of(row)
+    version, prediction = row.source_version, prediction_of(row)
     if version is None or prediction is None:
         raise CannotDraft(_("The prediction, or the version that it answered, is gone."))
     min_score = finite(row.split.get("min_score")) or 0.0
@@ -185,7 +186,7 @@ def _write_plan(row: Import) -> None:
 def _annotated(
     version: DatasetVersion, prediction: Prediction, min_score: float, *, labelled: bool
 ) -> Iterator[StoredImage]:
-    said = _Answers(prediction)
+    said = Answers(prediction)
     number = 0
     for image in resplitting.stored_images(version):
         line = said.of(image.path)
@@ -196,18 +197,18 @@ def _annotated(
         elif line is not None:
             for found in shapes.shapes(line, prediction.classes, min_score=min_score):
                 number += 1
-                image.shapes.append(_stored(found, number))
+                image.shapes.append(stored_answer(found, number))
         yield image
 
 
-def _stored(found: dict[str, Any], number: int) -> dict[str, Any]:
+def stored_answer(found: dict[str, Any], number: int) -> dict[str, Any]:
     """An answer as an annotation of a version, its score among the attributes."""
     kept = {name: value for name, value in found.items() if name != "score"}
     shown = {"id": number, **kept, "attributes": {"score": found["score"]}}
     return shown | {"kind": kinds.of_stored(shown).name}
 
 
-class _Answers:
+class Answers:
     """The answers by the paths of pictures that are asked for in the order of the version."""
 
     def __init__(self, prediction: Prediction) -> None:
@@ -218,6 +219,7 @@ class _Answers:
         self._next: Line | None = next(self._rest, None)
 
     def of(self, path: str) -> Line | None:
+        """The answer to a picture; None where there is none."""
         if path in self._held:
             return self._held[path]
         line = self._next
@@ -227,16 +229,18 @@ class _Answers:
         return line
 
 
-def _of(row: Import) -> Prediction | None:
+def prediction_of(row: Import) -> Prediction | None:
+    """The prediction whose answers an import takes; None where it is gone."""
     return Prediction.objects.select_related("job").filter(pk=row.split.get("prediction") or 0).first()
 
 
 def _story(row: Import) -> Message:
-    prediction = _of(row)
-    return _drafted(prediction) if prediction else Message()
+    prediction = prediction_of(row)
+    return drafted(prediction) if prediction else Message()
 
 
-def _drafted(prediction: Prediction) -> Message:
+def drafted(prediction: Prediction) -> Message:
+    """What a version says of the model that drew it."""
     return message("prediction.draft", model=prediction.model_label, name=prediction.job.name)
 
 
@@ -275,7 +279,7 @@ def _named(metadata: Mapping[str, str], user: User) -> Prediction | None:
 def _story_of(metadata: Mapping[str, str]) -> Message:
     number = ids.number(metadata.get("prediction", "")) or 0
     prediction = Prediction.objects.select_related("job").filter(pk=number).first()
-    return _drafted(prediction) if prediction else Message()
+    return drafted(prediction) if prediction else Message()
 
 
 SOURCE = sources.Source("prediction", _files, _story_of)

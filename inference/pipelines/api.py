@@ -22,6 +22,7 @@ from aiplatform.lib.idempotency import once
 from inference.pipelines import approvals, checks, graph, kinds, runs, showing, writing
 from inference.pipelines.models import Approval, ApprovalAnswer, Pipeline, PipelineDraft, PipelineRun, PipelineVersion
 from inference.pipelines.orders import PIPELINES, RUNS
+from inference.pipelines.text_views import changes_of, text_of
 
 
 class PipelineOut(OutMixin, serializers.ModelSerializer[Pipeline]):
@@ -115,6 +116,17 @@ class PipelineVersionIn(StrictMixin, serializers.Serializer[Any]):
     note = serializers.CharField(max_length=writing.MOST_NOTE, default="", allow_blank=True)
 
 
+class PipelineTextOut(serializers.Serializer[Any]):
+    version = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class PipelineChangeOut(serializers.Serializer[Any]):
+    step = serializers.CharField()
+    what = serializers.CharField()
+    sentence = serializers.CharField()
+
+
 class PipelineRunIn(StrictMixin, serializers.Serializer[Any]):
     version = serializers.IntegerField(
         min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
@@ -202,6 +214,8 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "retrieve": Action.JOBS_VIEW,
         "catalogue": Action.JOBS_VIEW,
         "versions": Action.JOBS_VIEW,
+        "text": Action.JOBS_VIEW,
+        "diff": Action.JOBS_VIEW,
         "create": Action.JOBS_SUBMIT,
         "partial_update": Action.JOBS_SUBMIT,
         "destroy": Action.JOBS_CONTROL,
@@ -212,7 +226,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "save_version": Action.JOBS_SUBMIT,
         "runs": Action.JOBS_SUBMIT,
     }
-    asks = {"list": ("search", "name")}
+    asks = {"list": ("search", "name"), "text": ("version", "as"), "diff": ("a", "b")}
     orders = PIPELINES
     serializer_class = PipelineOut
     queryset = Pipeline.objects.none()
@@ -287,6 +301,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         revision = _revision(request.headers.get("If-Match", ""))
         return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **given))
 
+    @extend_schema(request=None, responses={204: None})
     @draft.mapping.delete
     def drop_draft(self, request: ApiRequest, pk: str) -> Response:
         """Forget what this person drew since the newest version."""
@@ -309,6 +324,36 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         version = writing.save_version(pipeline, user=request.user, **given)
         return Response(PipelineVersionOut(version).data, status=201)
 
+    @extend_schema(
+        parameters=[OpenApiParameter("version", int), OpenApiParameter("as", str, enum=["yaml", "python"])],
+        responses=PipelineTextOut,
+    )
+    @action(detail=True, pagination_class=None)
+    def text(self, request: ApiRequest, pk: str) -> Response:
+        """A version as YAML or Python; the newest when left out."""
+        pipeline = self.get_object()
+        given = queries.given(request)
+        form = queries.one_of(given, "as", "yaml", "python") or "yaml"
+        version = self._version(pipeline, queries.whole(given, "version"))
+        return Response({"version": version.number, "text": text_of(pipeline, version, form)})
+
+    @extend_schema(
+        parameters=[OpenApiParameter("a", int), OpenApiParameter("b", int)], responses=PipelineChangeOut(many=True)
+    )
+    @action(detail=True, pagination_class=None)
+    def diff(self, request: ApiRequest, pk: str) -> Response:
+        """What differs between the versions `a` and `b`."""
+        pipeline, given = self.get_object(), queries.given(request)
+        a, b = (self._version(pipeline, queries.whole(given, name)) for name in ("a", "b"))
+        return Response(PipelineChangeOut(changes_of(a, b), many=True).data)
+
+    @staticmethod
+    def _version(pipeline: Pipeline, number: int | None) -> PipelineVersion:
+        version = pipeline.versions.filter(number=number).first() if number else writing.newest_or_refused(pipeline)
+        if version is None:
+            raise NotFound(_("%(name)s has no version %(number)s.") % {"name": pipeline.name, "number": number})
+        return version
+
     @extend_schema(request=PipelineRunIn, responses={201: PipelineRunDetailOut})
     @action(detail=True, methods=["post"])
     @once
@@ -316,10 +361,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Begin a run, as oneself."""
         pipeline = self.get_object()
         given = sent(PipelineRunIn(data=request.data))
-        number = given.pop("version")
-        version = pipeline.versions.filter(number=number).first() if number else writing.newest_or_refused(pipeline)
-        if version is None:
-            raise NotFound(_("%(name)s has no version %(number)s.") % {"name": pipeline.name, "number": number})
+        version = self._version(pipeline, given.pop("version"))
         run = runs.begin(user=request.user, version=version, **given)
         return Response(PipelineRunDetailOut(run, context=self.get_serializer_context()).data, status=201)
 

@@ -57,14 +57,16 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
     item, has_item = None, of.each is not None and step.item != WHOLE
     if of.each is not None and has_item:
         item = newest[of.each.step, WHOLE].outputs[of.each.port][step.item]
-    params = kind.checked(values.substitute(dict(of.params), run.parameters, item=item, has_item=has_item))
+    given = {name: one.default for name, one in spec.parameters.items()} | run.parameters
+    given = values.scope(given, step.step)
+    params = kind.checked(values.substitute(dict(of.params), given, item=item, has_item=has_item))
     inputs = {port: _references(links, newest) for port, links in of.inputs.items()}
     missing = [port.label for port in kind.inputs if not port.optional and not inputs.get(port.name)]
     if missing:
         raise StepFailed(_("There is nothing for %(ports)s.") % {"ports": ", ".join(map(str, missing))})
     suffix = f"_{step.item}" if step.item != WHOLE else ""
     name = titles.derived(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
-    return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name)
+    return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name, parameters=given)
 
 
 def _references(links: Sequence[graph.Link], newest: Newest) -> list[Mapping[str, Any]]:

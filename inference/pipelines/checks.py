@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
-from inference.pipelines import values
+from inference.pipelines import inlining, values
 from inference.pipelines.graph import Link, Spec, Step
 from inference.pipelines.kinds import KINDS, TYPES, Port, StepKind
 
@@ -24,12 +24,15 @@ class Problem:
     message: str
 
 
-def problems(spec: Spec, user: User, parameters: Mapping[str, Any] | None = None) -> list[Problem]:
+def problems(
+    spec: Spec, user: User, parameters: Mapping[str, Any] | None = None, *, within: int | None = None
+) -> list[Problem]:
     """Everything that is wrong, in the order of the steps.
 
     Args:
         user: as whom it would run.
         parameters: values for this run; None takes the defaults.
+        within: number of the pipeline, where it has one.
     """
     given = {name: one.default for name, one in spec.parameters.items()} | dict(parameters or {})
     found: list[Problem] = []
@@ -37,17 +40,35 @@ def problems(spec: Spec, user: User, parameters: Mapping[str, Any] | None = None
         found.append(Problem("", "", _("There are no steps yet. Add one from the palette.")))
     for key in spec.order():
         found += _of_step(spec, spec.steps[key], user, given)
+    if not found and inlining.has_inside(spec):
+        found += _inside(spec, user, given, within)
     return found
 
 
-def check(spec: Spec, user: User, parameters: Mapping[str, Any] | None = None) -> None:
+def _inside(spec: Spec, user: User, given: Mapping[str, Any], within: int | None) -> Iterator[Problem]:
+    """What is wrong once all pipelines inside are in their places, said of the steps that people see."""
+    try:
+        whole = inlining.inline(spec, user, given, within=within)
+    except DomainError as exc:
+        for one in exc.every:
+            yield Problem(one.blamed or "", "", one.message)
+        return
+    given = {name: one.default for name, one in whole.parameters.items()} | dict(given)
+    for key in whole.order():
+        outermost, inside, _rest = key.partition("/")
+        for found in _of_step(whole, whole.steps[key], user, given):
+            said = f"{key}: {found.message}" if inside else found.message
+            yield Problem(outermost, "" if inside else found.field, said)
+
+
+def check(spec: Spec, user: User, parameters: Mapping[str, Any] | None = None, *, within: int | None = None) -> None:
     """Refuse a pipeline that could not run.
 
     Raises:
         Invalid: one for each problem; `field` is the step.
     """
     found = Refusals()
-    for problem in problems(spec, user, parameters):
+    for problem in problems(spec, user, parameters, within=within):
         with found:
             said = f"{problem.step}: {problem.message}" if problem.step else problem.message
             raise Invalid(said, field=problem.step or "spec")
@@ -63,7 +84,7 @@ def _of_step(spec: Spec, step: Step, user: User, given: Mapping[str, Any]) -> It
         yield Problem(step.key, "", _("You are not allowed to do this: %(kind)s.") % {"kind": kind.label})
     yield from _inputs(spec, step, kind)
     yield from _conditions(spec, step)
-    yield from _params(step, kind, user, given)
+    yield from _params(step, kind, user, values.scope(given, step.key))
 
 
 def _inputs(spec: Spec, step: Step, kind: StepKind) -> Iterator[Problem]:

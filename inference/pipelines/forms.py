@@ -6,14 +6,19 @@ import json
 from typing import Any
 
 from django import forms
+from django.utils.timezone import get_default_timezone_name
 from django.utils.translation import gettext_lazy
 
+from accounts.models import User
+from accounts.permissions import Action
+from datasets.models import Dataset
+from inference.models import Service
 from inference.pipelines import runs, templates
 from inference.pipelines.graph import Spec
-from inference.pipelines.models import Pipeline
+from inference.pipelines.models import Pipeline, PipelineTrigger
 
 
-class PipelineForm(forms.ModelForm[Pipeline]):
+class PipelineForm(forms.ModelForm):
     """Name, description and who sees it."""
 
     class Meta:
@@ -73,3 +78,44 @@ class RunForm(forms.Form):
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+class TriggerForm(forms.Form):
+    """What begins a run by itself."""
+
+    kind = forms.ChoiceField(label=gettext_lazy("What begins a run"), choices=PipelineTrigger.Kind.choices)
+    schedule = forms.CharField(
+        label=gettext_lazy("Schedule"), required=False, max_length=200, initial="0 3 * * 0",
+        help_text=gettext_lazy("Minute, hour, day, month, weekday: 0 3 * * 0 is Sunday at three."),
+    )  # fmt: skip
+    zone = forms.CharField(
+        label=gettext_lazy("Time zone"), required=False, max_length=64,
+        help_text=gettext_lazy("A place such as Europe/Berlin. Where clocks change, a time is due once."),
+    )  # fmt: skip
+    missed = forms.ChoiceField(
+        label=gettext_lazy("Times that were missed"), choices=PipelineTrigger.Missed.choices, required=False
+    )
+    dataset = forms.ModelChoiceField(Dataset.objects.none(), label=gettext_lazy("Dataset"), required=False)
+    service = forms.ModelChoiceField(Service.objects.none(), label=gettext_lazy("Service"), required=False)
+    rule = forms.CharField(
+        label=gettext_lazy("Alarm rule"), required=False, max_length=30, help_text=gettext_lazy("Empty: any alarm.")
+    )
+    busy = forms.ChoiceField(
+        label=gettext_lazy("While an earlier run goes on"), choices=PipelineTrigger.Busy.choices, required=False
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["zone"].initial = user.time_zone or get_default_timezone_name()
+        self.fields["dataset"] = forms.ModelChoiceField(
+            Dataset.objects.usable_by(user).order_by("name"), label=gettext_lazy("Dataset"), required=False
+        )
+        self.fields["service"] = forms.ModelChoiceField(
+            Service.objects.filter(owner=user).order_by("name"), label=gettext_lazy("Service"), required=False
+        )
+        kinds = [one for one in PipelineTrigger.Kind.choices if one[0] != "alarm" or user.can(Action.CLUSTER_MANAGE)]
+        self.fields["kind"] = forms.ChoiceField(label=gettext_lazy("What begins a run"), choices=kinds)
+
+    def asked(self) -> dict[str, Any]:
+        """What was filled in; what is empty takes its default."""
+        return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}

@@ -26,7 +26,7 @@ MOST_LINKS = 100  # into one port, and steps in `after`
 MOST_NOTE = 500
 MOST_RETRIES = 10
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-PORT = re.compile(r"[a-z][a-z0-9_]{0,39}")
+RUN_NAME = re.compile(rf"{NAME.pattern}(?:/{NAME.pattern}){{0,3}}")  # steps and parameters of pipelines put inside
 KIND = re.compile(r"[a-z][a-z0-9_]{0,19}")
 
 Rule = Literal["all_ok", "all_done", "any_failed"]
@@ -121,8 +121,11 @@ class Spec:
         return done
 
 
-def parse(given: Any) -> Spec:
+def parse(given: Any, *, of_run: bool = False) -> Spec:
     """Read a specification.
+
+    Args:
+        of_run: what a run keeps, see `inlining`: names may be paths, and links are not counted.
 
     Raises:
         Invalid: one for each thing that is wrong; `field` is the step, or "spec".
@@ -140,7 +143,7 @@ def parse(given: Any) -> Spec:
             raise Invalid(said % {"known": FORMAT, "given": str(given["format"])[:20]}, field="spec")
     parameters: dict[str, Parameter] = {}
     with found:
-        parameters = _parameters(given.get("parameters", {}))
+        parameters = _parameters(given.get("parameters", {}), of_run)
     steps: dict[str, Step] = {}
     raw = given.get("steps", {})
     if not isinstance(raw, Mapping):
@@ -149,7 +152,7 @@ def parse(given: Any) -> Spec:
         raise Invalid(_("A pipeline has at most %(most)s steps.") % {"most": MOST_STEPS}, field="spec")
     for key, one in raw.items():
         with found:
-            steps[key] = _step(key, one)
+            steps[key] = _step(key, one, of_run)
     if not found:
         with found:
             _check_links(steps)
@@ -221,14 +224,14 @@ def _check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, *, f
         raise Invalid(said % {"where": where, "odd": "”, “".join(odd[:5]), "known": ", ".join(known)}, field=field)
 
 
-def _parameters(given: Any) -> dict[str, Parameter]:
-    if not isinstance(given, Mapping) or len(given) > MOST_PARAMETERS:
+def _parameters(given: Any, of_run: bool) -> dict[str, Parameter]:
+    if not isinstance(given, Mapping) or (len(given) > MOST_PARAMETERS and not of_run):
         said = _("“parameters” is an object of at most %(most)s names.")
         raise Invalid(said % {"most": MOST_PARAMETERS}, field="parameters")
     found, read = Refusals(), {}
     for name, one in given.items():
         with found:
-            if not isinstance(name, str) or not NAME.fullmatch(name) or name == "item":
+            if not _is_name(name, of_run) or name == "item":
                 raise Invalid(_name_rule(name), field="parameters")
             if not isinstance(one, Mapping):
                 said = _("The parameter %(name)s is an object with a “default”.")
@@ -237,6 +240,10 @@ def _parameters(given: Any) -> dict[str, Parameter]:
             read[name] = Parameter(one.get("default"), _note(one.get("note", ""), "parameters"))
     found.end()
     return read
+
+
+def _is_name(name: Any, of_run: bool) -> bool:
+    return isinstance(name, str) and bool((RUN_NAME if of_run else NAME).fullmatch(name))
 
 
 def _name_rule(name: Any) -> str:
@@ -250,8 +257,8 @@ def _note(given: Any, field: str) -> str:
     return given.strip()
 
 
-def _step(key: Any, given: Any) -> Step:
-    if not isinstance(key, str) or not NAME.fullmatch(key):
+def _step(key: Any, given: Any, of_run: bool) -> Step:
+    if not _is_name(key, of_run):
         raise Invalid(_name_rule(key), field="spec")
     if not isinstance(given, Mapping):
         raise Invalid(_("Step %(step)s is an object with a “kind”.") % {"step": key}, field=key)
@@ -271,65 +278,65 @@ def _step(key: Any, given: Any) -> Step:
     for name, (column, read) in readers.items():
         with found:
             if (value := given.get(name)) not in (None, ""):
-                columns[column] = read(key, value)
+                columns[column] = read(key, value, of_run)
     with found:
         columns["note"] = _note(given.get("note", ""), key)
     found.end()
     return Step(key=key, **columns)
 
 
-def _params(key: str, given: Any) -> dict[str, Any]:
+def _params(key: str, given: Any, _of_run: bool) -> dict[str, Any]:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise Invalid(_("“with” of %(step)s is an object: a parameter and its value.") % {"step": key}, field=key)
     return dict(given)
 
 
-def _inputs(key: str, given: Any) -> dict[str, tuple[Link, ...]]:
+def _inputs(key: str, given: Any, of_run: bool) -> dict[str, tuple[Link, ...]]:
     if not isinstance(given, Mapping):
         raise Invalid(_("“from” of %(step)s is an object: an input and “step.output”.") % {"step": key}, field=key)
     read = {}
     for port, value in given.items():
-        if not isinstance(port, str) or not PORT.fullmatch(port):
+        if not isinstance(port, str) or not NAME.fullmatch(port):
             raise Invalid(_name_rule(port), field=key)
         links = value if isinstance(value, list) else [value]
-        if len(links) > MOST_LINKS:
+        if len(links) > MOST_LINKS and not of_run:
             raise Invalid(_("At most %(most)s outputs feed one input.") % {"most": MOST_LINKS}, field=key)
         if links:
-            read[port] = tuple(dict.fromkeys(_link(key, one) for one in links))
+            read[port] = tuple(dict.fromkeys(_link(key, one, of_run) for one in links))
     return read
 
 
-def _link(key: str, given: Any) -> Link:
+def _link(key: str, given: Any, of_run: bool) -> Link:
     step, dot, port = given.partition(".") if isinstance(given, str) else ("", "", "")
-    if not dot or not NAME.fullmatch(step) or not PORT.fullmatch(port):
+    if not dot or not _is_name(step, of_run) or not NAME.fullmatch(port):
         said = _("“%(given)s” in %(step)s is no output: write the step, a dot and the output, such as train.model.")
         raise Invalid(said % {"given": str(given)[:80], "step": key}, field=key)
     return Link(step, port)
 
 
-def _names(key: str, given: Any) -> tuple[str, ...]:
+def _names(key: str, given: Any, of_run: bool) -> tuple[str, ...]:
     names = given if isinstance(given, list) else [given]
-    if len(names) > MOST_LINKS or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
+    if (len(names) > MOST_LINKS and not of_run) or not all(_is_name(name, of_run) for name in names):
         said = _("“after” of %(step)s is a list of at most %(most)s steps.")
         raise Invalid(said % {"step": key, "most": MOST_LINKS}, field=key)
     return tuple(sorted(set(names)))
 
 
-def _rule(key: str, given: Any) -> Rule:
+def _rule(key: str, given: Any, _of_run: bool) -> Rule:
     for rule in RULES:
         if given == rule:
             return rule
     raise Invalid(_("“rule” of %(step)s is one of %(known)s.") % {"step": key, "known": ", ".join(RULES)}, field=key)
 
 
-def _retries(key: str, given: Any) -> int:
+def _retries(key: str, given: Any, _of_run: bool) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= MOST_RETRIES:
         said = _("“retries” of %(step)s is a whole number from 0 to %(most)s.")
         raise Invalid(said % {"step": key, "most": MOST_RETRIES}, field=key)
     return given
 
 
-def _share(key: str, given: Any) -> float:
+def _share(key: str, given: Any, _of_run: bool) -> float:
     if not _is_number(given) or not 0 <= given <= 1:
         raise Invalid(_("“tolerate” of %(step)s is a number from 0 to 1.") % {"step": key}, field=key)
     return float(given)

@@ -45,6 +45,7 @@ GROUPS: Mapping[str, Any] = {
     "ship": gettext_lazy("Put to work"),
     "other": gettext_lazy("Other"),
 }
+NOTHING = Message()
 Form = Literal["text", "long", "number", "whole", "yesno", "choice", "json", "secret"]
 LONGEST_TEXT = 20_000
 
@@ -143,6 +144,7 @@ class Call:
         params: checked, `${…}` filled in.
         inputs: references by port, in the order of the links; see `models.reference`.
         name: for jobs and for what it makes, at most 90 characters.
+        parameters: of the pipeline that the step stands in, with the values of this run.
     """
 
     run: PipelineRun
@@ -151,6 +153,7 @@ class Call:
     params: Mapping[str, Any]
     inputs: Mapping[str, Sequence[Mapping[str, Any]]]
     name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def only(self, port: str) -> Mapping[str, Any] | None:
         """The one reference of a port; None where nothing feeds it."""
@@ -169,7 +172,7 @@ class Done:
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
     answer: str = ""
-    message: Message = Message()
+    message: Message = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

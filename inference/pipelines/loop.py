@@ -81,7 +81,7 @@ def _advance_once(number: int) -> bool:
     run = rows.filter(pk=number, state=PipelineRun.State.RUNNING).first()
     if run is None:
         return False
-    spec = graph.parse(run.spec)
+    spec = graph.parse(run.spec, of_run=True)
     changed = _look(run)
     if run.cancel:
         _stop(run)  # before the rows are read: what has no job is over with it

@@ -224,6 +224,71 @@ class ApprovalAnswer(models.Model):
         return f"{self.person}: {self.answer}"
 
 
+class PipelineTrigger(models.Model):
+    """What begins runs of a pipeline by itself, as the person who set it up."""
+
+    class Kind(models.TextChoices):
+        CRON = "cron", _("By the clock")
+        DATASET = "dataset", _("New version of a dataset")
+        DRIFT = "drift", _("Drift of a service")
+        ALARM = "alarm", _("Alarm of the platform")
+        WEBHOOK = "webhook", _("Webhook")
+
+    class Busy(models.TextChoices):
+        SKIP = "skip", _("Leave it out")
+        ALLOW = "allow", _("Run both")
+        CANCEL = "cancel", _("Cancel the earlier run")
+
+    class Missed(models.TextChoices):
+        LATEST = "latest", _("Make up for the latest only")
+        ALL = "all", _("Make up for all")
+        NONE = "none", _("Make up for none")
+
+    pipeline = models.ForeignKey(Pipeline, models.CASCADE, related_name="triggers")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="pipeline_triggers")
+    kind = models.CharField(_("what begins a run"), max_length=8, choices=Kind)
+    is_on = models.BooleanField(_("on"), default=True)
+    schedule = models.CharField(_("schedule"), max_length=200, blank=True)  # five fields of cron
+    zone = models.CharField(_("time zone"), max_length=64, blank=True)
+    missed = models.CharField(_("times that were missed"), max_length=6, choices=Missed, default=Missed.LATEST)
+    dataset = models.ForeignKey("datasets.Dataset", models.CASCADE, null=True, blank=True, related_name="+")
+    service = models.ForeignKey("inference.Service", models.CASCADE, null=True, blank=True, related_name="+")
+    rule = models.CharField(_("alarm rule"), max_length=30, blank=True)  # key of an AlarmRule; "": any
+    busy = models.CharField(_("while an earlier run goes on"), max_length=6, choices=Busy, default=Busy.SKIP)
+    parameters = models.JSONField(default=dict)  # of its runs
+    secret = models.TextField(blank=True, editable=False)  # of a webhook, see aiplatform.lib.sealed
+    seen_at = models.DateTimeField(default=now)  # what came before is no news
+    message = MessageField()  # why the newest firing began no run
+    created_at = models.DateTimeField(default=now)
+
+    objects = querysets.PipelineTriggerQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.pipeline}: {self.get_kind_display()}"
+
+
+class Firing(models.Model):
+    """One thing that a trigger answers: it begins one run, or none and says why."""
+
+    trigger = models.ForeignKey(PipelineTrigger, models.CASCADE, related_name="firings")
+    key = models.CharField(max_length=120)  # due time, version, notice or delivery
+    run = models.ForeignKey(PipelineRun, models.SET_NULL, null=True, related_name="+")
+    message = MessageField()
+    at = models.DateTimeField(default=now)
+
+    objects = querysets.FiringQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["trigger", "key"], name="firing_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
 def reference(kind: str, row: Any) -> dict[str, Any]:
     """How outputs name a row: its type, its number, and what it is called also after it is gone."""
     return {"type": kind, "id": row.pk, "label": str(row)[:200]}

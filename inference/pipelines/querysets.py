@@ -97,3 +97,16 @@ class ApprovalQuerySet(OwnedQuerySet):
 
 class ApprovalAnswerQuerySet(OwnedQuerySet):
     owner_path = "person"
+
+
+class PipelineTriggerQuerySet(OwnedQuerySet):
+    """Whoever sees a pipeline sees what begins it; the person who set it up, and the pipeline's owner, change it."""
+
+    visibility_path = "pipeline__visibility"
+    shared = ("pipelines.pipeline", "pipeline")
+
+
+class FiringQuerySet(OwnedQuerySet):
+    owner_path = "trigger__owner"
+    visibility_path = "trigger__pipeline__visibility"
+    shared = ("pipelines.pipeline", "trigger__pipeline")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.pipelines import approvals, checks, graph
+from inference.pipelines import approvals, checks, graph, inlining
 from inference.pipelines.advance import WHOLE, Row, State, retry_from
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepRun
 
@@ -24,20 +24,6 @@ class NotNow(DomainError):
     """The run is not in a state that allows this."""
 
     code: ClassVar[str] = "not_now"
-
-
-def parameters_of(spec: graph.Spec, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters of a run.
-
-    Raises:
-        Invalid: one that the pipeline does not have.
-    """
-    odd = sorted(set(given) - set(spec.parameters))
-    if odd:
-        known = ", ".join(sorted(spec.parameters)) or _("none")
-        said = _("This pipeline has no parameter %(odd)s. Known: %(known)s.")
-        raise Invalid(said % {"odd": ", ".join(odd)[:200], "known": known}, field="parameters")
-    return {name: given.get(name, one.default) for name, one in spec.parameters.items()}
 
 
 def begin(
@@ -58,8 +44,9 @@ def begin(
     if not 1 <= limit <= MOST_AT_ONCE:
         raise Invalid(_("From 1 to %(most)s steps may run at once.") % {"most": MOST_AT_ONCE}, field="limit")
     spec = graph.parse(version.spec)
-    given = parameters_of(spec, parameters or {})
-    checks.check(spec, user, given)
+    given = inlining.parameters_of(spec, parameters or {})
+    checks.check(spec, user, given, within=version.pipeline_id)
+    spec = inlining.inline(spec, user, given, within=version.pipeline_id)
     with transaction.atomic():
         pipeline = Pipeline.objects.select_for_update().get(pk=version.pipeline_id)
         number = (pipeline.runs.aggregate(last=Max("number"))["last"] or 0) + 1
@@ -96,10 +83,10 @@ def retry(run: PipelineRun, step: str, *, use_cache: bool = True) -> PipelineRun
         NotNow: some of it is under way.
     """
     fresh = _held(run)
-    spec = graph.parse(fresh.spec)
+    spec = graph.parse(fresh.spec, of_run=True)
     _known(spec, step)
     rows = [Row(one.step, one.item, one.attempt, State(one.state)) for one in fresh.step_runs.defer("outputs", "kept")]
-    actions = retry_from(spec.steps, rows, step)
+    actions = retry_from(spec.steps, rows, inlining.entry_of(spec, step))
     if not actions:
         raise NotNow(_("This step, or one after it, is under way. Wait for its end, or cancel the run."))
     StepRun.objects.bulk_create(StepRun(run=fresh, step=one.step, item=WHOLE, attempt=one.attempt) for one in actions)
@@ -121,7 +108,9 @@ def skip(run: PipelineRun, step: str) -> PipelineRun:
         NotNow: it has begun, or is over.
     """
     fresh = _held(run)
-    _known(graph.parse(fresh.spec), step)
+    spec = graph.parse(fresh.spec, of_run=True)
+    _known(spec, step)
+    step = inlining.entry_of(spec, step)
     newest = fresh.step_runs.filter(step=step, item=WHOLE).order_by("-attempt").first()
     if fresh.is_over or newest is None or newest.state not in (StepRun.State.WAITING, StepRun.State.ASKING):
         raise NotNow(_("Only a step that waits can be skipped."))

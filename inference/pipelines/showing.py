@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
+from datasets.models import DatasetVersion
+from inference.models import ModelVersion
 from inference.pipelines.advance import FINAL, WHOLE
-from inference.pipelines.models import Approval, PipelineRun, StepRun
+from inference.pipelines.models import Approval, PipelineRun, PipelineTrigger, StepRun
 from workers import kinds as job_kinds
 from workers.clock import now
 
-#: Pages behind references, by type.
-PAGES = {"dataset": "datasets:version", "service": "inference:service-detail"}
+MOST_FIGURES = 4  # of one step in a row
 
 
 def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
@@ -96,7 +100,79 @@ def is_live(run: PipelineRun) -> bool:
     return run.state == PipelineRun.State.RUNNING
 
 
-def counts_of(steps: dict[str, dict[str, Any]]) -> dict[str, int]:
-    """Steps by state, those that are over first."""
-    found = Counter(one["state"] for one in steps.values())
-    return {state: found[state] for state in sorted(found, key=lambda one: (one not in FINAL, one))}
+def counts_of(steps: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Steps by state with their words, those that are over first."""
+    found = Counter((one["state"], one["label"]) for one in steps.values())
+    ordered = sorted(found.items(), key=lambda one: (one[0][0] not in FINAL, one[0]))
+    return [{"label": label, "count": count} for (_state, label), count in ordered]
+
+
+def times_of(run: PipelineRun) -> dict[str, float]:
+    """How long people were waited for, in seconds."""
+    rows = run.step_runs.filter(approval__isnull=False, started_at__isnull=False)
+    return {"waited_s": sum(elapsed_s(row.started_at, row.ended_at) or 0.0 for row in rows)}
+
+
+def results_of(outputs: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What a step gave, as short texts with the pages that show more."""
+    return [_result(value) for _port, value in sorted(outputs.items())]
+
+
+def _result(value: Any) -> dict[str, str]:
+    if isinstance(value, list):
+        return {"text": ngettext("%(count)s item", "%(count)s items", len(value)) % {"count": len(value)}, "url": ""}
+    if value.get("type") == "figures":
+        numbers = list(value.get("values", {}).items())
+        text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MOST_FIGURES] if number is not None)
+        more = " …" if len(numbers) > MOST_FIGURES else ""
+        evaluation = value.get("evaluation")
+        return {"text": text + more, "url": f"/evaluations/{evaluation}/" if evaluation else ""}
+    return {"text": str(value.get("label", "")), "url": page_of(value)}
+
+
+def page_of(reference: Mapping[str, Any]) -> str:
+    """The page that shows what a reference names; "" where there is none."""
+    number = int(reference.get("id") or 0)
+    if reference.get("type") == "dataset":
+        found = DatasetVersion.objects.filter(pk=number).values_list("dataset_id", "number").first()
+        return f"{reverse('datasets:detail', args=[found[0]])}?version={found[1]}" if found else ""
+    if reference.get("type") == "model":
+        found = ModelVersion.objects.filter(pk=number).values_list("model_id", "number").first()
+        return f"{reverse('inference:model-detail', args=[found[0]])}?version={found[1]}" if found else ""
+    if reference.get("type") == "service":
+        return reverse("inference:service-detail", args=[number])
+    return ""
+
+
+def item_words(counts: Mapping[str, int]) -> str:
+    """How far the items of a step are: "3 Completed, 1 Failed"."""
+    words = dict(StepRun.State.choices)
+    return ", ".join(f"{count} {words.get(state, state)}" for state, count in sorted(counts.items()))
+
+
+TRIGGERS = {
+    "manual": gettext_lazy("By hand"),
+    "api": gettext_lazy("By the API"),
+    "cron": gettext_lazy("By the clock"),
+    "dataset": gettext_lazy("New dataset version"),
+    "drift": gettext_lazy("Drift of a service"),
+    "alarm": gettext_lazy("Alarm"),
+    "webhook": gettext_lazy("Webhook"),
+}
+
+
+def trigger_word(run: PipelineRun) -> str:
+    """What began a run."""
+    by = str(run.trigger.get("by", "manual"))
+    return str(TRIGGERS.get(by, by))
+
+
+def trigger_words(trigger: PipelineTrigger) -> str:
+    """What a trigger waits for."""
+    about = {
+        "cron": f"{trigger.schedule} · {trigger.zone}",
+        "dataset": str(trigger.dataset or ""),
+        "drift": str(trigger.service or ""),
+        "alarm": trigger.rule or str(_("any alarm")),
+    }
+    return about.get(trigger.kind, "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from inference.pipelines import loop
-from inference.pipelines.steps import lasting
+from inference.pipelines import firing, loop
+from inference.pipelines.steps import comparing, lasting
 
 
 @shared_task(name="pipelines.advance", ignore_result=True)
@@ -14,10 +14,22 @@ def advance(run_id: int) -> None:
     loop.advance_run(run_id)
 
 
+@shared_task(name="pipelines.compare", ignore_result=True)
+def compare(step_run_id: int) -> None:
+    """Do what a step that compares waits for."""
+    comparing.work(step_run_id)
+
+
 @shared_task(name="pipelines.advance_due", ignore_result=True)
 def advance_due() -> None:
     """Bring on all runs that have something to do."""
     loop.advance_due()
+
+
+@shared_task(name="pipelines.fire_due", ignore_result=True)
+def fire_due() -> None:
+    """Begin the runs that triggers ask for."""
+    firing.fire_due()
 
 
 @shared_task(name="pipelines.step_aside", ignore_result=True)

@@ -28,7 +28,7 @@ TEMPLATES.register(
     Template(
         "train_and_judge",
         gettext_lazy("Train, evaluate, decide"),
-        gettext_lazy("Trains on the newest version of a dataset, evaluates the model, and tells you whether it is good enough."),
+        gettext_lazy("Trains on the newest version of a dataset, evaluates the model, and says if it is good enough."),
         {
             "format": 1,
             "parameters": {

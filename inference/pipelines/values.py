@@ -71,6 +71,13 @@ def substitute(tree: Any, values: Mapping[str, Any], *, item: Any = None, has_it
     return made
 
 
+def scope(given: Mapping[str, Any], step: str) -> dict[str, Any]:
+    """The parameters that a step sees: those of the pipeline that it stands in, whose names begin as its own does."""
+    prefix = step.rpartition("/")[0]
+    names = {name: name.rpartition("/") for name in given}
+    return {own: given[name] for name, (where, _slash, own) in names.items() if where == prefix}
+
+
 def check(tree: Any) -> None:
     """Refuse a tree of JSON values that is deeper or larger than a step's parameters may be.
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.pipelines import approvals, graph, kinds, runs, showing, templates, writing
+from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, templates, writing
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Approval, Pipeline, PipelineRun, PipelineVersion
 from inference.pipelines.orders import PIPELINES, RUNS
@@ -55,6 +55,8 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One pipeline: its graph, versions and runs. htmx gets the runs alone."""
     pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user).for_list(), pk=pk)
     page = RUNS.page(request, PipelineRun.objects.visible_to(request.user).filter(pipeline=pipeline).for_list())
+    for row in page.rows:
+        row.trigger_word, row.elapsed = showing.trigger_word(row), showing.elapsed_s(row.created_at, row.ended_at)
     context: dict[str, Any] = {"pipeline": pipeline, "page": page, "refresh": any(not row.is_over for row in page.rows)}
     if request.htmx:
         return render(request, "pipelines/_runs.html", context)
@@ -62,7 +64,10 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
     context |= {
         "version": version,
-        "versions": pipeline.versions.select_related("created_by")[:50],
+        "triggers": [
+            {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row)}
+            for row in pipeline.triggers.select_related("dataset", "service", "owner")
+        ],
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
         "may_run": request.user.can(Action.JOBS_SUBMIT) and version is not None,
         "may_delete": may_edit and request.user.can(Action.JOBS_CONTROL),
@@ -86,7 +91,7 @@ def change(request: SignedInRequest, pk: int) -> HttpResponse:
         with refusals_said(request):
             writing.change(pipeline, **form.cleaned_data)
     else:
-        messages.error(request, " ".join(text for texts in form.errors.values() for text in texts))
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
     return redirect("pipelines:detail", pk)
 
 
@@ -136,24 +141,29 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user).for_list()
     run: PipelineRun = get_object_or_404(rows, pk=pk)
     steps = showing.steps_of(run, request.user)
-    spec = graph.parse(run.spec)
+    spec = graph.parse(run.spec, of_run=True)
     may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
     labels = {one.name: one.label for one in kinds.KINDS}
     context: dict[str, Any] = {
         "run": run,
         "rows": [
-            {"key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key]}
+            {
+                "key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key],
+                "results": showing.results_of(steps[key]["outputs"]),
+                "item_words": showing.item_words(steps[key]["items"]),
+            }
             for key in spec.order()
             if key in steps
         ],
         "counts": showing.counts_of(steps),
         "may_control": may and request.user.can(Action.JOBS_CONTROL),
         "is_live": showing.is_live(run),
+        "times": showing.times_of(run),
         "elapsed_s": showing.elapsed_s(run.created_at, run.ended_at),
         "asked": [one for one in steps.values() if one["approval"] and one["approval"]["mine"]],
         "graph": {
             "catalogue": kinds.catalogue(), "spec": run.spec, "layout": run.pipeline.layout,
-            "url": reverse("api-pipeline-run-detail", args=[pk]),
+            "url": reverse("api-pipeline-run-detail", args=[pk]), "steps": steps, "live": showing.is_live(run),
         },
     }  # fmt: skip
     return render(request, "pipelines/_run_now.html" if request.htmx else "pipelines/run.html", context)
@@ -197,8 +207,14 @@ def _editable(request: SignedInRequest, pk: int) -> Pipeline:
 @require_safe
 @needs(Action.JOBS_SUBMIT)
 def edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The canvas."""
+    """The canvas, with this person's draft."""
     pipeline = _editable(request, pk)
     draft = writing.draft_of(pipeline, request.user)
-    context = {"pipeline": pipeline, "draft": draft, "catalogue": kinds.catalogue()}
+    urls = {
+        "draft": reverse("api-pipeline-draft", args=[pk]), "check": reverse("api-pipeline-check"),
+        "versions": reverse("api-pipeline-versions", args=[pk]), "run": reverse("pipelines:run-new", args=[pk]),
+        "page": reverse("pipelines:detail", args=[pk]),
+    }  # fmt: skip
+    given = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
+    context = {"pipeline": pipeline, "given": given | {"owner": request.user.pk}, "catalogue": kinds.catalogue()}
     return render(request, "pipelines/edit.html", context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -74,7 +75,7 @@ def check_about(*, name: str | None = None, description: str | None = None) -> N
     """
     found = Refusals()
     with found:
-        if name is not None and (not TITLE.regex.match(name) or len(name) > MOST_NAME):
+        if name is not None and (not re.fullmatch(TITLE.regex, name) or len(name) > MOST_NAME):
             raise Invalid(TITLE.message, field="name")
     with found:
         if description is not None and len(description) > MOST_DESCRIPTION:
@@ -188,7 +189,7 @@ def newest_or_refused(pipeline: Pipeline) -> PipelineVersion:
 
 
 def draft_of(pipeline: Pipeline, user: User) -> PipelineDraft:
-    """What the person draws: their draft, or one that begins with the newest version and is not kept yet (revision 0)."""
+    """What the person draws: their draft, or one from the newest version that is not kept yet (revision 0)."""
     kept = pipeline.drafts.filter(person=user).first()
     if kept is not None:
         return kept

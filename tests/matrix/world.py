@@ -30,13 +30,13 @@ from inference.video.tables import VideoAnalysis
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.factories.profiles import GPU, wrote
 from tests.inference import judged, predicted
+from tests.matrix import further
 from training.commands import services as commands
 from training.environments import services as environments
 from training.experiments.models import View
 from training.job_templates import services as templates
 from training.reports import writing as reports
 from training.services import homes, looking
-from training.studies import creating as studies
 from workers.models import (
     Alarm,
     AlarmAddress,
@@ -126,12 +126,6 @@ def make(tmp_path: Path) -> World:
     array = listed.job.array_id
     ports.publish(command.job, port=40_000, by=owner, name="web")
     environment = environments.submit(user=owner, request=environments.EnvironmentRequest(cpus=1.0))
-    study = studies.create(
-        user=owner,
-        request=studies.StudyRequest(
-            name="hunt", training={"command": "true", "gpus_per_node": 0}, space=["x = 1 .. 2"], objectives=["loss"]
-        ),
-    )
     model = models.model_version(owner, tmp_path)
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
@@ -198,7 +192,7 @@ def make(tmp_path: Path) -> World:
         (r"images/credentials/|v1/\^registry-logins/", {"pk": _login(owner)}),
         (r"images/<int:pk>/look/", {"pk": _container(owner)}),
         (r"^images/|v1/\^images/", {"pk": _image(owner)}),
-        (r"studies/", {"pk": study.pk}),
+        *further.ids(owner),
         (r"commands/", {"pk": command.pk}),
         (r"jobs/.*ssh/", {"pk": trained.job_id, "session": _ssh_session(trained.job)}),
         (r"jobs/.*ports", {"pk": command.pk, "name": "web"}),

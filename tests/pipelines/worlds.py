@@ -14,6 +14,7 @@ from inference.pipelines.advance import FINAL, WHOLE, Action, Row, State, Wishes
 from inference.pipelines.graph import Link, Step
 
 Key = tuple[str, int, int]
+FREE = Wishes(limit=10_000)
 
 
 def chance(*parts: object) -> float:
@@ -28,7 +29,7 @@ class World:
     steps: Mapping[str, Step]
     fate: int
     failing: float
-    wishes: Wishes = Wishes(limit=10_000)
+    wishes: Wishes = FREE
     rows: dict[Key, Row] = field(default_factory=dict)
     begun: Counter[Key] = field(default_factory=Counter)
     ended: State | None = None

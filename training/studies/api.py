@@ -192,6 +192,16 @@ class ImportanceOut(serializers.Serializer[Any]):
     importance = serializers.DictField(child=serializers.FloatField(), help_text="By parameter; together 1.")
 
 
+def request_of(given: dict[str, Any]) -> StudyRequest:
+    """What a checked body asks for."""
+    seconds = given.pop("time_limit_s")
+    allowed = Limits(
+        time_limit=timedelta(seconds=seconds) if seconds else None,
+        **{name: given.pop(name) for name in ("max_trials", "at_once", "hours_limit", "target")},
+    )
+    return StudyRequest(limits=allowed, **given)
+
+
 class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Searches for parameters: many trainings of one request."""
 
@@ -241,12 +251,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: ApiRequest) -> Response:
         """Begin a study."""
         given = sent(StudyIn(data=request.data, context=self.get_serializer_context()), creating.check_parts)
-        seconds = given.pop("time_limit_s")
-        allowed = Limits(
-            time_limit=timedelta(seconds=seconds) if seconds else None,
-            **{name: given.pop(name) for name in ("max_trials", "at_once", "hours_limit", "target")},
-        )
-        return self.answer(creating.create(user=request.user, request=StudyRequest(limits=allowed, **given)), 201)
+        return self.answer(creating.create(user=request.user, request=request_of(given)), 201)
 
     @extend_schema(request=StudyChangeIn, responses=StudyDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:

@@ -32,6 +32,7 @@ from aiplatform.cli.client.commands import (
     operations,
     params,
     people,
+    pipelines,
     ports,
     predictions,
     pushing,
@@ -51,8 +52,8 @@ from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
-    models, services, predictions, videos, edge, pushing, queue, following, environments, nodes, clusters, more_time,
-    approvals, ports, ssh, resource_groups, people, operations, alarms,
+    models, services, predictions, pipelines, videos, edge, pushing, queue, following, environments, nodes, clusters,
+    more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

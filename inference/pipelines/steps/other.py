@@ -34,7 +34,9 @@ class CommandStep(StepKind):
 
     name = "command"
     label = gettext_lazy("Command")
-    about = gettext_lazy("Runs any command as a job. Numbers that it writes to $AIP_OUTPUTS/metrics.json are figures.")
+    about = gettext_lazy(
+        "Runs any command as a job. Numbers that it writes to $AIP_OUTPUT_DIR/metrics.json are figures."
+    )
     group = "other"
     icon = "code"
     acts = True  # what a command does nobody knows

@@ -72,3 +72,15 @@ def model_version(reference: Mapping[str, Any] | None, user: User) -> ModelVersi
         raise StepFailed(_("%(label)s is gone, or not for you any more.") % {"label": (reference or {}).get("label")})
     version: ModelVersion = found
     return version
+
+
+def dataset_by_number(number: int, user: User) -> Dataset:
+    """A dataset that this person may change.
+
+    Raises:
+        StepFailed: it is gone, or not theirs to change any more.
+    """
+    found: Dataset | None = Dataset.objects.editable_by(user).filter(pk=number).first()
+    if found is None:
+        raise StepFailed(_("The dataset is gone, or not yours to change any more."))
+    return found

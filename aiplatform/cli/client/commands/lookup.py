@@ -39,6 +39,11 @@ def push_target(client: Client, given: str) -> int:
     return int(given) if given.isdigit() else int(_named(client, "push-targets/", given, "target")["id"])
 
 
+def pipeline(client: Client, given: str) -> int:
+    """Id of a pipeline by id or exact name."""
+    return int(given) if given.isdigit() else int(_named(client, "pipelines/", given, "pipeline")["id"])
+
+
 def version(client: Client, given: str) -> int:
     """Id of a dataset version: `17`, `name` (its newest annotated one) or `name:2`."""
     return _version(client, given, "datasets/", "dataset", fit=lambda row: row.get("annotated"), fitting="annotated ")

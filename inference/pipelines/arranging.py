@@ -1,0 +1,139 @@
+"""Triggers are set up, changed, switched and deleted."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils.timezone import get_default_timezone_name
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import sealed
+from aiplatform.lib.errors import Invalid, NotAllowed, Refusals
+from datasets.models import Dataset
+from inference.models import Service
+from inference.pipelines import firing, graph, inlining, signatures, triggers, writing
+from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger
+from workers.clock import now
+from workers.models import AlarmRule
+
+K = PipelineTrigger.Kind
+MOST = 20  # triggers of one pipeline
+MOST_BODY = 64 << 10  # bytes of a delivery
+
+
+@transaction.atomic
+def create(
+    pipeline: Pipeline,
+    *,
+    user: User,
+    kind: str,
+    schedule: str = "",
+    zone: str = "",
+    missed: str = PipelineTrigger.Missed.LATEST,
+    dataset: Dataset | None = None,
+    service: Service | None = None,
+    rule: str = "",
+    busy: str = PipelineTrigger.Busy.SKIP,
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[PipelineTrigger, str]:
+    """Set up a trigger, which begins runs as this person; returns it and, of a webhook, its secret, told once.
+
+    Args:
+        schedule: five fields of cron, in `zone`; "" takes the person's own zone.
+
+    Raises:
+        Invalid, NotAllowed: with everything that is wrong.
+    """
+    zone = (zone or user.time_zone or get_default_timezone_name()) if kind == K.CRON else ""
+    given = dict(parameters or {})
+    found = Refusals()
+    with found:
+        check(user=user, kind=kind, schedule=schedule, zone=zone, dataset=dataset, service=service, rule=rule)
+    with found:
+        inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), given)
+    with found:
+        if pipeline.triggers.count() >= MOST:
+            raise Invalid(_("A pipeline has at most %(most)s triggers.") % {"most": MOST}, field="kind")
+    found.end()
+    secret = secrets.token_urlsafe(32) if kind == K.WEBHOOK else ""
+    row = PipelineTrigger.objects.create(
+        pipeline=pipeline, owner=user, kind=kind, schedule=schedule.strip() if kind == K.CRON else "", zone=zone,
+        missed=missed, dataset=dataset if kind == K.DATASET else None, service=service if kind == K.DRIFT else None,
+        rule=rule if kind == K.ALARM else "", busy=busy, parameters=given,
+        secret=sealed.seal({"secret": secret} if secret else {}), seen_at=now(),
+    )  # fmt: skip
+    return row, secret
+
+
+def check(
+    *,
+    user: User,
+    kind: str,
+    schedule: str = "",
+    zone: str = "",
+    dataset: Dataset | None = None,
+    service: Service | None = None,
+    rule: str = "",
+) -> None:
+    """Refuse a trigger that could never fire, or not for this person.
+
+    Raises:
+        Invalid, NotAllowed.
+    """
+    if kind == K.CRON:
+        triggers.check(schedule, zone)
+    elif kind == K.DATASET and dataset is None:
+        raise Invalid(_("Choose the dataset whose new versions begin a run."), field="dataset")
+    elif kind == K.DRIFT:
+        if service is None or service.owner_id != user.pk:
+            raise Invalid(_("Choose a service of yours."), field="service")
+    elif kind == K.ALARM:
+        if not user.can(Action.CLUSTER_MANAGE):
+            raise NotAllowed(_("Alarms are a matter of those who manage the machines."), field="kind")
+        if rule and not AlarmRule.objects.filter(key=rule).exists():
+            raise Invalid(_("There is no alarm rule “%(rule)s”.") % {"rule": rule[:30]}, field="rule")
+    elif kind not in K.values:
+        raise Invalid(_("What begins a run is one of %(known)s.") % {"known": ", ".join(K.values)}, field="kind")
+
+
+def switch(trigger: PipelineTrigger, *, on: bool) -> PipelineTrigger:
+    """Switch a trigger on or off; what came while it was off is no news."""
+    columns: dict[str, Any] = {"is_on": on} | ({"seen_at": now(), "message": {}} if on else {})
+    PipelineTrigger.objects.filter(pk=trigger.pk).exclude(is_on=on).update(**columns)
+    trigger.refresh_from_db()
+    return trigger
+
+
+def next_times(trigger: PipelineTrigger, at: datetime | None = None) -> list[datetime]:
+    """The next five times of a schedule; [] for others, and while it is off."""
+    if trigger.kind != K.CRON or not trigger.is_on:
+        return []
+    return triggers.next_times(trigger.schedule, trigger.zone, at or now())
+
+
+def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: Mapping[str, Any]) -> PipelineRun | None:
+    """Answer a delivery to a webhook; None where the same one began a run before.
+
+    Raises:
+        BadSignature: it was not proven to come from who knows the secret, now.
+        Invalid: it is switched off, or its run was refused.
+    """
+    secret = sealed.unseal(trigger.secret).get("secret", "")
+    delivery = signatures.verify([secret], signature, body, now())
+    if not trigger.is_on:
+        raise Invalid(_("This trigger is switched off."))
+    news = firing.News(delivery.key, delivery.sent, {"delivery": delivery.key, **facts})
+    run = firing.fire(trigger, news)
+    if run is None:
+        row = trigger.firings.filter(key=delivery.key[:120]).select_related("run").first()
+        if row is not None and row.run is not None:
+            return row.run
+        trigger.refresh_from_db()
+        raise Invalid(str(trigger.message) or _("It began no run."))
+    return run

@@ -1,0 +1,244 @@
+"""What differs between two specifications, step by step: as data, and in words for people."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+HIDDEN = "••••"
+_LONGEST_SHOWN = 200  # characters of a value in words
+_DEEPEST = 40
+_SECRET_WORD = re.compile(r"passw|secret|token|credential|authorization|api_?key|private_?key|cookie", re.IGNORECASE)
+_OPTIONS = ("when", "after", "each", "retries", "rule", "tolerate", "note")
+
+
+class What(StrEnum):
+    """What became of a step or of one of its parts."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    RENAMED = "renamed"
+    KIND = "kind"
+    PARAMETER = "parameter"  # a value in `with`
+    REWIRED = "rewired"  # an input in `from`
+    OPTION = "option"  # when, after, each, retries …
+    DEFAULT = "default"  # a parameter of the whole pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        step: the step's name in the newer one, in the older one where it was removed; empty for the whole pipeline.
+        name: parameter, input or option; of a renamed step its former name; of an added or removed one its kind.
+        before: what was there, None where nothing was; never a secret.
+        after: what is there now.
+    """
+
+    what: What
+    step: str
+    name: str = ""
+    before: Any = None
+    after: Any = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "what": self.what.value,
+            "step": self.step,
+            "name": self.name,
+            "before": self.before,
+            "after": self.after,
+        }
+
+
+def looks_secret(_kind: str, name: str) -> bool:
+    """Whether a parameter's name tells of a secret, whatever its kind says."""
+    return bool(_SECRET_WORD.search(name))
+
+
+def diff(
+    old: Mapping[str, Any], new: Mapping[str, Any], secret: Callable[[str, str], bool] = looks_secret
+) -> list[Change]:
+    """Return what differs between two canonical specifications: of the pipeline first, then by the name of steps.
+
+    Args:
+        secret: whether a parameter (kind of step, name) is a secret; those whose names look like one always are.
+    """
+    before, after = _steps(old), _steps(new)
+    former = renames(old, new)
+    now = {name: step for step, name in former.items()}  # former name → name
+    changes = list(_defaults(old, new))
+    fresh, gone = after.keys() - before.keys() - former.keys(), before.keys() - after.keys() - now.keys()
+    found = [Change(What.ADDED, step, str(after[step].get("kind", ""))) for step in sorted(fresh)]
+    found += [Change(What.REMOVED, step, str(before[step].get("kind", ""))) for step in sorted(gone)]
+    found += [Change(What.RENAMED, step, name, name, step) for step, name in sorted(former.items())]
+    for step in sorted(before.keys() & after.keys()):
+        found += _within(step, _renamed_inside(before[step], now), after[step], secret)
+    return changes + sorted(found, key=lambda change: change.step)
+
+
+def renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """Return name → former name of steps that are the same under another name: same content, fed by the same steps."""
+    before, after = _steps(old), _steps(new)
+    gone = [step for step in ordered(before) if step not in after]
+    fresh: dict[str, list[str]] = {}
+    for step in sorted(after.keys() - before.keys(), reverse=True):
+        fresh.setdefault(_content(after[step]), []).append(step)
+    now: dict[str, str] = {}
+    for step in gone:
+        # those before it have been found already, so its links are read with their newer names
+        same = fresh.get(_content(_renamed_inside(before[step], now)))
+        if same:
+            now[step] = same.pop()
+    return {name: former for former, name in now.items()}
+
+
+def words(change: Change) -> str:
+    """A difference as a sentence for people."""
+    facts = {
+        "step": change.step, "name": change.name, "kind": change.name,
+        "before": shown(change.before), "after": shown(change.after),
+    }  # fmt: skip
+    match change.what:
+        case What.ADDED:
+            said = _("%(step)s was added (%(kind)s).")
+        case What.REMOVED:
+            said = _("%(step)s was removed (%(kind)s).")
+        case What.RENAMED:
+            said = _("%(name)s is now called %(step)s.")
+        case What.KIND:
+            said = _("%(step)s was of the kind %(before)s and is %(after)s.")
+        case What.REWIRED:
+            said = _("%(step)s takes %(name)s from %(after)s instead of %(before)s.")
+        case What.DEFAULT:
+            said = _("The pipeline's parameter %(name)s: %(before)s → %(after)s.")
+        case _:
+            said = _("%(step)s, %(name)s: %(before)s → %(after)s.")
+    return said % facts
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence."""
+    if value is None:
+        return _("nothing")
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def _steps(spec: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    return spec.get("steps") or {}
+
+
+def _content(step: Mapping[str, Any]) -> str:
+    return json.dumps(step, ensure_ascii=False, sort_keys=True)
+
+
+def ordered(steps: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Names of steps after those that they need; those in a circle last, by name."""
+    left = {name: {one for one in sources(step) if one in steps} for name, step in steps.items()}
+    followers: dict[str, list[str]] = {}
+    for name, needed in left.items():
+        for one in needed:
+            followers.setdefault(one, []).append(name)
+    ready, done = sorted(name for name, needed in left.items() if not needed), list[str]()
+    while ready:
+        done += ready
+        following = []
+        for name in ready:
+            for follower in followers.get(name, ()):
+                left[follower].discard(name)
+                if not left[follower]:
+                    following.append(follower)
+        ready = sorted(following)
+    return done + sorted(steps.keys() - set(done))
+
+
+def sources(step: Mapping[str, Any]) -> set[str]:
+    """Names of the steps that a step of a specification waits for; what is no link is left out."""
+    fed, after = step.get("from"), step.get("after")
+    links: list[Any] = [step.get("when"), step.get("each")]
+    for given in fed.values() if isinstance(fed, Mapping) else ():
+        links += given if isinstance(given, list) else [given]
+    names = [link.partition(".")[0] for link in links if isinstance(link, str)]
+    return {*names, *(name for name in (after if isinstance(after, list) else ()) if isinstance(name, str))}
+
+
+def _renamed_inside(step: Mapping[str, Any], now: Mapping[str, str]) -> dict[str, Any]:
+    """A step whose links have the newer names of the steps they come from."""
+
+    def link(given: Any) -> Any:
+        if isinstance(given, list):
+            return [link(one) for one in given]
+        name, dot, port = str(given).partition(".")
+        return f"{now.get(name, name)}{dot}{port}"
+
+    made = dict(step)
+    if isinstance(step.get("from"), Mapping):
+        made["from"] = {port: link(given) for port, given in step["from"].items()}
+    for name in ("when", "each"):
+        if step.get(name):
+            made[name] = link(step[name])
+    if isinstance(step.get("after"), list):
+        made["after"] = sorted(now.get(name, name) for name in map(str, step["after"]))
+    return made
+
+
+def _defaults(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    before, after = old.get("parameters") or {}, new.get("parameters") or {}
+    for name in sorted(before.keys() | after.keys()):
+        one, other = before.get(name, {}), after.get(name, {})
+        if (name in before) != (name in after) or not _same(one, other, "default"):
+            was, became = one.get("default"), other.get("default")
+            if looks_secret("", name):
+                was, became = was and HIDDEN, became and HIDDEN
+            yield Change(What.DEFAULT, "", name, masked(was), masked(became))
+        if not _same(one, other, "note"):
+            yield Change(What.DEFAULT, "", f"{name}.note", one.get("note"), other.get("note"))
+
+
+def _within(
+    step: str, before: Mapping[str, Any], after: Mapping[str, Any], secret: Callable[[str, str], bool]
+) -> Iterator[Change]:
+    if before.get("kind") != after.get("kind"):
+        yield Change(What.KIND, step, "kind", before.get("kind"), after.get("kind"))
+    kind = str(after.get("kind", ""))
+    for part, what in (("with", What.PARAMETER), ("from", What.REWIRED)):
+        was, became = before.get(part) or {}, after.get(part) or {}
+        for name in sorted(was.keys() | became.keys()):
+            if _same(was, became, name):
+                continue
+            one, other = was.get(name), became.get(name)
+            if part == "with" and (secret(kind, name) or looks_secret(kind, name)):
+                one, other = one and HIDDEN, other and HIDDEN
+            yield Change(what, step, name, masked(one), masked(other))
+    for name in _OPTIONS:
+        if not _same(before, after, name):
+            yield Change(What.OPTION, step, name, before.get(name), after.get(name))
+
+
+def _same(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> bool:
+    """Whether both have the same under a name; 1, 1.0 and true are not the same."""
+    if (name in before) != (name in after):
+        return False
+    return json.dumps(before.get(name), sort_keys=True) == json.dumps(after.get(name), sort_keys=True)
+
+
+def masked(value: Any, depth: int = 0) -> Any:
+    """A value whose inner parts have no secrets either, such as a header named Authorization."""
+    if depth > _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return {
+            name: HIDDEN if one and looks_secret("", str(name)) else masked(one, depth + 1)
+            for name, one in value.items()
+        }
+    if isinstance(value, list):
+        return [masked(one, depth + 1) for one in value]
+    return value

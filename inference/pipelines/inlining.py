@@ -1,0 +1,247 @@
+"""Pipelines inside pipelines: put in their places when a run is made, so that nothing else needs a second rule.
+
+A step `sub` of the kind `pipeline` becomes three things: `sub/begin`, which waits for what the step waits for and lets
+all inside begin; the steps of that pipeline as `sub/NAME`; and `sub` itself, which comes after all of them and fails
+where one of them failed. What `sub` is fed with feeds whatever the steps of the kind `input` inside fed; what `sub`
+gives comes from the step inside that `result` names. Parameters inside are kept as `sub/NAME` with their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import ids
+from aiplatform.lib.errors import DomainError, Invalid
+from inference.pipelines import graph, values
+from inference.pipelines.graph import Link, Parameter, Spec, Step
+from inference.pipelines.kinds import KINDS
+from inference.pipelines.models import Pipeline, PipelineVersion
+
+KIND, INPUT = "pipeline", "input"
+DEEPEST = 4  # pipelines in one another, the outermost counted
+PORTS = ("data", "model", "figures")  # that a pipeline gives
+BEGUN = "yes"  # the answer of `sub/begin`
+
+
+def has_inside(spec: Spec) -> bool:
+    """Whether there is a pipeline to put in its place."""
+    return any(step.kind == KIND for step in spec.steps.values())
+
+
+def inline(spec: Spec, user: User, given: Mapping[str, Any], *, within: int | None = None) -> Spec:
+    """What a run runs: all pipelines inside in their places.
+
+    Args:
+        user: the owner of the run, who must see the pipelines inside.
+        given: all parameters of the run.
+        within: number of the pipeline itself, which must not stand inside.
+
+    Raises:
+        Invalid: a pipeline inside is not there, stands in itself, or is too much; `field` is the outermost step.
+    """
+    if not has_inside(spec):
+        return spec
+    work = _Inlining(user)
+    work.put(spec, given, "", (within,), "")
+    made = Spec(work.wired(), dict(spec.parameters) | work.parameters)
+    return graph.parse(graph.canonical(made), of_run=True)
+
+
+def entry_of(spec: Spec, key: str) -> str:
+    """The step to begin again, or to leave out, where somebody names a pipeline inside; else the step itself."""
+    step = spec.steps[key]
+    return step.when.step if step.kind == KIND and step.when is not None else key
+
+
+def parameters_of(spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of a run.
+
+    Raises:
+        Invalid: one that the pipeline does not have.
+    """
+    odd = sorted(set(given) - set(spec.parameters))
+    if odd:
+        known = ", ".join(sorted(spec.parameters)) or _("none")
+        said = _("This pipeline has no parameter %(odd)s. Known: %(known)s.")
+        raise Invalid(said % {"odd": ", ".join(odd)[:200], "known": known}, field="parameters")
+    return {name: given.get(name, one.default) for name, one in spec.parameters.items()}
+
+
+def version_named(name: str, word: str, user: User) -> PipelineVersion:
+    """A version of a pipeline that this person sees; their own comes first where several people have the name.
+
+    Args:
+        name: its name or number.
+        word: "latest", a number or "v3".
+
+    Raises:
+        Invalid: there is none.
+    """
+    visible = Pipeline.objects.visible_to(user)
+    named = list(visible.filter(name=name).order_by("pk")[:50])
+    chosen = ([row for row in named if row.owner_id == user.pk] or named)[:1]
+    if not chosen and (number := ids.number(name)):
+        chosen = list(visible.filter(pk=number))
+    if not chosen:
+        raise Invalid(_("There is no pipeline “%(name)s” that you may see.") % {"name": name[:80]}, field="pipeline")
+    versions = chosen[0].versions.order_by("-number")
+    if word != "latest":
+        versions = versions.filter(number=ids.number(word.removeprefix("v")) or 0)
+    found: PipelineVersion | None = versions.first()
+    if found is None:
+        said = _("The pipeline %(name)s has no version %(word)s.")
+        raise Invalid(said % {"name": chosen[0], "word": word[:20]}, field="version")
+    return found
+
+
+class _Inlining:
+    """The steps of a run, gathered level by level."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.steps: dict[str, Step] = {}
+        self.parameters: dict[str, Parameter] = {}
+        self.stands_for: dict[Link, tuple[Link, ...]] = {}  # outputs of pipelines inside and of their inputs
+        self.left_out: dict[str, str] = {}  # a step of the kind `input` → what begins its pipeline
+        self._versions: dict[tuple[str, str], tuple[PipelineVersion, Spec]] = {}
+
+    def put(
+        self, spec: Spec, given: Mapping[str, Any], prefix: str, within: tuple[int | None, ...], begin: str
+    ) -> None:
+        """Put the steps of a pipeline below `prefix`; `begin` is the step that lets them begin."""
+        used = {link.step for step in spec.steps.values() for link in _links(step)}
+        for key, step in spec.steps.items():
+            if prefix + key in self.left_out:
+                continue
+            placed = _moved(step, prefix)
+            if begin and placed.when is None:
+                placed = replace(placed, when=Link(begin, BEGUN))
+            if step.kind == KIND:
+                with_words = _Blamed(placed.key)
+                with with_words:
+                    self._inside(placed, given, within, is_used=key in used)
+            else:
+                self._add(placed)
+
+    def _inside(self, step: Step, given: Mapping[str, Any], within: tuple[int | None, ...], *, is_used: bool) -> None:
+        if step.each is not None:
+            raise Invalid(_("A pipeline inside runs once. Give the list to steps inside it."))
+        if step.retries:
+            raise Invalid(_("Steps inside a pipeline try again, not the pipeline. Give them the retries."))
+        if len(within) >= DEEPEST:
+            raise Invalid(_("Pipelines stand in one another at most %(most)s deep.") % {"most": DEEPEST})
+        params = KINDS.get(KIND).checked(values.substitute(dict(step.params), given))
+        version, spec = self._found(params["pipeline"], params["version"])
+        if version.pipeline_id in within:
+            raise Invalid(_("The pipeline %(name)s stands in itself.") % {"name": version.pipeline})
+        inner = parameters_of(spec, params["parameters"] or {})
+        self.parameters |= {f"{step.key}/{name}": Parameter(value) for name, value in inner.items()}
+        begin = f"{step.key}/begin"
+        while begin.rpartition("/")[2] in spec.steps:
+            begin += "_"
+        inputs = {"for": tuple(link for links in step.inputs.values() for link in links)} if step.inputs else {}
+        self._add(Step(begin, "condition", {"rule": "1 == 1"}, inputs, step.when, step.after, rule=step.rule))
+        self._feed(step, spec, begin)
+        self.put(spec, inner, f"{step.key}/", (*within, version.pipeline_id), begin)
+        leaves = self._leaves(step, spec)
+        self._give(step, spec, params["result"], leaves, is_used=is_used)
+        after = tuple(sorted(leaves)) or (begin,)
+        named = {"pipeline": str(version.pipeline_id), "version": str(version.number)}
+        self._add(Step(step.key, KIND, dict(step.params) | named, when=Link(begin, BEGUN), after=after, rule="all_done",
+                       note=step.note))  # fmt: skip
+
+    def _found(self, name: str, word: str) -> tuple[PipelineVersion, Spec]:
+        if (name, word) not in self._versions:
+            version = version_named(name, word, self.user)
+            self._versions[name, word] = version, graph.parse(version.spec)
+        return self._versions[name, word]
+
+    def _feed(self, step: Step, spec: Spec, begin: str) -> None:
+        """What feeds the pipeline stands for what its inputs gave; those that give nothing else are left out."""
+        asked = {link for inner in spec.steps.values() for link in _links(inner)}
+        for key in (key for key, inner in spec.steps.items() if inner.kind == INPUT):
+            fed = {Link(key, port) for port in step.inputs}
+            self.stands_for |= {Link(f"{step.key}/{key}", port): links for port, links in step.inputs.items()}
+            open_ = {link for link in asked if link.step == key} - fed
+            if fed and not open_:
+                self.left_out[f"{step.key}/{key}"] = begin
+
+    def _leaves(self, step: Step, spec: Spec) -> list[str]:
+        """The steps inside that nothing inside waits for."""
+        waited_for = {source for inner in spec.steps.values() for source in inner.sources}
+        ends = (f"{step.key}/{key}" for key in spec.steps if key not in waited_for)
+        return [key for key in ends if key not in self.left_out]
+
+    def _give(self, step: Step, spec: Spec, result: str, leaves: list[str], *, is_used: bool) -> None:
+        if not result and len(leaves) == 1:
+            result = leaves[0].rpartition("/")[2]
+        if result and result not in spec.steps:
+            known = ", ".join(sorted(spec.steps)[:20])
+            said = _("There is no step “%(result)s” inside. There are: %(known)s.")
+            raise Invalid(said % {"result": result[:40], "known": known})
+        if not result and is_used:
+            raise Invalid(_("Several steps inside come last. Say in “result” which of them gives what this one gives."))
+        if result:
+            self.stands_for |= {Link(step.key, port): (Link(f"{step.key}/{result}", port),) for port in PORTS}
+
+    def _add(self, step: Step) -> None:
+        self.steps[step.key] = step
+        if len(self.steps) > graph.MOST_STEPS:
+            said = _("With all that stands inside there are more than %(most)s steps.")
+            raise Invalid(said % {"most": graph.MOST_STEPS})
+
+    def wired(self) -> dict[str, Step]:
+        """All steps, fed by steps that there are."""
+        return {key: self._wired(step) for key, step in self.steps.items()}
+
+    def _wired(self, step: Step) -> Step:
+        inputs = {
+            port: tuple(one for link in links for one in self._meant(link)) for port, links in step.inputs.items()
+        }
+        each = self._meant(step.each)[0] if step.each is not None else None
+        whole = {link.step for link in _links(step) if link.step in self.steps and self.steps[link.step].kind == KIND}
+        after = {self.left_out.get(name, name) for name in step.after} | whole
+        return replace(step, inputs=inputs, each=each, after=tuple(sorted(after)))
+
+    def _meant(self, link: Link) -> tuple[Link, ...]:
+        if link not in self.stands_for:
+            return (link,)
+        return tuple(one for other in self.stands_for[link] for one in self._meant(other))
+
+
+def _links(step: Step) -> list[Link]:
+    """The outputs that feed a step, its list as well."""
+    return [link for links in step.inputs.values() for link in links] + ([step.each] if step.each is not None else [])
+
+
+def _moved(step: Step, prefix: str) -> Step:
+    """The step below a prefix, with all that it names."""
+
+    def moved(link: Link | None) -> Link | None:
+        return Link(prefix + link.step, link.port) if link is not None else None
+
+    inputs = {port: tuple(Link(prefix + link.step, link.port) for link in links) for port, links in step.inputs.items()}
+    after = tuple(prefix + name for name in step.after)
+    return replace(
+        step, key=prefix + step.key, inputs=inputs, when=moved(step.when), each=moved(step.each), after=after
+    )
+
+
+class _Blamed:
+    """Has refusals name the outermost step, which is the one that people see."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, exc: BaseException | None, _trace: object) -> None:
+        outermost, inside, _rest = self.key.partition("/")
+        if isinstance(exc, DomainError) and not inside:
+            raise Invalid(exc.sentences, field=outermost) from None

@@ -1,0 +1,244 @@
+"""Steps in which annotations come in: a model's answers for open images, or people who work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.errors import Invalid
+from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, Review
+from annotation.services import exports, work
+from datasets.models import Import
+from inference.batch import completing, predictions
+from inference.batch.tables import Prediction
+from inference.pipelines.advance import WHOLE
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
+from inference.pipelines.models import PipelineRun, StepRun
+from inference.pipelines.steps import rows, versions
+from inference.pipelines.steps.versions import DATA, FIGURES, INTO
+from workers.clock import now
+from workers.jobs.resource_request import Resources
+
+States = ImageTask.State
+
+
+class AnnotateStep(StepKind):
+    """A model answers the images that nobody has annotated."""
+
+    name = "annotate"
+    label = gettext_lazy("Annotate with a model")
+    about = gettext_lazy("Lets a model annotate the images that nobody has annotated yet; the others stay as they are.")
+    group = "people"
+    icon = "predict"
+    needs = Action.EVALUATIONS_SUBMIT
+    inputs = (DATA, Port("model", gettext_lazy("Model"), "model"))
+    outputs = (DATA, FIGURES)
+    params = (
+        Param("min_score", gettext_lazy("Lowest score"), form="number", default=None, low=0, high=1, help=gettext_lazy(
+            "Answers below it are left out. Empty: what was best when the model was evaluated last.")),
+        INTO,
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        versions.check_into(params, user)
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        call.user.require(Action.DATASETS_EDIT)
+        version = rows.dataset_version(call.only("data"), call.user)
+        model = rows.model_version(call.only("model"), call.user)
+        completing.check(model, version)
+        into = versions.target(call.params["into"], call.user, version.dataset)
+        listed = completing.open_images(version)
+        if not listed:
+            return Begun(done=Done(versions.outputs_of(version, call.row, answered=0)))
+        resources: Resources = {"gpus_per_node": call.params["gpus"]}
+        if call.params["cpus"] is not None:
+            resources["cpus"] = call.params["cpus"]
+        prediction = predictions.submit(
+            user=call.user, model_version=model, version=version, name=call.name,
+            listed=None if len(listed) == version.image_count else listed,
+            score_threshold=call.params["min_score"], **resources,
+        )  # fmt: skip
+        asked = {
+            "prediction": prediction.pk, "data": version.pk, "label": str(version), "into": into.pk,
+            "min_score": call.params["min_score"] or 0.0, "answered": len(listed),
+        }  # fmt: skip
+        return Begun(job=prediction.job, kept={"asked": asked})
+
+    def look(self, row: StepRun) -> Done | None:
+        if "import" in row.kept:
+            return versions.made_of(row, answered=row.kept["asked"]["answered"])
+        completed(row)
+        versions.begin_later(row, _drafted, row.kept["asked"])
+        return None
+
+
+def _drafted(asked: Mapping[str, Any], user: User) -> Import:
+    """Queue the version of the answers."""
+    prediction = Prediction.objects.filter(pk=asked["prediction"]).select_related("job").first()
+    dataset = rows.dataset_by_number(asked["into"], user)
+    if prediction is None:
+        raise StepFailed(_("Its job was deleted."))
+    version = versions.version_of(asked, user)
+    return completing.start(
+        prediction=prediction, version=version, dataset=dataset, min_score=asked["min_score"], by=user
+    )
+
+
+class PeopleStep(StepKind):
+    """Waits until people have annotated enough, and takes what they made as a version."""
+
+    name = "people"
+    label = gettext_lazy("Annotation by people")
+    about = gettext_lazy("Waits until people have annotated enough images of a project, and makes a version of them.")
+    group = "people"
+    icon = "annotation"
+    acts = True  # people go on meanwhile
+    needs = Action.ANNOTATION_MANAGE
+    inputs = (Port("after", gettext_lazy("After"), "any", optional=True, many=True),)
+    outputs = (DATA, FIGURES)
+    params = (
+        Param("project", gettext_lazy("Project"), required=True, help=gettext_lazy("Its name or number.")),
+        Param("dataset", gettext_lazy("Dataset"), default="", help=gettext_lazy(
+            "Which one of the project. Empty: the newest.")),
+        Param("until", gettext_lazy("Wait for"), form="choice", default="new", choices=(
+            ("new", gettext_lazy("New images")), ("all", gettext_lazy("All images")))),
+        Param("at_least", gettext_lazy("New images"), form="whole", default=1, low=0, high=1_000_000, help=gettext_lazy(
+            "Since the last run of this pipeline that ended well.")),
+        Param("count", gettext_lazy("What counts"), form="choice", default="accepted", choices=(
+            ("accepted", gettext_lazy("Accepted images")),
+            ("submitted", gettext_lazy("Submitted and accepted images")))),
+        Param("since", gettext_lazy("New since"), default="", help=gettext_lazy(
+            "A version of the data, such as 3, in place of the last run.")),
+        Param("hours", gettext_lazy("Hours to wait"), form="number", default=0, low=0, high=8760,
+              help=gettext_lazy("0: as long as it takes.")),
+        Param("at_expiry", gettext_lazy("When it takes longer"), form="choice", default="fail", choices=(
+            ("fail", gettext_lazy("The step fails")), ("go_on", gettext_lazy("Go on with what is there")))),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        if params.get("project"):
+            found = set_named(params["project"], params.get("dataset") or "", user)
+            if params.get("since"):
+                rows.version_of(found.source.dataset, params["since"])
+
+    def begin(self, call: Call) -> Begun:
+        params = call.params
+        found = set_named(params["project"], params["dataset"], call.user)
+        since = self._since(call, found)
+        hours = params["hours"]
+        kept = {
+            "set": found.pk, "until": params["until"], "at_least": params["at_least"], "count": params["count"],
+            "since": since.isoformat() if since else "", "at_expiry": params["at_expiry"],
+            "expires": (now() + timedelta(hours=hours)).isoformat() if hours else "",
+        }  # fmt: skip
+        return Begun(kept=kept, look_again=versions.SOON)
+
+    def _since(self, call: Call, found: AnnotationSet) -> datetime | None:
+        """From when on images are new; None: all are."""
+        if call.params["since"]:
+            return rows.version_of(found.source.dataset, call.params["since"]).created_at
+        earlier = StepRun.objects.filter(
+            run__pipeline=call.run.pipeline_id, run__state=PipelineRun.State.OK, step=call.row.step, item=WHOLE,
+            state=StepRun.State.OK, kept__set=found.pk,
+        )  # fmt: skip
+        last = earlier.order_by("-pk").first()
+        return parse_datetime(str(last.kept.get("counted", ""))) if last else None
+
+    def look(self, row: StepRun) -> Done | None:
+        kept = row.kept
+        found = AnnotationSet.objects.editable_by(row.run.owner).filter(pk=kept["set"]).first()
+        if found is None:
+            raise StepFailed(_("The annotation project is gone, or not for you any more."))
+        if "export" in kept:
+            return self._made(row)
+        new = new_images(found, kept["count"], parse_datetime(kept["since"]) if kept["since"] else None)
+        if not self._is_enough(found, kept, new):
+            expires = parse_datetime(kept["expires"]) if kept["expires"] else None
+            if expires is None or now() < expires:
+                return None
+            if kept["at_expiry"] == "fail":
+                said = _("%(new)s new images came in time, of the %(wanted)s that were waited for.")
+                wanted = kept["at_least"] if kept["until"] == "new" else work.progress([found])[found.pk].total
+                raise StepFailed(said % {"new": new, "wanted": wanted})
+        counted = now()
+        try:
+            export = exports.start(annotation_set=found, by=row.run.owner)
+        except (exports.AlreadyConverting, exports.NotFilled):
+            return None  # it is looked at again
+        fresh = {**kept, "export": export.pk, "new": new, "counted": counted.isoformat()}
+        StepRun.objects.filter(pk=row.pk).update(kept=fresh)
+        return None
+
+    def _is_enough(self, found: AnnotationSet, kept: Mapping[str, Any], new: int) -> bool:
+        if kept["until"] == "new":
+            return new >= kept["at_least"]
+        progress = work.progress([found])[found.pk]
+        done = progress.accepted if kept["count"] == "accepted" else progress.done
+        return found.filled and done == progress.total
+
+    def _made(self, row: StepRun) -> Done | None:
+        export = Export.objects.select_related("version__dataset").filter(pk=row.kept["export"]).first()
+        if export is None:
+            raise StepFailed(_("Its conversion was deleted."))
+        if export.state == Export.State.FAILED:
+            raise StepFailed(export.detail or _("Its conversion failed."))
+        if export.is_live or export.version is None:
+            return None
+        return Done(versions.outputs_of(export.version, row, new_images=row.kept["new"]))
+
+
+def set_named(project: str, name: str, user: User) -> AnnotationSet:
+    """A dataset of an annotation project that this person may convert.
+
+    Args:
+        project: name or number of the project; one's own comes first where several people have the name.
+        name: of the dataset there; "": the newest.
+
+    Raises:
+        Invalid: there is none.
+    """
+    editable = AnnotationProject.objects.editable_by(user)
+    named = list(editable.filter(name=project).order_by("pk")[:50])
+    chosen = ([row for row in named if row.owner_id == user.pk] or named)[:1]
+    if not chosen and (number := ids.number(project)):
+        chosen = list(editable.filter(pk=number))
+    if not chosen:
+        said = _("There is no annotation project “%(name)s” that you manage.")
+        raise Invalid(said % {"name": project[:80]}, field="project")
+    sets = AnnotationSet.objects.filter(project=chosen[0]).select_related("source__dataset")
+    found: AnnotationSet | None = (sets.filter(name=name) if name else sets).order_by("-pk").first()
+    if found is None:
+        known = ", ".join(sets.values_list("name", flat=True)[:10]) or _("none")
+        facts = {"project": chosen[0], "name": name[:80], "known": known}
+        raise Invalid(_("%(project)s has no dataset “%(name)s”. It has: %(known)s.") % facts, field="dataset")
+    return found
+
+
+def new_images(annotation_set: AnnotationSet, count: str, since: datetime | None) -> int:
+    """How many images of a set are done and were not at a moment.
+
+    Args:
+        count: "accepted", or "submitted" for those that wait for a review as well.
+    """
+    states = [States.ACCEPTED] if count == "accepted" else [States.ACCEPTED, States.SUBMITTED]
+    done = ImageTask.objects.filter(set=annotation_set, state__in=states)
+    if since is None:
+        return done.count()
+    judged = Review.objects.filter(task__set=annotation_set, verdict=Review.Verdict.ACCEPTED, at__gt=since)
+    new = Q(state=States.ACCEPTED, pk__in=judged.values("task"))
+    if count == "submitted":
+        new |= Q(submitted_at__gt=since)
+    return done.filter(new).count()

@@ -1,0 +1,232 @@
+"""A step that compares a candidate with the champion, image by image.
+
+Drawing the images anew takes its time, so a background worker does it while nothing holds the run: `work` writes the
+figures into the row, and `look` takes them from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, Invalid, NotFound
+from inference.models import Evaluation, ModelVersion
+from inference.pipelines import loop
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
+from inference.pipelines.models import StepRun
+from inference.pipelines.steps import rows
+from inference.pipelines.steps.training import figures
+from inference.services import differences, evaluations, references
+from inference.task_kinds import TASKS
+from workers.clock import now
+from workers.jobs.resource_request import Resources
+from workers.states import COMPLETED
+
+LOOK_FIRST = timedelta(seconds=20)
+ASK_AGAIN = timedelta(minutes=15)  # where the worker that was asked said nothing
+#: What is said where there is no champion: every candidate is better than none.
+FAR = 1.0
+WORST = 1e9  # of a figure of which less is better
+
+
+class CompareStep(StepKind):
+    """A paired comparison with another model on the same images.
+
+    Figures, of each figure NAME: `NAME` of the candidate, `champion.NAME`, `difference.NAME` (candidate − champion),
+    `difference.NAME.low` and `difference.NAME.high` (its 95 % interval, where images tell one), `better.NAME` and
+    `worse.NAME` (1 where the difference is real and in that direction); `images`, `p` (McNemar's exact test, of tasks
+    where an image is right or wrong), and `champion.exists`. Without a champion `champion.exists` is 0, `champion.NAME`
+    the worst there is, and all differences are for the candidate, so that a first model passes.
+    """
+
+    name = "compare"
+    label = gettext_lazy("Compare")
+    about = gettext_lazy("Compares a candidate with the champion on the same images: which differences are real?")
+    group = "judge"
+    icon = "compare"
+    acts = True  # the champion may be another by now
+    needs = Action.EVALUATIONS_SUBMIT
+    inputs = (
+        Port("figures", gettext_lazy("Evaluation of the candidate"), "figures"),
+        Port("champion", gettext_lazy("Champion"), "any", optional=True),
+    )
+    outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)
+    params = (
+        Param("champion", gettext_lazy("Champion"), default="", help=gettext_lazy(
+            "Such as cells@champion, where no link says it. As long as there is none, every candidate passes.")),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
+              help=gettext_lazy("For an evaluation of the champion, where there is none yet.")),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        if params.get("champion"):
+            _named(params["champion"], user)
+
+    def begin(self, call: Call) -> Begun:
+        candidate = _evaluation(call.only("figures"), call.user)
+        given = call.only("champion")
+        if given is None and not call.params["champion"]:
+            raise Invalid(_("Name a champion, such as cells@champion, or connect a model."), field="champion")
+        if given is not None and given.get("type") == "figures":
+            return _asked(call.row, candidate, _evaluation(given, call.user))
+        if given is not None and given.get("type") != "model":
+            raise StepFailed(_("A champion is a model, or the figures of an evaluation."))
+        champion = rows.model_version(given, call.user) if given else _named(call.params["champion"], call.user)
+        if champion is None:
+            return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}))
+        if known := _known(champion, candidate, call.user):
+            return _asked(call.row, candidate, known)
+        if candidate.version is None:
+            raise StepFailed(_("The dataset that the candidate was evaluated on was deleted."))
+        resources: Resources = {"gpus_per_node": call.params["gpus"]}
+        if call.params["cpus"] is not None:
+            resources["cpus"] = call.params["cpus"]
+        row = evaluations.submit(
+            user=call.user, model_version=champion, version=candidate.version, split=candidate.split, name=call.name,
+            params=candidate.params, **resources,
+        )  # fmt: skip
+        return Begun(job=row.job, kept={"candidate": candidate.pk, "champion": row.pk, "with_job": True})
+
+    def look(self, row: StepRun) -> Done | None:
+        if row.kept.get("with_job"):
+            completed(row)
+        if row.kept.get("refused"):  # what refuses it is asked for before anything is drawn
+            return Done({"figures": figures(compared(*_both(row), row.run.owner), row)})
+        if "figures" in row.kept:
+            return Done({"figures": figures(row.kept["figures"], row)})
+        asked = parse_datetime(row.kept.get("asked", ""))
+        if asked is None or now() - asked > ASK_AGAIN:
+            StepRun.objects.filter(pk=row.pk).update(kept=row.kept | _ask(row))
+        return None
+
+
+def _asked(row: StepRun, candidate: Evaluation, champion: Evaluation) -> Begun:
+    """Have a background worker compare them."""
+    kept = {"candidate": candidate.pk, "champion": champion.pk}
+    return Begun(kept=kept | _ask(row), look_again=LOOK_FIRST)
+
+
+def _ask(row: StepRun) -> dict[str, str]:
+    enqueue("pipelines.compare", step_run_id=row.pk)
+    return {"asked": now().isoformat()}
+
+
+def work(step_run_id: int) -> None:
+    """Compare what a step wants compared, and write the figures into its row; idempotent."""
+    row = StepRun.objects.filter(pk=step_run_id, state=StepRun.State.STARTED).select_related("run__owner").first()
+    if row is None or "candidate" not in row.kept or "figures" in row.kept:
+        return
+    found: dict[str, Any]
+    try:
+        found = {"figures": compared(*_both(row), row.run.owner)}
+    except DomainError:
+        found = {"refused": True}
+    with transaction.atomic():
+        fresh = StepRun.objects.select_for_update().filter(pk=row.pk, state=StepRun.State.STARTED).first()
+        if fresh is not None:
+            StepRun.objects.filter(pk=row.pk).update(kept=fresh.kept | found, look_at=now())
+            loop.nudge(row.run_id)
+
+
+def _both(row: StepRun) -> tuple[Evaluation, Evaluation]:
+    """The evaluations of candidate and champion."""
+    wanted = (row.kept["candidate"], row.kept["champion"])
+    found = Evaluation.objects.select_related("job").in_bulk(wanted)
+    if any(number not in found for number in wanted):
+        raise StepFailed(_("An evaluation that was to be compared was deleted."))
+    return found[wanted[0]], found[wanted[1]]
+
+
+def _evaluation(given: Mapping[str, Any] | None, user: User) -> Evaluation:
+    """The evaluation that figures are of.
+
+    Raises:
+        StepFailed: they are of none, or it is gone.
+    """
+    number = (given or {}).get("evaluation")
+    if number is None:
+        raise StepFailed(_("These figures are of no evaluation. Connect the figures of a step that evaluates."))
+    found = Evaluation.objects.visible_to(user).select_related("version__dataset").filter(pk=number).first()
+    if found is None:
+        raise StepFailed(_("An evaluation that was to be compared was deleted."))
+    evaluation: Evaluation = found
+    return evaluation
+
+
+def _named(text: str, user: User) -> ModelVersion | None:
+    """The champion; None while nobody is."""
+    try:
+        return references.find(user, text, to_use=True, field="champion")
+    except NotFound:
+        return None
+
+
+def _known(champion: ModelVersion, candidate: Evaluation, user: User) -> Evaluation | None:
+    """An evaluation of the champion that can be compared with the candidate's."""
+    alike = Evaluation.objects.visible_to(user).filter(
+        model_version=champion, version=candidate.version_id, split=candidate.split, published_attempt__gt=0,
+        job__state__in=COMPLETED,
+    )  # fmt: skip
+    return next((row for row in alike.order_by("-pk")[:50] if row.params == candidate.params), None)
+
+
+def compared(candidate: Evaluation, champion: Evaluation, user: User) -> dict[str, float]:
+    """All figures of a comparison, see `CompareStep`.
+
+    Raises:
+        Invalid: they did not judge the same images.
+    """
+    values: dict[str, float] = {**_numbers(candidate), "champion.exists": 1.0}
+    theirs = _numbers(champion)
+    values |= {f"champion.{name}": value for name, value in theirs.items()}
+    values |= {f"difference.{name}": values[name] - theirs[name] for name in theirs if name in values}
+    if champion.pk == candidate.pk:
+        return values | _even(theirs)
+    both, base = differences.chosen(user, [champion.pk, candidate.pk], champion.pk)
+    found = differences.compare(both, base)
+    for row in found.rows:
+        own = next(value for value in row.values if value.evaluation == candidate.pk)
+        if own.value is None or own.difference is None:
+            continue
+        apart = own.difference
+        values |= {
+            row.key: own.value, f"difference.{row.key}": apart.value, f"difference.{row.key}.low": apart.low,
+            f"difference.{row.key}.high": apart.high, f"better.{row.key}": float(apart.verdict == differences.BETTER),
+            f"worse.{row.key}": float(apart.verdict == differences.WORSE),
+        }  # fmt: skip
+    values["images"] = float(found.images)
+    return values | ({"p": found.mcnemar[0].p} if found.mcnemar else {})
+
+
+def _numbers(evaluation: Evaluation) -> dict[str, float]:
+    return {name: float(value) for name, value in evaluation.metrics.items() if isinstance(value, int | float)}
+
+
+def _even(names: Mapping[str, float]) -> dict[str, float]:
+    """A comparison of an evaluation with itself."""
+    ends = {f"difference.{name}.{end}": 0.0 for name in names for end in ("low", "high")}
+    return ends | {f"{word}.{name}": 0.0 for name in names for word in ("better", "worse")} | {"p": 1.0}
+
+
+def _alone(candidate: Evaluation) -> dict[str, float]:
+    """A comparison with nobody."""
+    own = _numbers(candidate)
+    task = TASKS[candidate.task]
+    lower = {one.key for one in (*task.measures, *task.means) if one.lower_is_better}
+    values: dict[str, float] = {**own, "champion.exists": 0.0, "p": 0.0}
+    for name in own:
+        off = -FAR if name in lower else FAR
+        values |= {f"champion.{name}": WORST if name in lower else 0.0, f"difference.{name}": off}
+        values |= {f"difference.{name}.low": off, f"difference.{name}.high": off}
+        values |= {f"better.{name}": 1.0, f"worse.{name}": 0.0}
+    return values

@@ -1,0 +1,106 @@
+"""A pipeline inside another one, and what feeds it from outside. See `inlining` for what becomes of them in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.errors import Invalid
+from inference.pipelines import graph, inlining
+from inference.pipelines.advance import WHOLE, State
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
+from inference.pipelines.models import reference
+from inference.pipelines.steps import rows
+from inference.services import references
+
+SHOWN = 10  # names in a sentence
+
+
+class PipelineStep(StepKind):
+    """A pipeline inside. In a run it is the end of what stands inside: it fails where a step of it failed."""
+
+    name = inlining.KIND
+    label = gettext_lazy("Pipeline")
+    about = gettext_lazy("Runs another pipeline here, as a part of this one.")
+    group = "other"
+    icon = "network"
+    acts = True  # what stands inside has keys of its own
+    inputs = (
+        Port("data", gettext_lazy("Data"), "dataset", optional=True),
+        Port("model", gettext_lazy("Model"), "model", optional=True),
+    )
+    outputs = (
+        Port("data", gettext_lazy("Data"), "dataset"),
+        Port("model", gettext_lazy("Model"), "model"),
+        Port("figures", gettext_lazy("Figures"), "figures"),
+    )
+    params = (
+        Param("pipeline", gettext_lazy("Pipeline"), required=True, help=gettext_lazy("Its name or number.")),
+        Param("version", gettext_lazy("Version"), default="latest", help=gettext_lazy("latest, or a number.")),
+        Param("parameters", gettext_lazy("Parameters"), form="json", default=None,
+              help=gettext_lazy("JSON with values for its parameters; what is left out is its own.")),
+        Param("result", gettext_lazy("Result"), default="",
+              help=gettext_lazy("The step inside that gives what this one gives. Empty: the only last one.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        given = params.get("parameters") or {}
+        if not isinstance(given, Mapping):
+            raise Invalid(_("Give an object: names and their values."), field="parameters")
+        if params.get("pipeline"):
+            version = inlining.version_named(params["pipeline"], params.get("version") or "latest", user)
+            inlining.parameters_of(graph.parse(version.spec), given)
+
+    def begin(self, call: Call) -> Begun:
+        """All inside is over: say what became of it."""
+        inside = call.run.step_runs.filter(step__startswith=f"{call.row.step}/", item=WHOLE).order_by("attempt")
+        states = dict(inside.values_list("step", "state"))
+        if failed := [step for step, state in states.items() if state == State.FAILED]:
+            said = _("These steps inside failed: %(steps)s.")
+            raise StepFailed(said % {"steps": ", ".join(sorted(failed)[:SHOWN])})
+        return Begun(done=Done())
+
+
+class InputStep(StepKind):
+    """What comes from outside where the pipeline stands in another one; run alone it gives its stand-ins."""
+
+    name = inlining.INPUT
+    label = gettext_lazy("From outside")
+    about = gettext_lazy("Data and a model that the pipeline gets where it is a step of another one.")
+    group = "data"
+    icon = "bring"
+    acts = True  # the newest one may be another by now
+    needs = Action.DATASETS_VIEW
+    outputs = (Port("data", gettext_lazy("Data"), "dataset"), Port("model", gettext_lazy("Model"), "model"))
+    params = (
+        Param("dataset", gettext_lazy("Dataset"), default="",
+              help=gettext_lazy("Name or number of what stands in for the data when this pipeline runs alone.")),
+        Param("version", gettext_lazy("Version"), default="latest", help=gettext_lazy("latest, or a number.")),
+        Param("model", gettext_lazy("Model"), default="",
+              help=gettext_lazy("What stands in for the model, such as cells@champion or cells:2.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        if params.get("dataset"):
+            rows.version_of(rows.dataset_named(params["dataset"], user), params.get("version") or "latest")
+        if params.get("model"):
+            references.find(user, params["model"], to_use=True, field="model")
+        if params.get("dataset") == "" and params.get("model") == "":
+            said = _("Nothing comes from outside here. Name a dataset or a model that stands in when it runs alone.")
+            raise Invalid(said, field="dataset")
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        outputs = {}
+        if call.params["dataset"]:
+            named = rows.dataset_named(call.params["dataset"], call.user)
+            outputs["data"] = reference("dataset", rows.version_of(named, call.params["version"]))
+        if call.params["model"]:
+            found = references.find(call.user, call.params["model"], to_use=True, field="model")
+            outputs["model"] = reference("model", found)
+        return Begun(done=Done(outputs))

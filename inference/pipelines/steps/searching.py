@@ -1,0 +1,143 @@
+"""A step that searches: a study, whose best trial gives the model."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rest_framework.exceptions import ValidationError
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.api import sent
+from aiplatform.lib.errors import Invalid, Refusals
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
+from inference.pipelines.models import StepRun, reference
+from inference.pipelines.steps import rows
+from inference.pipelines.steps.training import figures, model_of
+from training.presets.catalog import PRESETS
+from training.request_schemas import refusal
+from training.studies import acts, api, budget, creating
+from training.studies.limits import MOST_AT_ONCE, MOST_TRIALS
+from training.studies.models import Study, Trial
+
+#: What a step says itself, so that `request` may not.
+OWN = ("name", "training", "space", "objectives", "sampler", "max_trials", "at_once")
+LOOK_FIRST = timedelta(seconds=20)
+
+
+class StudyStep(StepKind):
+    """A study: many trainings, the best of which gives the model."""
+
+    name = "study"
+    label = gettext_lazy("Study")
+    about = gettext_lazy("Searches for the best parameters of a preset, and gives the model of the best trial.")
+    group = "train"
+    icon = "search"
+    needs = Action.TRAINING_SUBMIT
+    inputs = (Port("data", gettext_lazy("Data"), "dataset"),)
+    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
+    params = (
+        Param("preset", gettext_lazy("Preset"), required=True),
+        Param("space", gettext_lazy("What is searched"), form="json", required=True,
+              help=gettext_lazy("JSON, such as [“lr = 1e-4 .. 0.1 log”, “layers = 1 .. 8”].")),
+        Param("objectives", gettext_lazy("Objectives"), form="json", required=True,
+              help=gettext_lazy("JSON, such as [{“key”: “val/loss”, “direction”: “minimize”}].")),
+        Param("params", gettext_lazy("Parameters"), form="json", default=None,
+              help=gettext_lazy("JSON with what is the same for all trials, such as {“epochs”: 3}.")),
+        Param("max_trials", gettext_lazy("Trials"), form="whole", default=20, low=1, high=MOST_TRIALS),
+        Param("at_once", gettext_lazy("Trials at once"), form="whole", default=2, low=1, high=MOST_AT_ONCE),
+        Param("sampler", gettext_lazy("Sampler"), form="choice", default="tpe", choices=tuple(Study.Sampler.choices)),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=None, low=0, high=128,
+              help=gettext_lazy("Of each trial. Empty: one where there are any.")),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
+        Param("request", gettext_lazy("More of the request"), form="json", default=None,
+              help=gettext_lazy("JSON with further fields of the API for studies: pruner, seed, target …")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        found = Refusals()
+        for name in ("params", "request"):
+            with found:
+                if not isinstance(params.get(name) or {}, Mapping):
+                    raise Invalid(_("Give an object: names and their values."), field=name)
+        with found:
+            said = [name for name in params.get("request") or {} if name in OWN]
+            if said:
+                raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(said)}, field="request")
+        with found:
+            preset = params.get("preset")
+            if preset and preset not in PRESETS:
+                known = ", ".join(sorted(PRESETS))
+                said_of = _("There is no preset “%(name)s”. Known: %(known)s.")
+                raise Invalid(said_of % {"name": preset, "known": known}, field="preset")
+        for name in ("space", "objectives"):
+            with found:
+                if params.get(name) is not None and not isinstance(params[name], list):
+                    raise Invalid(_("Give a list."), field=name)
+        found.end()
+        creating.check_parts(space=params.get("space") or (), objectives=params.get("objectives") or ())
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        params = call.params
+        version = rows.dataset_version(call.only("data"), call.user)
+        training: dict[str, Any] = {"version": version.pk, "preset": params["preset"], "params": params["params"] or {}}
+        training |= {"gpus_per_node": params["gpus"]} if params["gpus"] is not None else {}
+        training |= {"cpus": params["cpus"]} if params["cpus"] is not None else {}
+        body = dict(params["request"] or {}) | {
+            "name": creating.free_name(call.user, call.name), "training": training, "space": params["space"],
+            "objectives": params["objectives"], "sampler": params["sampler"], "max_trials": params["max_trials"],
+            "at_once": params["at_once"],
+        }  # fmt: skip
+        study = submit(call.user, body)
+        return Begun(kept={"study": study.pk}, look_again=LOOK_FIRST)
+
+    def look(self, row: StepRun) -> Done | None:
+        study = Study.objects.filter(pk=row.kept["study"]).first()
+        if study is None:
+            raise StepFailed(_("Its study was deleted."))
+        trials = list(study.trials.with_jobs().order_by("number"))
+        if not study.is_over or any(trial.state == Trial.State.RUNNING for trial in trials):
+            return None
+        if study.state != Study.State.DONE:
+            raise StepFailed(study.message or _("Its study ended as %(state)s.") % {"state": study.get_state_display()})
+        best = budget.best_of(study, trials)
+        if best is None:
+            raise StepFailed(_("No trial of the study %(name)s was completed.") % {"name": study})
+        return Done(self._outputs(study, trials, best, row))
+
+    def _outputs(self, study: Study, trials: list[Trial], best: Trial, row: StepRun) -> dict[str, Any]:
+        keys = [str(one["key"]) for one in study.objectives]
+        values: dict[str, Any] = dict(best.training.metrics) if best.training else {}
+        values |= dict(zip(keys, best.values, strict=False))
+        values |= {"trials": len(trials), "completed": sum(one.state == Trial.State.COMPLETE for one in trials)}
+        outputs: dict[str, Any] = {"figures": figures(values, row, study=study.pk, trial=best.number)}
+        if best.training and (made := model_of(best.training.job)):
+            outputs["model"] = reference("model", made)
+        return outputs
+
+    def stop(self, row: StepRun) -> None:
+        study = Study.objects.filter(pk=row.kept.get("study") or 0).first()
+        if study is not None:
+            with contextlib.suppress(acts.NotNow):  # it is over
+                acts.stop(study, by=row.run.owner)
+
+
+def submit(user: User, body: Mapping[str, Any]) -> Study:
+    """Begin the study that a body of the API says.
+
+    Raises:
+        DomainError: all that it is refused for.
+    """
+    context = {"request": SimpleNamespace(user=user)}
+    try:
+        given = sent(api.StudyIn(data=dict(body), context=context), creating.check_parts)
+    except ValidationError as exc:
+        raise refusal(exc.detail) from None
+    return creating.create(user=user, request=api.request_of(given))

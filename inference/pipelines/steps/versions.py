@@ -1,0 +1,265 @@
+"""Steps that make dataset versions of others: chosen images, other splits, several put together.
+
+Each is an import of the dataset that gets the version. While another import of it is open, the step waits for its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import titles
+from aiplatform.lib.errors import Invalid, Refusals
+from datasets.models import Dataset, DatasetVersion, Import
+from datasets.services import choosing, datasets, imports, merging, splits
+from datasets.services.datasets import NAME_MAX
+from datasets.splitting import Wish
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
+from inference.pipelines.models import StepRun, reference
+from inference.pipelines.steps import rows
+from inference.pipelines.steps.training import figures
+
+SOON = timedelta(seconds=2)
+DATA = Port("data", gettext_lazy("Data"), "dataset")
+FIGURES = Port("figures", gettext_lazy("Figures"), "figures")
+INTO = Param(
+    "into",
+    gettext_lazy("Into dataset"),
+    default="",
+    help=gettext_lazy(
+        "Name of the dataset of yours that gets the version; it is made where there is none. Empty: the same dataset."
+    ),
+)
+INTO_OWN = Param("into", gettext_lazy("Into dataset"), default="", help=gettext_lazy(
+    "Name of the dataset of yours that gets the version; it is made where there is none. Empty: one named after the "
+    "data and this step."))  # fmt: skip
+
+
+class MakesVersion(StepKind):
+    """What they have in common: `asked` says as JSON what is to be made, `start` begins it."""
+
+    group = "data"
+    needs = Action.DATASETS_EDIT
+    inputs: tuple[Port, ...] = (DATA,)
+    outputs = (DATA, FIGURES)
+
+    def asked(self, call: Call) -> dict[str, Any]:
+        """All that `start` needs; whatever can be refused is.
+
+        Raises:
+            DomainError.
+        """
+        raise NotImplementedError
+
+    def start(self, asked: Mapping[str, Any], user: User) -> Import:
+        """Queue the version.
+
+        Raises:
+            NotNow: another import of the dataset is open.
+            DomainError: it cannot be made.
+        """
+        raise NotImplementedError
+
+    def begin(self, call: Call) -> Begun:
+        kept = {"asked": self.asked(call)}
+        try:
+            row = self.start(kept["asked"], call.user)
+        except imports.NotNow:
+            return Begun(kept=kept, look_again=SOON)
+        return Begun(kept=kept | {"import": row.pk}, look_again=SOON)
+
+    def look(self, row: StepRun) -> Done | None:
+        if "import" not in row.kept:
+            begin_later(row, self.start, row.kept["asked"])
+            return None
+        return made_of(row)
+
+
+def begin_later(row: StepRun, start: Any, asked: Mapping[str, Any]) -> None:
+    """Begin the import now, if nothing is in its way, and keep its number."""
+    try:
+        made = start(asked, row.run.owner)
+    except imports.NotNow:
+        return
+    StepRun.objects.filter(pk=row.pk).update(kept=row.kept | {"import": made.pk})
+
+
+def made_of(row: StepRun, **further: float) -> Done | None:
+    """What became of the import of a row; None while it goes on.
+
+    Raises:
+        StepFailed: it failed.
+    """
+    intake = Import.objects.select_related("version__dataset").filter(pk=row.kept["import"]).first()
+    if intake is None:
+        raise StepFailed(_("Its import was deleted."))
+    if intake.state in (Import.State.FAILED, Import.State.CANCELLED):
+        raise StepFailed(intake.error or _("Its import was cancelled."))
+    if intake.state != Import.State.DONE or intake.version is None:
+        return None
+    return Done(outputs_of(intake.version, row, **further))
+
+
+def outputs_of(version: DatasetVersion, row: StepRun, **further: float) -> dict[str, Any]:
+    """A version as outputs: itself, and how many images and annotations it has, by split as well."""
+    counted = {"images": version.image_count, "annotations": version.annotation_count}
+    counted |= {name: count for name, count in version.splits.items() if name}
+    return {"data": reference("dataset", version), "figures": figures(counted | further, row)}
+
+
+def target(name: str, user: User, usual: Dataset | None = None) -> Dataset:
+    """The dataset that gets a version: of this name, made where there is none; "" is the usual one.
+
+    Raises:
+        NotAllowed: the person's roles do not allow it.
+        Invalid: it is not theirs to change.
+    """
+    editable = Dataset.objects.editable_by(user)
+    if not name and usual is not None:
+        if not editable.filter(pk=usual.pk).exists():
+            said = _("%(dataset)s is not yours to change. Give the name of a dataset of your own.")
+            raise Invalid(said % {"dataset": usual}, field="into")
+        return usual
+    named = list(editable.filter(name=name).order_by("pk")[:50])
+    own = [row for row in named if row.owner_id == user.pk]
+    if found := (own or named)[:1]:
+        kept: Dataset = found[0]
+        return kept
+    user.require(Action.DATASETS_CREATE)
+    return datasets.create(owner=user, name=name, intro="")
+
+
+def check_into(params: Mapping[str, Any], user: User) -> None:
+    """Refuse early a name that no dataset can have."""
+    name = params.get("into") or ""
+    if name and not Dataset.objects.editable_by(user).filter(name=name).exists():
+        try:
+            datasets.check(owner=user, name=name)
+        except Invalid as exc:
+            raise Invalid(exc.message, field="into") from None
+
+
+def named_after(call: Call, version: DatasetVersion) -> str:
+    """A name of a dataset for what this step makes of a version; the same in each run."""
+    step = call.row.step.replace("/", "_")
+    return titles.derived(f"{version.dataset.name[: NAME_MAX - 11]}_{step[:10]}", room=NAME_MAX)
+
+
+def version_of(asked: Mapping[str, Any], user: User) -> DatasetVersion:
+    """The version that is worked on."""
+    return rows.dataset_version({"id": asked["data"], "label": asked["label"]}, user)
+
+
+def _data(call: Call) -> tuple[DatasetVersion, dict[str, Any]]:
+    given = call.only("data")
+    version = rows.dataset_version(given, call.user)
+    return version, {"data": version.pk, "label": str(version)}
+
+
+class FilterStep(MakesVersion):
+    """A version of the images that match."""
+
+    name = "filter"
+    label = gettext_lazy("Choose images")
+    about = gettext_lazy("Makes a dataset of those images that match, with their annotations and splits.")
+    icon = "filter"
+    params = (
+        Param("query", gettext_lazy("Images"), required=True, help=gettext_lazy(
+            "As in the address of the gallery: split=train&class=cell&annotated=yes&q=smear. A word that stands "
+            "several times means any of its values.")),
+        INTO_OWN,
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        found = Refusals()
+        with found:
+            if params.get("query"):
+                choosing.parse(params["query"])
+        with found:
+            check_into(params, user)
+        found.end()
+
+    def asked(self, call: Call) -> dict[str, Any]:
+        self.check(call.params, call.user)
+        version, asked = _data(call)
+        return asked | {"query": call.params["query"], "into": call.params["into"] or named_after(call, version)}
+
+    def start(self, asked: Mapping[str, Any], user: User) -> Import:
+        version = version_of(asked, user)
+        return choosing.start(version=version, query=asked["query"], dataset=target(asked["into"], user), by=user)
+
+
+class SplitStep(MakesVersion):
+    """A version with other splits."""
+
+    name = "split"
+    label = gettext_lazy("Split")
+    about = gettext_lazy("Deals the images out to train, val and test anew, every class evenly.")
+    icon = "sort"
+    params = (
+        Param("train", gettext_lazy("Train (%)"), form="whole", default=80, low=0, high=100),
+        Param("val", gettext_lazy("Val (%)"), form="whole", default=10, low=0, high=100),
+        Param("test", gettext_lazy("Test (%)"), form="whole", default=10, low=0, high=100),
+        Param("seed", gettext_lazy("Seed"), form="whole", default=0, low=0, high=splits.SEED_MAX),
+        Param("group_by", gettext_lazy("Keep together"), form="choice", default="equal", choices=(
+            ("equal", gettext_lazy("Only equal files")),
+            ("folder", gettext_lazy("Images of one folder")),
+            ("prefix", gettext_lazy("Images whose names differ in their last number only")))),
+        INTO,
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        found = Refusals()
+        with found:
+            if {"train", "val", "test", "seed"} <= params.keys():
+                _wish(params)
+        with found:
+            check_into(params, user)
+        found.end()
+
+    def asked(self, call: Call) -> dict[str, Any]:
+        self.check(call.params, call.user)
+        return _data(call)[1] | dict(call.params)
+
+    def start(self, asked: Mapping[str, Any], user: User) -> Import:
+        version = version_of(asked, user)
+        into = target(asked["into"], user, version.dataset)
+        return splits.start(version=version, wish=_wish(asked), by=user, dataset=into)
+
+
+def _wish(params: Mapping[str, Any]) -> Wish:
+    group = params.get("group_by", "equal")
+    shares = {name: params[name] for name in ("train", "val", "test", "seed")}
+    return splits.wish_of(**shares, group="" if group == "equal" else group)
+
+
+class MergeStep(MakesVersion):
+    """A version of several."""
+
+    name = "merge"
+    label = gettext_lazy("Merge")
+    about = gettext_lazy("Puts dataset versions together: classes of one name become one, equal images come once.")
+    icon = "group"
+    inputs = (Port("data", gettext_lazy("Data"), "dataset", many=True),)
+    params = (INTO_OWN,)
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        check_into(params, user)
+
+    def asked(self, call: Call) -> dict[str, Any]:
+        self.check(call.params, call.user)
+        versions = [rows.dataset_version(one, call.user) for one in call.inputs["data"]]
+        listed = {version.pk: str(version) for version in versions}  # each once, in their order
+        into = call.params["into"] or named_after(call, versions[0])
+        return {"versions": [[number, label] for number, label in listed.items()], "into": into}
+
+    def start(self, asked: Mapping[str, Any], user: User) -> Import:
+        versions = [rows.dataset_version({"id": number, "label": label}, user) for number, label in asked["versions"]]
+        merging.check(versions)
+        return merging.start(versions=versions, dataset=target(asked["into"], user), by=user)

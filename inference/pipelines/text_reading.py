@@ -1,0 +1,200 @@
+"""YAML of people and programs, read as JSON: no anchors, no tags, no repeated keys, nothing that readers differ on.
+
+The library only splits the text into events, one after the other; what they mean is decided here, so no text builds
+more than it says. Values that YAML 1.1 and 1.2 read differently (`yes`, `010`, `1:30`) are refused, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import yaml
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+
+MOST_BYTES = 1 << 20
+DEEPEST = 40  # mappings and lists inside one another
+MOST_DOCUMENTS = 2
+MOST_PARTS = 200_000  # keys, values, beginnings and ends
+_WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_UNCLEAR = re.compile(
+    r"y|n|yes|no|on|off|[-+]?0[0-9_]+|[-+]?0[xob][0-9a-f_]+|[-+]?[0-9][0-9_]*_[0-9_.]*|[-+]?[0-9]+(?::[0-5]?[0-9])+"
+    r"|[-+]?\.inf|\.nan",
+    re.ASCII | re.IGNORECASE,
+)
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(slots=True)
+class Node:
+    """A value and where its text stands. Lines and columns count from 0.
+
+    Attributes:
+        first: line on which it begins.
+        last: line on which its text ends, comments and empty lines behind it left out.
+        end: column behind its last character, or -1 where that is not on one line.
+        column: where it begins.
+        document: of a whole document: the line of its `---`, or the first one.
+        block: a mapping with one key a line, as against {a: 1}.
+        parts: of a mapping: where each key stands, and its value.
+    """
+
+    value: Any
+    first: int
+    last: int
+    column: int = 0
+    end: int = -1
+    block: bool = False
+    document: int = 0
+    parts: dict[str, tuple[Key, Node]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Where a key of a mapping stands: line, and the columns of its text."""
+
+    line: int
+    column: int
+    end: int
+
+
+def documents(text: str) -> list[Node]:
+    """Read one document, or two.
+
+    Raises:
+        Invalid: it is too long, no YAML, or has what this module leaves out; the sentence names the line.
+    """
+    if len(text) > MOST_BYTES or len(text.encode(errors="replace")) > MOST_BYTES:
+        raise Invalid(_("The text has more than %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="text")
+    try:
+        return _Reader(text).read()
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        said = _("Line %(line)s is no YAML: %(what)s.")
+        what = {"line": mark.line + 1 if mark else 1, "what": exc.problem or exc.context or ""}
+        raise Invalid(said % what, field="text") from exc
+    except (yaml.YAMLError, UnicodeError) as exc:
+        raise Invalid(_("The text has characters that YAML does not allow."), field="text") from exc
+
+
+def plain(text: str) -> Any:
+    """What a plain word means: nothing, true, false, a number, or a text.
+
+    Raises:
+        ValueError: readers of YAML differ on it, or no number is that large.
+    """
+    if text in _WORDS or text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if _UNCLEAR.fullmatch(text):
+        raise ValueError(text)
+    if _WHOLE.fullmatch(text):
+        return int(text) if len(text) <= 300 else _too_large(text)
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        return number if abs(number) != float("inf") else _too_large(text)
+    return text
+
+
+def _too_large(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+class _Reader:
+    """Builds nodes from events, with a list of what is open instead of calls inside calls."""
+
+    def __init__(self, text: str) -> None:
+        self.events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+        self.lines = text.split("\n")
+        self.open: list[Node] = []
+        self.keys: list[tuple[str, Key] | None] = []  # of each that is open: the key whose value comes next
+        self.done: list[Node] = []
+        self.document = 0  # line where the one that is read begins
+
+    def read(self) -> list[Node]:
+        for count, event in enumerate(self.events):
+            line = event.start_mark.line
+            if count > MOST_PARTS:
+                self.refuse(line, _("the text has too many values up to here."))
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+                self.refuse(
+                    line, _("anchors and aliases (& and *) are not read here: write the values out, or quote the text.")
+                )
+            if getattr(event, "tag", None) is not None:
+                self.refuse(line, _("tags (!) are not read here: leave it out, or quote the text."))
+            if isinstance(event, yaml.ScalarEvent):
+                self.scalar(event)
+            elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+                self.begin(event)
+            elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+                self.finish(event)
+            elif isinstance(event, yaml.DocumentStartEvent):
+                if len(self.done) == MOST_DOCUMENTS:
+                    self.refuse(line, _("at most two documents are read: the pipeline and its layout."))
+                self.document = line
+        return self.done
+
+    def refuse(self, line: int, what: str) -> NoReturn:
+        raise Invalid(_("Line %(line)s: %(what)s") % {"line": line + 1, "what": what}, field="text")
+
+    def scalar(self, event: Any) -> None:
+        start, end = event.start_mark, event.end_mark
+        if self.open and isinstance(self.open[-1].value, dict) and self.keys[-1] is None:
+            self.keys[-1] = (event.value, Key(start.line, start.column, end.column))
+            if event.value in self.open[-1].value:
+                self.refuse(start.line, _("“%(key)s” stands here a second time.") % {"key": event.value[:80]})
+            return
+        value, last = event.value, end.line
+        if event.implicit[0] and not event.style:
+            try:
+                value = plain(event.value)
+            except ValueError:
+                said = _("put “%(text)s” in quotes if it is a text; else write true, false or a plain number.")
+                self.refuse(start.line, said % {"text": event.value[:80]})
+        if end.column == 0 and last > start.line:
+            last -= 1
+        while last > start.line and not "".join(self.lines[last : last + 1]).strip():
+            last -= 1
+        one_line = end.line == start.line and event.style not in ("|", ">")
+        self.put(Node(value, start.line, last, start.column, end.column if one_line else -1))
+
+    def begin(self, event: Any) -> None:
+        mapping = isinstance(event, yaml.MappingStartEvent)
+        start = event.start_mark
+        if len(self.open) >= DEEPEST:
+            self.refuse(start.line, _("at most %(most)s lists and mappings inside one another.") % {"most": DEEPEST})
+        if self.open and isinstance(self.open[-1].value, dict) and self.keys[-1] is None:
+            self.refuse(start.line, _("a key is a text, not a list or a mapping."))
+        block = mapping and not event.flow_style
+        self.open.append(Node({} if mapping else [], start.line, start.line, start.column, block=block))
+        self.keys.append(None)
+
+    def finish(self, event: Any) -> None:
+        node = self.open.pop()
+        self.keys.pop()
+        if event.end_mark.index > event.start_mark.index:  # } or ]
+            node.last = max(node.last, event.end_mark.line)
+            node.end = event.end_mark.column if node.last == node.first else -1
+        self.put(node)
+
+    def put(self, node: Node) -> None:
+        if not self.open:
+            node.document = self.document
+            self.done.append(node)
+            return
+        holder = self.open[-1]
+        if isinstance(holder.value, list):
+            holder.value.append(node.value)
+        else:
+            pending = self.keys[-1]
+            assert pending is not None
+            name, key = pending
+            holder.value[name] = node.value
+            holder.parts[name] = (key, node)
+            self.keys[-1] = None
+        holder.last = max(holder.last, node.last)

@@ -1,0 +1,97 @@
+"""Pages of a pipeline as text, and of what differs between its versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_said
+from inference.pipelines import diffing, python_text, text, text_reading, writing
+from inference.pipelines.models import Pipeline, PipelineVersion
+
+FORMS = ("yaml", "python")
+
+
+@require_safe
+@needs(Action.JOBS_VIEW)
+def as_text(request: SignedInRequest, pk: int) -> HttpResponse:
+    """A version as YAML or Python (`?as=`, `?version=`), to read, copy and download; YAML can be put in its place."""
+    pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user), pk=pk)
+    version = _version(pipeline, request.GET.get("version", ""))
+    form = request.GET.get("as", "yaml")
+    if form not in FORMS:
+        raise Http404
+    written = text_of(pipeline, version, form)
+    if request.GET.get("download"):
+        ending = "py" if form == "python" else "yaml"
+        answer = HttpResponse(written, content_type="text/plain; charset=utf-8")
+        answer["Content-Disposition"] = f'attachment; filename="pipeline-{pipeline.pk}-v{version.number}.{ending}"'
+        return answer
+    may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
+    context = {
+        "pipeline": pipeline, "version": version, "form": form, "written": written,
+        "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
+    }  # fmt: skip
+    return render(request, "pipelines/text.html", context)
+
+
+def text_of(pipeline: Pipeline, version: PipelineVersion, form: str) -> str:
+    """A version as text."""
+    if form == "python":
+        return python_text.to_python(version.spec, pipeline.name)
+    return text.to_yaml(version.spec, pipeline.layout)
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Save the pipeline that a text says as a version."""
+    rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
+    pipeline: Pipeline = get_object_or_404(rows, pk=pk)
+    given = request.POST.get("text", "")[: text_reading.MOST_BYTES + 1]
+    with refusals_said(request):
+        read = text.from_yaml(given)
+        note = request.POST.get("note", "")[: writing.MOST_NOTE]
+        version = writing.save_version(pipeline, user=request.user, spec=read.spec, layout=read.layout, note=note)
+        messages.info(request, _("Version %(number)s is saved.") % {"number": version.number})
+        return redirect("pipelines:detail", pk)
+    return redirect("pipelines:text", pk)
+
+
+@require_safe
+@needs(Action.JOBS_VIEW)
+def versions(request: SignedInRequest, pk: int) -> HttpResponse:
+    """All versions, and what differs between two of them (`?a=`, `?b=`)."""
+    pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user), pk=pk)
+    rows = list(pipeline.versions.select_related("created_by"))
+    if not rows:
+        raise Http404
+    later = _version(pipeline, request.GET.get("b", ""))
+    before = next((row for row in rows if row.number < later.number), rows[-1])
+    earlier = _version(pipeline, request.GET.get("a", "") or str(before.number))
+    context = {
+        "pipeline": pipeline, "rows": rows, "a": earlier, "b": later, "changes": changes_of(earlier, later),
+    }  # fmt: skip
+    return render(request, "pipelines/versions.html", context)
+
+
+def changes_of(earlier: PipelineVersion, later: PipelineVersion) -> list[dict[str, Any]]:
+    """What differs, in words."""
+    found = diffing.diff(earlier.spec, later.spec)
+    return [{"step": one.step, "what": one.what.value, "sentence": diffing.words(one)} for one in found]
+
+
+def _version(pipeline: Pipeline, word: str) -> PipelineVersion:
+    rows = pipeline.versions.order_by("-number")
+    known = word.isascii() and word.isdigit() and len(word) < 9
+    found = rows.filter(number=int(word)).first() if known else rows.first()
+    if found is None:
+        raise Http404
+    return found

@@ -1,0 +1,127 @@
+"""JSON values as YAML that all readers take for the same: texts in quotes wherever a plain one could mean a number."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+from inference.pipelines.text_reading import DEEPEST, plain
+
+_SHORT = 80  # characters of a list on one line
+_LONGEST_KEY = 500  # characters; readers stop looking for the colon at 1,024
+_KEY = re.compile(r"[A-Za-z_][\w./-]*")
+_PLAIN = re.compile(r"[\w$/](?:[\w ./$(){}\[\]+*=<>,;|@%^~!?'\"&-]|:(?=\S))*")
+_PLAIN_IN_LIST = re.compile(r"[\w$/][\w ./$()+*=<>@%^~-]*")
+_resolver = yaml.resolver.Resolver()
+
+
+def pair(key: str, value: Any, indent: int = 0) -> list[str]:
+    """Lines of one key and its value.
+
+    Raises:
+        Invalid: the value is deeper than texts may be, or no JSON.
+    """
+    start = " " * indent + key_text(key) + ":"
+    if indent > 2 * DEEPEST:
+        raise Invalid(_("At most %(most)s lists and mappings inside one another.") % {"most": DEEPEST}, field="text")
+    if isinstance(value, Mapping) and value:
+        return [start, *(line for name, one in value.items() for line in pair(str(name), one, indent + 2))]
+    if isinstance(value, str) and (block := _block(value, indent + 2)):
+        return [f"{start} {block[0]}", *block[1:]]
+    if isinstance(value, Sequence) and not isinstance(value, str) and value and not _on_one_line(value):
+        return [start, *_items(value, indent + 2)]
+    return [f"{start} {scalar(value)}"]
+
+
+def scalar(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, str):
+        return value if _is_plain(value, _PLAIN) else quoted(value)
+    if isinstance(value, float) and math.isfinite(value):
+        text = repr(value)
+        return text if "." in text or "e" not in text else text.replace("e", ".0e")
+    if value is None or isinstance(value, bool | int):
+        return json.dumps(value)
+    if isinstance(value, Mapping) and not value:
+        return "{}"
+    if isinstance(value, Sequence):
+        return _on_one_line(value) or "[]"
+    raise Invalid(_("A pipeline holds no %(type)s.") % {"type": type(value).__name__}, field="text")
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes, what cannot be seen written as its number."""
+    written = json.dumps(text, ensure_ascii=False)
+    if written.isprintable():
+        return written
+    return "".join(one if one.isprintable() else _number(one) for one in written)
+
+
+def _number(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+
+
+def key_text(key: str) -> str:
+    """A key as it stands before its colon."""
+    if len(key) > _LONGEST_KEY:
+        raise Invalid(_("A name has at most %(most)s characters.") % {"most": _LONGEST_KEY}, field="text")
+    return key if _is_plain(key, _KEY) else quoted(key)
+
+
+def _is_plain(text: str, allowed: re.Pattern[str]) -> bool:
+    """Whether readers of YAML 1.1 and of 1.2 take it for this text without quotes."""
+    if not allowed.fullmatch(text) or text.endswith(" ") or not text.isprintable():
+        return False
+    try:
+        same = plain(text) == text
+    except ValueError:
+        return False
+    tag = _resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]  # as in the library
+    return bool(same and tag == "tag:yaml.org,2002:str")
+
+
+def _block(text: str, indent: int) -> list[str]:
+    """A text of several lines as they are; nothing where quotes are needed to keep it."""
+    end = "" if text.endswith("\n") else "-"
+    lines = text.removesuffix("\n").split("\n")
+    if len(lines) < 2 or not lines[0] or not lines[-1] or text[0] == " ":
+        return []
+    if any(not line.isprintable() or (line and not line.strip()) for line in lines):
+        return []
+    return [f"|{end}", *(" " * indent + line if line else "" for line in lines)]
+
+
+def _on_one_line(values: Sequence[Any]) -> str:
+    """A short list of plain values; nothing where it is long or holds others."""
+    words, length = [], 0
+    for value in values:
+        if isinstance(value, Mapping | list | tuple):
+            return ""
+        if isinstance(value, str) and not _is_plain(value, _PLAIN_IN_LIST):
+            words.append(quoted(value))
+        else:
+            words.append(scalar(value))
+        length += len(words[-1]) + 2
+        if length > _SHORT:
+            return ""
+    return f"[{', '.join(words)}]"
+
+
+def _items(values: Sequence[Any], indent: int) -> list[str]:
+    lines: list[str] = []
+    for value in values:
+        own = pair("x", value, indent)  # as the value of a key of one character, whose text is cut off again
+        first = own[0][indent + 2 :].strip()
+        if first:
+            lines += [" " * indent + f"- {first}", *own[1:]]
+        else:
+            lines += [" " * indent + "- " + own[1].lstrip(" "), *own[2:]]
+    return lines

@@ -1,0 +1,69 @@
+"""Pages of triggers: set one up, switch it, delete it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_shown_on
+from inference.pipelines import arranging, signatures
+from inference.pipelines.forms import TriggerForm
+from inference.pipelines.models import Pipeline, PipelineTrigger
+from inference.pipelines.trigger_api import hook_path
+
+EXAMPLE = """BODY='{"commit": "abc"}'; T=$(date +%%s)
+MAC=$(printf '%%s.%%s' "$T" "$BODY" | openssl dgst -sha256 -hmac '%(secret)s' -r | cut -d' ' -f1)
+curl --fail -H "%(header)s: t=$T,v1=$MAC" -H 'Content-Type: application/json' -d "$BODY" %(hook)s"""
+
+
+@needs(Action.JOBS_SUBMIT)
+def trigger_new(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Set up a trigger; of a webhook the secret is shown once."""
+    rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
+    pipeline: Pipeline = get_object_or_404(rows, pk=pk)
+    form = TriggerForm(request.POST or None, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        with refusals_shown_on(form):
+            trigger, secret = arranging.create(pipeline, user=request.user, **form.asked())
+            if secret:
+                hook = request.build_absolute_uri(hook_path(trigger))
+                shown = {
+                    "pipeline": pipeline, "secret": secret, "hook": hook, "header": signatures.HEADER,
+                    "example": EXAMPLE % {"secret": secret, "hook": hook, "header": signatures.HEADER},
+                }  # fmt: skip
+                answer = render(request, "pipelines/webhook.html", shown)
+                answer["Cache-Control"] = "no-store"
+                return answer
+            return redirect("pipelines:detail", pk)
+    context = {"pipeline": pipeline, "form": form}
+    return render(request, "pipelines/trigger_new.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def trigger_switch(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Switch it on or off."""
+    trigger = _editable(request, pk)
+    arranging.switch(trigger, on=request.POST.get("on") == "1")
+    return redirect("pipelines:detail", trigger.pipeline_id)
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def trigger_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Delete it; its runs stay."""
+    trigger = _editable(request, pk)
+    trigger.delete()
+    messages.info(request, _("The trigger is deleted."))
+    return redirect("pipelines:detail", trigger.pipeline_id)
+
+
+def _editable(request: SignedInRequest, pk: int) -> PipelineTrigger:
+    rows = PipelineTrigger.objects.visible_to(request.user).editable_by(request.user)
+    found: PipelineTrigger = get_object_or_404(rows, pk=pk)
+    return found

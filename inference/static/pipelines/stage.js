@@ -1,0 +1,282 @@
+// The canvas: HTML steps over one SVG of links, one transform of the world, and only what is seen is painted.
+import { t } from "../base/i18n.js";
+import { Camera } from "./camera.js";
+import { Card } from "./card.js";
+import { el, once } from "./dom.js";
+import { Sizes, WIDTH } from "./geometry.js";
+import { fromIds } from "./links.js";
+import { MiniMap } from "./minimap.js";
+import { Wires } from "./wires.js";
+
+const MARGIN = 200; // pixels around the window in which steps are kept ready
+const READABLE = 0.7; // an opened pipeline is not shown smaller, unless one asks for all of it
+export const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
+const TINY = 0.2; // below this zoom no word can be read
+
+const SYMBOLS = { waiting: "wait", asking: "person", started: "running", ok: "ok", cached: "archive", failed: "fail", skipped: "minus", cancelled: "stop" };
+
+export class Stage extends EventTarget {
+  /**
+   * @param {HTMLElement} root  an empty element that becomes the canvas
+   * @param {import("./graph.js").Graph} graph
+   * @param {{readOnly?: boolean, states?: Map<string, any> | null, label?: string}} [options]
+   */
+  constructor(root, graph, { readOnly = false, states = null, label = t("Canvas") } = {}) {
+    super();
+    this.root = root;
+    this.graph = graph;
+    this.readOnly = readOnly;
+    this.states = states;
+    this.sizes = new Sizes(graph, states !== null);
+    /** @type {Map<string, import("./problems.js").Problem[]>} */
+    this.problems = new Map();
+    /** @type {Map<string, Card>} */
+    this.cards = new Map();
+    /** @type {Set<string>} */
+    this.chosen = new Set();
+    this.stop = ""; // the step that Tab leads to
+    root.classList.add("pl-canvas");
+    root.setAttribute("role", "application");
+    root.setAttribute("aria-label", label);
+    root.tabIndex = 0;
+    this.camera = new Camera(root);
+    this.wires = new Wires(this);
+    this.world = el("div", "pl-world");
+    this.world.append(this.wires.element);
+    this.map = new MiniMap(this);
+    root.append(this.world, this.map.element);
+    this.dirty = new Set();
+    this.shifted = new Set();
+    this.drawn = false;
+    this.ask = once(() => this.flush());
+    graph.watch((changes) => this.#changed(changes));
+    for (const id of graph.steps.keys()) this.dirty.add(id);
+    new ResizeObserver(() => this.resized()).observe(root);
+    root.addEventListener("focusin", (event) => this.#focused(/** @type {HTMLElement} */ (event.target)));
+    this.flush();
+  }
+
+  symbol(state) {
+    return SYMBOLS[state] ?? "dot";
+  }
+
+  // --- following the graph
+
+  #changed(changes) {
+    for (const { table, key, before, after } of changes) {
+      if (table === "places") this.shifted.add(key);
+      if (table !== "steps") continue;
+      this.dirty.add(key);
+      for (const step of [before, after]) for (const source of step ? fromIds(step) : []) this.dirty.add(source);
+    }
+    this.ask();
+  }
+
+  /** Draw what changed since the last time. */
+  flush() {
+    if (!this.dirty.size && !this.shifted.size && this.drawn) return;
+    this.drawn = true;
+    for (const id of this.dirty) {
+      const card = this.cards.get(id);
+      if (!this.graph.steps.has(id)) this.#drop(id, card);
+      else card?.draw(card.hasBody);
+      this.wires.update(id);
+    }
+    for (const id of new Set([...this.shifted, ...this.dirty])) {
+      const place = this.graph.places.get(id);
+      if (!place) continue;
+      this.cards.get(id)?.move(place);
+      for (const link of this.graph.linksOf(id)) this.wires.moved(link);
+    }
+    this.dirty.clear();
+    this.shifted.clear();
+    if (!this.graph.steps.has(this.stop)) this.stop = this.graph.order()[0] ?? "";
+    this.root.classList.toggle("is-empty", this.graph.steps.size === 0);
+    this.cull();
+    this.map.ask();
+  }
+
+  #drop(id, card) {
+    this.chosen.delete(id);
+    if (!card) return;
+    if (card.element.contains(document.activeElement)) this.root.focus({ preventScroll: true }); // or the keyboard dies with the step
+    card.element.remove();
+    this.cards.delete(id);
+  }
+
+  // --- what is seen
+
+  resized() {
+    this.camera.measure();
+    this.look();
+    if (this.fitsSoon) this.fit();
+  }
+
+  look() {
+    const { x, y, zoom } = this.camera;
+    this.world.style.transform = `translate(${x}px, ${y}px) scale(${zoom})`;
+    this.world.classList.toggle("is-far", zoom < FAR);
+    this.world.classList.toggle("is-tiny", zoom < TINY);
+    this.cull();
+    this.map.frame();
+    this.dispatchEvent(new CustomEvent("view"));
+  }
+
+  /** Steps far outside are not painted; the focused one stays, so that the keyboard never loses it. */
+  cull() {
+    if (!this.camera.width) return;
+    const seen = this.camera.seen(MARGIN);
+    const near = this.camera.zoom >= FAR;
+    for (const id of this.graph.steps.keys()) {
+      const place = this.graph.places.get(id);
+      const away = !place || place[0] + WIDTH < seen.left || place[0] > seen.right || place[1] + this.sizes.height(id) < seen.top || place[1] > seen.bottom;
+      const card = this.cards.get(id);
+      if (away) {
+        if (card && !card.element.hidden && !card.element.contains(document.activeElement)) card.element.hidden = true;
+        continue;
+      }
+      const shown = card ?? this.#make(id);
+      if (near && !shown.hasBody) shown.draw(true);
+      if (shown.element.hidden) shown.element.hidden = false;
+    }
+    this.wires.cull(seen);
+  }
+
+  /** @returns {Card} */
+  #make(id) {
+    const card = new Card(this, id);
+    this.cards.set(id, card);
+    card.draw(this.camera.zoom >= FAR);
+    card.move(this.graph.places.get(id) ?? [0, 0]);
+    card.element.classList.toggle("is-chosen", this.chosen.has(id));
+    if (this.stop === id) card.element.tabIndex = 0;
+    this.world.append(card.element);
+    return card;
+  }
+
+  card(id) {
+    return this.cards.get(id) ?? (this.graph.steps.has(id) ? this.#make(id) : null);
+  }
+
+  fit(ids = this.graph.steps.keys()) {
+    this.camera.measure();
+    this.fitsSoon = !this.camera.width; // a canvas that is hidden is fitted when it is shown
+    const box = this.sizes.box(ids);
+    if (!box || this.fitsSoon) return;
+    this.camera.fit(box);
+    this.look();
+  }
+
+  /** Fit, but no smaller than can be read: a long pipeline begins at its first steps. */
+  open(least = READABLE) {
+    this.fit();
+    if (this.fitsSoon || this.camera.zoom >= least) return;
+    const [first] = this.graph.order();
+    const place = this.graph.places.get(first);
+    if (!place) return;
+    this.camera.zoom = READABLE;
+    this.camera.x = 40 - place[0] * this.camera.zoom;
+    this.camera.y = this.camera.height / 2 - (place[1] + 40) * this.camera.zoom;
+    this.look();
+  }
+
+  zoom(factor, [px, py] = [this.camera.width / 2, this.camera.height / 2]) {
+    this.camera.zoomAt(px, py, factor);
+    this.look();
+  }
+
+  pan(dx, dy) {
+    this.camera.pan(dx, dy);
+    this.look();
+  }
+
+  /** Move the view so that a step is seen. */
+  reveal(id) {
+    const box = this.sizes.box([id]);
+    if (!box) return;
+    const seen = this.camera.seen(-16);
+    if (box.left >= seen.left && box.right <= seen.right && box.top >= seen.top && box.bottom <= seen.bottom) return;
+    this.camera.goTo((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+    this.look();
+  }
+
+  // --- choosing and focus
+
+  choose(ids, { quiet = false } = {}) {
+    const now = new Set([...ids].filter((id) => this.graph.steps.has(id)));
+    for (const id of this.chosen) if (!now.has(id)) this.#mark(id, false);
+    for (const id of now) this.#mark(id, true);
+    this.chosen = now;
+    this.wires.choose("");
+    if (!quiet) this.dispatchEvent(new CustomEvent("choose", { detail: { ids: [...now] } }));
+  }
+
+  #mark(id, on) {
+    const element = this.cards.get(id)?.element;
+    element?.classList.toggle("is-chosen", on);
+    if (on) element?.setAttribute("aria-current", "true");
+    else element?.removeAttribute("aria-current");
+  }
+
+  /** The keyboard goes to a step. */
+  focus(id, { choose = true } = {}) {
+    this.flush();
+    const card = this.card(id);
+    if (!card) return;
+    this.#stopAt(id);
+    card.element.hidden = false;
+    this.reveal(id);
+    card.element.focus({ preventScroll: true });
+    if (choose) this.choose([id]);
+  }
+
+  #stopAt(id) {
+    const old = this.cards.get(this.stop);
+    if (old) old.element.tabIndex = -1;
+    this.stop = id;
+    const card = this.cards.get(id);
+    if (card) card.element.tabIndex = 0;
+  }
+
+  #focused(target) {
+    const id = target.closest(".pl-step")?.dataset.id;
+    if (id) this.#stopAt(id);
+  }
+
+  /** The step that has the keyboard, "" where none has. */
+  get focused() {
+    return document.activeElement?.closest?.(".pl-step")?.dataset.id ?? "";
+  }
+
+  /** The step that lies in a direction from another: along a link to the left and right, else the nearest. */
+  neighbour(id, [dx, dy]) {
+    const links = dx > 0 ? this.graph.linksFrom(id) : dx < 0 ? this.graph.linksTo(id) : [];
+    const linked = dx > 0 ? links[0]?.to : links[0]?.from;
+    if (linked && this.graph.steps.has(linked)) return linked;
+    const [x, y] = this.graph.places.get(id) ?? [0, 0];
+    let [best, least] = ["", Infinity];
+    for (const [other, place] of this.graph.places) {
+      const [ox, oy] = [place[0] - x, place[1] - y];
+      const ahead = ox * dx + oy * dy;
+      const cost = ahead + 2 * Math.abs(ox * dy + oy * dx);
+      if (ahead > 0 && other !== id && cost < least) [best, least] = [other, cost];
+    }
+    return best;
+  }
+
+  /** Problems to show at the steps. @param {import("./problems.js").Problem[]} problems */
+  showProblems(problems) {
+    const before = this.problems;
+    this.problems = new Map();
+    for (const one of problems) {
+      const known = this.problems.get(one.step);
+      if (known) known.push(one);
+      else this.problems.set(one.step, [one]);
+    }
+    for (const [id, card] of this.cards) {
+      if (!this.graph.steps.has(id)) continue; // it goes with the next frame
+      const now = this.problems.get(id);
+      if (now || before.has(id)) card.problems(now ?? []);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+"""More of what Alice has, for the world: studies and pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.models import User
+from inference.pipelines import arranging, loop, runs, writing
+from inference.pipelines.models import Approval
+from training.studies import creating as studies
+
+Ids = list[tuple[str, dict[str, Any]]]
+
+
+def ids(owner: User) -> Ids:
+    """Patterns of routes, and the numbers that stand in them."""
+    return [*_studies(owner), *_pipelines(owner)]
+
+
+def _studies(owner: User) -> Ids:
+    request = studies.StudyRequest(
+        name="hunt", training={"command": "true", "gpus_per_node": 0}, space=["x = 1 .. 2"], objectives=["loss"]
+    )
+    return [(r"studies/", {"pk": studies.create(user=owner, request=request).pk})]
+
+
+def _pipelines(owner: User) -> Ids:
+    steps = {"ask": {"kind": "approve"}, "ship": {"kind": "notify", "with": {"text": "x"}, "when": "ask.passed"}}
+    made = writing.create(user=owner, name="weekly", spec={"steps": steps})
+    run = runs.begin(user=owner, version=writing.newest_or_refused(made))
+    loop.advance_run(run.pk)
+    hook, _secret = arranging.create(made, user=owner, kind="webhook")
+    return [
+        (r"pipelines/approvals/|pipeline-approvals/", {"pk": Approval.objects.get(step_run__run=run).pk}),
+        (r"pipelines/triggers/|pipeline-triggers/|pipeline-hooks/", {"pk": hook.pk}),
+        (r"pipelines/runs/|pipeline-runs/", {"pk": run.pk, "verb": "cancel"}),
+        (r"pipelines/", {"pk": made.pk}),
+    ]
