@@ -166,7 +166,9 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "url": reverse("api-pipeline-run-detail", args=[pk]), "steps": steps, "live": showing.is_live(run),
         },
     }  # fmt: skip
-    return render(request, "pipelines/_run_now.html" if request.htmx else "pipelines/run.html", context)
+    parts = {"run-now": "pipelines/_run_now.html", "run-steps": "pipelines/_run_steps.html"}
+    part = parts.get(request.htmx.target or "", parts["run-now"]) if request.htmx else "pipelines/run.html"
+    return render(request, part, context)
 
 
 @require_POST
