@@ -25,7 +25,7 @@ from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import judged
 from tests.inference.running import bring
-from tests.pipelines.made import end, pipeline, step
+from tests.pipelines.made import begun, end, pipeline, step
 from tests.pipelines.shipping import look, shipped
 from workers.proxy import endpoints
 
@@ -328,3 +328,11 @@ def test_steps_refuse_early_what_could_only_fail_after_hours(alice, model, data)
         runs.begin(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)))
 
     assert sorted(one.blamed for one in refused.value.every) == sorted(bad)
+
+
+def test_a_model_comes_into_a_run_by_its_name(alice, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+    run = begun(alice, {"take": {"kind": "model", "with": {"model": f"{version.model.name}:{version.number}"}}})
+
+    assert run.state == "ok"
+    assert step(run, "take").outputs["model"]["id"] == version.pk
