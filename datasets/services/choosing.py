@@ -94,7 +94,7 @@ def _asked(version: DatasetVersion, query: Query) -> list[dict[str, Any]]:
         with refusals:
             numbers.append(_class(version, name))
     refusals.end()
-    contents = [CONTENT[word] for word in query.get("annotated", ())]
+    contents: list[int | None] = [CONTENT[word] for word in query.get("annotated", ())]
     combined = product(splits or [None], numbers or [None], contents or [None], query.get("q", []) or [""])
     return [
         {"split": split, "class_id": number, "content": content, "words": words}
@@ -128,12 +128,13 @@ def start(*, version: DatasetVersion, query: str, dataset: Dataset, by: User) ->
         NothingChosen: there are none.
         NotNow: an import of the dataset is open.
     """
-    chosen = paths(version, parse(query))
-    if not chosen:
+    matching = [Asset.objects.of_version(version.pk, **one) for one in _asked(version, parse(query))]
+    count = sum(rows.count() for rows in matching)
+    if not count:
         raise NothingChosen(_("%(version)s has no image with %(query)s.") % {"version": version, "query": query})
     return imports.start_from(
         version=version, way=NAME, facts={"query": query}, annotated=version.annotated, by=by, dataset=dataset,
-        images=len(chosen),
+        images=min(count, version.image_count),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from aiplatform.lib import sealed
 from aiplatform.lib.errors import Invalid, NotAllowed, Refusals
 from datasets.models import Dataset
 from inference.models import Service
-from inference.pipelines import firing, graph, runs, signatures, triggers, writing
+from inference.pipelines import firing, graph, inlining, signatures, triggers, writing
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger
 from workers.clock import now
 from workers.models import AlarmRule
@@ -56,7 +56,7 @@ def create(
     with found:
         check(user=user, kind=kind, schedule=schedule, zone=zone, dataset=dataset, service=service, rule=rule)
     with found:
-        runs.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), given)
+        inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), given)
     with found:
         if pipeline.triggers.count() >= MOST:
             raise Invalid(_("A pipeline has at most %(most)s triggers.") % {"most": MOST}, field="kind")

@@ -56,8 +56,9 @@ def _inside(spec: Spec, user: User, given: Mapping[str, Any], within: int | None
     given = {name: one.default for name, one in whole.parameters.items()} | dict(given)
     for key in whole.order():
         outermost, inside, _rest = key.partition("/")
-        for one in _of_step(whole, whole.steps[key], user, given):
-            yield Problem(outermost, "" if inside else one.field, f"{key}: {one.message}" if inside else one.message)
+        for found in _of_step(whole, whole.steps[key], user, given):
+            said = f"{key}: {found.message}" if inside else found.message
+            yield Problem(outermost, "" if inside else found.field, said)
 
 
 def check(spec: Spec, user: User, parameters: Mapping[str, Any] | None = None, *, within: int | None = None) -> None:

@@ -47,7 +47,7 @@ PIPELINE = {
         _("The new server of %(name)s ended before it answered, so the service goes on with the model that it had.")
     ),
     "trial_rolled_back": Wording(_("Somebody rolled back what %(name)s tried.")),
-    "trial_halted": Wording(_("What %(name)s tried was halted: %(why)s")),
+    "trial_halted": Wording(_("What %(name)s tried was halted: %(why)s"), why=wording.nested("why")),
     "trial_fails": Wording(
         _("It was rolled back: %(failed)s of %(requests)s requests failed, more than %(bound)s %%.")
     ),
@@ -65,8 +65,8 @@ PIPELINE = {
     "push_stopped": Wording(_("The push was stopped, or its row is gone.")),
     "predicted_nothing": Wording(_("The prediction left no answers. Look into its log.")),
     "version_failed": Wording(_("No dataset version came of the answers. %(text)s")),
-    "hook": Wording(_("%(name)s #%(number)s: %(text)s")),
-    "hook_failed": Wording(_("The address did not take the message: %(why)s")),
+    "hook": Wording(_("Pipeline %(name)s #%(number)s: %(text)s")),
+    "hook_failed": Wording(_("The address did not take the message: %(why)s"), why=wording.nested("why")),
 }
 
 

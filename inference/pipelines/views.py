@@ -163,7 +163,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "asked": [one for one in steps.values() if one["approval"] and one["approval"]["mine"]],
         "graph": {
             "catalogue": kinds.catalogue(), "spec": run.spec, "layout": run.pipeline.layout,
-            "url": reverse("api-pipeline-run-detail", args=[pk]),
+            "url": reverse("api-pipeline-run-detail", args=[pk]), "steps": steps, "live": showing.is_live(run),
         },
     }  # fmt: skip
     return render(request, "pipelines/_run_now.html" if request.htmx else "pipelines/run.html", context)

@@ -9,7 +9,7 @@ import pytest
 
 from aiplatform.cli.client.commands import pipelines
 from inference.pipelines import loop
-from inference.pipelines.models import Approval, PipelineRun
+from inference.pipelines.models import Approval, PipelineRun, PipelineTrigger
 from tests.factories import work
 from tests.pipelines import made
 
@@ -125,6 +125,22 @@ def test_cli_runs_a_pipeline_and_answers_what_it_asks(real_aip, alice, tmp_path,
     said = capfd.readouterr()
     assert "Is it well?" in said.out
     assert f"Run {run.pk}: ok." in said.err
+
+    clock = ("--schedule", "30 2 * * SUN", "--zone", "Europe/Berlin", "-p", "word=x", "--busy", "allow")
+    assert real_aip(alice, "pipeline", "trigger", "nightly", *clock) == 0
+    assert real_aip(alice, "pipeline", "trigger", "nightly", "--webhook") == 0
+    assert real_aip(alice, "pipeline", "trigger", "nightly", "--schedule", "every day") == 2
+    by_clock, hook = PipelineTrigger.objects.order_by("pk")
+    assert (by_clock.zone, by_clock.busy, by_clock.parameters) == ("Europe/Berlin", "allow", {"word": "x"})
+    assert real_aip(alice, "pipeline", "switch", by_clock.pk, "off") == 0
+    assert real_aip(alice, "pipeline", "triggers", "nightly") == 0
+    assert real_aip(alice, "pipeline", "firings", hook.pk) == 0
+    assert real_aip(alice, "pipeline", "untrigger", by_clock.pk) == 0
+    said = capfd.readouterr()
+    assert "Next (UTC): " in said.err
+    assert f"/api/v1/pipeline-hooks/{hook.pk}/, signed" in said.err
+    assert "five fields" in said.err
+    assert "30 2 * * SUN (Europe/Berlin)" in said.out
 
     assert real_aip(alice, "pipeline", "retry", run.pk, "say", "--fresh") == 0
     loop.advance_run(run.pk)

@@ -24,7 +24,7 @@ def test_run_goes_the_way_that_its_gate_says(alice):
     run = begun(alice, GATED)
     assert states(run) == {"train": "started", "gate": "waiting", "ship": "waiting", "tell": "waiting"}
 
-    complete(run, "train", figures={"AP50": 0.91})
+    complete(run, "train", figures={"ap50": 0.91})
     assert states(run) == {"train": "ok", "gate": "ok", "ship": "started", "tell": "skipped"}
     assert str(step(run, "gate").message) == "AP50 >= 0.8: AP50 = 0.91"
 

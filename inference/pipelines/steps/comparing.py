@@ -1,26 +1,38 @@
-"""A step that compares a candidate with the champion, image by image."""
+"""A step that compares a candidate with the champion, image by image.
+
+Drawing the images anew takes its time, so a background worker does it while nothing holds the run: `work` writes the
+figures into the row, and `look` takes them from there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
+from django.db import transaction
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.errors import Invalid, NotFound
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from inference.models import Evaluation, ModelVersion
+from inference.pipelines import loop
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import rows
 from inference.pipelines.steps.training import figures
 from inference.services import differences, evaluations, references
 from inference.task_kinds import TASKS
+from workers.clock import now
 from workers.jobs.resource_request import Resources
 from workers.states import COMPLETED
 
+LOOK_FIRST = timedelta(seconds=20)
+ASK_AGAIN = timedelta(minutes=15)  # where the worker that was asked said nothing
 #: What is said where there is no champion: every candidate is better than none.
 FAR = 1.0
 WORST = 1e9  # of a figure of which less is better
@@ -66,14 +78,14 @@ class CompareStep(StepKind):
         if given is None and not call.params["champion"]:
             raise Invalid(_("Name a champion, such as cells@champion, or connect a model."), field="champion")
         if given is not None and given.get("type") == "figures":
-            return self._compared(call.row, candidate, _evaluation(given, call.user))
+            return _asked(call.row, candidate, _evaluation(given, call.user))
         if given is not None and given.get("type") != "model":
             raise StepFailed(_("A champion is a model, or the figures of an evaluation."))
         champion = rows.model_version(given, call.user) if given else _named(call.params["champion"], call.user)
         if champion is None:
             return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}))
         if known := _known(champion, candidate, call.user):
-            return self._compared(call.row, candidate, known)
+            return _asked(call.row, candidate, known)
         if candidate.version is None:
             raise StepFailed(_("The dataset that the candidate was evaluated on was deleted."))
         resources: Resources = {"gpus_per_node": call.params["gpus"]}
@@ -83,18 +95,56 @@ class CompareStep(StepKind):
             user=call.user, model_version=champion, version=candidate.version, split=candidate.split, name=call.name,
             params=candidate.params, **resources,
         )  # fmt: skip
-        return Begun(job=row.job, kept={"candidate": candidate.pk, "champion": row.pk})
-
-    def _compared(self, row: StepRun, candidate: Evaluation, champion: Evaluation) -> Begun:
-        return Begun(done=Done({"figures": figures(compared(candidate, champion, row.run.owner), row)}))
+        return Begun(job=row.job, kept={"candidate": candidate.pk, "champion": row.pk, "with_job": True})
 
     def look(self, row: StepRun) -> Done | None:
-        completed(row)
-        both = Evaluation.objects.in_bulk([row.kept["candidate"], row.kept["champion"]])
-        if len(both) < 2:
-            raise StepFailed(_("An evaluation that was to be compared was deleted."))
-        candidate, champion = both[row.kept["candidate"]], both[row.kept["champion"]]
-        return Done({"figures": figures(compared(candidate, champion, row.run.owner), row)})
+        if row.kept.get("with_job"):
+            completed(row)
+        if row.kept.get("refused"):  # what refuses it is asked for before anything is drawn
+            return Done({"figures": figures(compared(*_both(row), row.run.owner), row)})
+        if "figures" in row.kept:
+            return Done({"figures": figures(row.kept["figures"], row)})
+        asked = parse_datetime(row.kept.get("asked", ""))
+        if asked is None or now() - asked > ASK_AGAIN:
+            StepRun.objects.filter(pk=row.pk).update(kept=row.kept | _ask(row))
+        return None
+
+
+def _asked(row: StepRun, candidate: Evaluation, champion: Evaluation) -> Begun:
+    """Have a background worker compare them."""
+    kept = {"candidate": candidate.pk, "champion": champion.pk}
+    return Begun(kept=kept | _ask(row), look_again=LOOK_FIRST)
+
+
+def _ask(row: StepRun) -> dict[str, str]:
+    enqueue("pipelines.compare", step_run_id=row.pk)
+    return {"asked": now().isoformat()}
+
+
+def work(step_run_id: int) -> None:
+    """Compare what a step wants compared, and write the figures into its row; idempotent."""
+    row = StepRun.objects.filter(pk=step_run_id, state=StepRun.State.STARTED).select_related("run__owner").first()
+    if row is None or "candidate" not in row.kept or "figures" in row.kept:
+        return
+    found: dict[str, Any]
+    try:
+        found = {"figures": compared(*_both(row), row.run.owner)}
+    except DomainError:
+        found = {"refused": True}
+    with transaction.atomic():
+        fresh = StepRun.objects.select_for_update().filter(pk=row.pk, state=StepRun.State.STARTED).first()
+        if fresh is not None:
+            StepRun.objects.filter(pk=row.pk).update(kept=fresh.kept | found, look_at=now())
+            loop.nudge(row.run_id)
+
+
+def _both(row: StepRun) -> tuple[Evaluation, Evaluation]:
+    """The evaluations of candidate and champion."""
+    wanted = (row.kept["candidate"], row.kept["champion"])
+    found = Evaluation.objects.select_related("job").in_bulk(wanted)
+    if any(number not in found for number in wanted):
+        raise StepFailed(_("An evaluation that was to be compared was deleted."))
+    return found[wanted[0]], found[wanted[1]]
 
 
 def _evaluation(given: Mapping[str, Any] | None, user: User) -> Evaluation:
@@ -171,7 +221,8 @@ def _even(names: Mapping[str, float]) -> dict[str, float]:
 def _alone(candidate: Evaluation) -> dict[str, float]:
     """A comparison with nobody."""
     own = _numbers(candidate)
-    lower = {one.key for one in TASKS[candidate.task].pages.figures if one.lower_is_better}
+    task = TASKS[candidate.task]
+    lower = {one.key for one in (*task.measures, *task.means) if one.lower_is_better}
     values: dict[str, float] = {**own, "champion.exists": 0.0, "p": 0.0}
     for name in own:
         off = -FAR if name in lower else FAR

@@ -50,7 +50,7 @@ class GateStep(StepKind):
 
     def begin(self, call: Call) -> Begun:
         rule = _read(call.params["rule"], "rule")
-        figures = _figures(call.inputs["figures"])
+        figures = _spelled(_figures(call.inputs["figures"]), rule.names())
         passed = rule.value(figures)
         used = {name: figures[name] for name in sorted(rule.names())}
         said = ", ".join(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
@@ -75,6 +75,16 @@ def _figures(given: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         found |= values
         if step := re.sub(r"[^a-z0-9_]", "_", str(one.get("step", ""))):
             found |= {f"{step}.{name}": value for name, value in values.items()}
+    return found
+
+
+def _spelled(figures: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """With the names of a rule that differ from one figure in capital letters alone: AP50 is ap50."""
+    found = dict(figures)
+    for name in names:
+        alike = [known for known in figures if known.lower() == name.lower()]
+        if name not in found and len(alike) == 1:
+            found[name] = figures[alike[0]]
     return found
 
 

@@ -12,6 +12,7 @@ from rest_framework.exceptions import ValidationError
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib import titles
 from aiplatform.lib.api import sent
 from aiplatform.lib.errors import Invalid
 from inference.models import ModelVersion
@@ -50,6 +51,8 @@ class TrainStep(StepKind):
               help=gettext_lazy("JSON, such as {“epochs”: 3}; what is left out is the preset's own.")),
         Param("minutes", gettext_lazy("Time budget in minutes"), form="number", default=None, low=0.1, high=100_000,
               help=gettext_lazy("It ends well when the time is used; presets only.")),
+        Param("model", gettext_lazy("Model"), default="", help=gettext_lazy(
+            "Which model gets a version. Empty: one called after the pipeline and the step.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=None, low=0, high=128,
               help=gettext_lazy("Empty: one where there are any.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
@@ -82,7 +85,7 @@ class TrainStep(StepKind):
             params["budget_minutes"] = call.params["minutes"]
         if weights := call.only("weights"):
             params["weights"] = f"model:{rows.model_version(weights, call.user).pk}"
-        body |= {"name": call.name, "version": (call.only("data") or {}).get("id"), "params": params}
+        body |= {"name": _model_name(call), "version": (call.only("data") or {}).get("id"), "params": params}
         body |= {"preset": call.params["preset"]} if call.params["preset"] else {}
         body |= {"gpus_per_node": call.params["gpus"]} if call.params["gpus"] is not None else {}
         body |= {"cpus": call.params["cpus"]} if call.params["cpus"] is not None else {}
@@ -96,6 +99,12 @@ class TrainStep(StepKind):
         if made := model_of(job):
             outputs["model"] = reference("model", made)
         return Done(outputs)
+
+
+def _model_name(call: Call) -> str:
+    """What the training is called, and so the model that gets a version: the same in each run."""
+    item = f"_{call.row.item}" if call.row.item >= 0 else ""
+    return call.params["model"] or titles.derived(f"{call.run.pipeline.name}_{call.row.step}{item}", room=90)
 
 
 def submit(user: User, body: Mapping[str, Any]) -> TrainingJob:

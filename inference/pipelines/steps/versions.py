@@ -19,6 +19,7 @@ from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import choosing, datasets, imports, merging, splits
 from datasets.services.datasets import NAME_MAX
+from datasets.splitting import Wish
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import rows
@@ -75,7 +76,8 @@ class MakesVersion(StepKind):
 
     def look(self, row: StepRun) -> Done | None:
         if "import" not in row.kept:
-            return begin_later(row, self.start, row.kept["asked"])
+            begin_later(row, self.start, row.kept["asked"])
+            return None
         return made_of(row)
 
 
@@ -231,7 +233,7 @@ class SplitStep(MakesVersion):
         return splits.start(version=version, wish=_wish(asked), by=user, dataset=into)
 
 
-def _wish(params: Mapping[str, Any]) -> splits.Wish:
+def _wish(params: Mapping[str, Any]) -> Wish:
     group = params.get("group_by", "equal")
     shares = {name: params[name] for name in ("train", "val", "test", "seed")}
     return splits.wish_of(**shares, group="" if group == "equal" else group)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import lookup, pipeline_files
+from aiplatform.cli.client.commands import lookup, pipeline_files, pipeline_triggers
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.errors import FAILURE, JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
 from aiplatform.cli.client.output import Column
@@ -66,6 +66,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     pipeline = Noun(nouns, parent, "pipeline", "Pipelines: steps on data and models.", also=("pipelines",))
     _files(pipeline)
     _runs(pipeline)
+    pipeline_triggers.add(pipeline)
 
 
 def _files(pipeline: Noun) -> None:
