@@ -7,6 +7,7 @@ from django.urls import URLPattern
 #: Routes without an action, each with its reason.
 PUBLIC = {
     "healthz": "load balancers ask without an account; says only that the site is up",
+    "api-pipeline-hook": "webhooks have no account; guarded by a signature with the trigger's secret",
     "metrics": "takes the metrics token or an operator's API token; Prometheus has no account",
     "login": "the sign-in page",
     "sign-on": "the way to an identity provider",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -19,9 +18,14 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once
-from inference.pipelines import approvals, checks, graph, kinds, runs, showing, writing
-from inference.pipelines.models import Approval, ApprovalAnswer, Pipeline, PipelineDraft, PipelineRun, PipelineVersion
-from inference.pipelines.orders import PIPELINES, RUNS
+from inference.pipelines import checks, graph, kinds, runs, writing
+from inference.pipelines.models import (
+    Pipeline,
+    PipelineDraft,
+    PipelineVersion,
+)
+from inference.pipelines.orders import PIPELINES
+from inference.pipelines.run_api import PipelineRunDetailOut, PipelineRunIn
 from inference.pipelines.text_views import changes_of, text_of
 
 
@@ -125,85 +129,6 @@ class PipelineChangeOut(serializers.Serializer[Any]):
     step = serializers.CharField()
     what = serializers.CharField()
     sentence = serializers.CharField()
-
-
-class PipelineRunIn(StrictMixin, serializers.Serializer[Any]):
-    version = serializers.IntegerField(
-        min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
-    )
-    parameters = serializers.DictField(default=dict)
-    limit = serializers.IntegerField(
-        min_value=1, max_value=runs.MOST_AT_ONCE, default=runs.LIMIT, help_text="Steps and items at once."
-    )
-    fail_fast = serializers.BooleanField(default=False, help_text="Begin nothing more once a step has failed.")
-    use_cache = serializers.BooleanField(default=True, help_text="Take results of earlier runs where nothing changed.")
-
-
-class PipelineRunOut(OutMixin, serializers.ModelSerializer[PipelineRun]):
-    pipeline_name = serializers.CharField(source="pipeline.name")
-    version = serializers.IntegerField(source="version.number")
-    owner = serializers.CharField(source="owner.username")
-    sentence = serializers.CharField(source="message")
-    started: Any = serializers.DateTimeField(source="created_at")
-    ended: Any = serializers.DateTimeField(source="ended_at")
-    url = serializers.SerializerMethodField()
-
-    class Meta:
-        model = PipelineRun
-        fields = [
-            "id", "pipeline", "pipeline_name", "number", "version", "owner", "state", "sentence", "parameters",
-            "trigger", "cancel", "limit", "fail_fast", "use_cache", "revision", "started", "ended", "url",
-        ]  # fmt: skip
-        read_only_fields = fields
-
-    def get_url(self, run: PipelineRun) -> str:
-        return showing.run_page(run)
-
-
-class PipelineRunDetailOut(PipelineRunOut):
-    layout = serializers.JSONField(source="pipeline.layout")
-    steps = serializers.SerializerMethodField(help_text="The newest attempt of each step, by its name.")
-
-    class Meta(PipelineRunOut.Meta):
-        fields = [*PipelineRunOut.Meta.fields, "spec", "layout", "steps"]
-        read_only_fields = fields
-
-    def get_steps(self, run: PipelineRun) -> dict[str, Any]:
-        return showing.steps_of(run, self.context["request"].user)
-
-
-class StepIn(StrictMixin, serializers.Serializer[Any]):
-    step = serializers.CharField(max_length=170)
-
-
-class RetryIn(StepIn):
-    use_cache = serializers.BooleanField(default=True, help_text="false: do all of it anew.")
-
-
-class AnswerIn(StrictMixin, serializers.Serializer[Any]):
-    answer = serializers.ChoiceField(choices=[(one, one) for one in approvals.ANSWERS])
-    comment = serializers.CharField(max_length=500, default="", allow_blank=True)
-
-
-class ApprovalOut(serializers.ModelSerializer[Approval]):
-    run: Any = serializers.IntegerField(source="step_run.run_id")
-    step = serializers.CharField(source="step_run.step")
-    state = serializers.CharField(source="step_run.state")
-    people: Any = serializers.SlugRelatedField("username", many=True, read_only=True)
-
-    class Meta:
-        model = Approval
-        fields = ["id", "run", "step", "state", "question", "people", "needed", "expires_at", "at_expiry"]
-        read_only_fields = fields
-
-
-class AnswerOut(serializers.ModelSerializer[ApprovalAnswer]):
-    person: Any = serializers.CharField(source="person.username")
-
-    class Meta:
-        model = ApprovalAnswer
-        fields = ["person", "answer", "comment", "at"]
-        read_only_fields = fields
 
 
 class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -380,80 +305,3 @@ def _revision(header: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise Invalid(_("Say in If-Match which revision of the draft you began from."), field="If-Match")
     return int(text)
-
-
-class PipelineRunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """Runs of pipelines. `?pipeline=` and `?state=` filter."""
-
-    needs = {
-        "list": Action.JOBS_VIEW,
-        "retrieve": Action.JOBS_VIEW,
-        "cancel": Action.JOBS_CONTROL,
-        "retry": Action.JOBS_CONTROL,
-        "skip": Action.JOBS_CONTROL,
-    }
-    asks = {"list": ("pipeline", "state")}
-    orders = RUNS
-    serializer_class = PipelineRunOut
-    queryset = PipelineRun.objects.none()
-
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = PipelineRun.objects.visible_to(user)
-        if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.in_state(queries.one_of(given, "state", *PipelineRun.State.values))
-            if "pipeline" in given:
-                pipelines = Pipeline.objects.visible_to(user)
-                rows = rows.filter(pipeline=get_object_or_404(pipelines, pk=queries.whole(given, "pipeline")))
-        elif self.action != "retrieve":
-            rows = rows.editable_by(user)
-        return rows.for_list()
-
-    def get_serializer_class(self) -> Any:
-        return PipelineRunOut if self.action == "list" else PipelineRunDetailOut
-
-    def answer(self, run: PipelineRun) -> Response:
-        return Response(PipelineRunDetailOut(run, context=self.get_serializer_context()).data, status=202)
-
-    @extend_schema(request=None, responses={202: PipelineRunDetailOut})
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: ApiRequest, pk: str) -> Response:
-        """Begin nothing more, and stop what is under way."""
-        return self.answer(runs.cancel(self.get_object()))
-
-    @extend_schema(request=RetryIn, responses={202: PipelineRunDetailOut})
-    @action(detail=True, methods=["post"])
-    def retry(self, request: ApiRequest, pk: str) -> Response:
-        """Do a step and all that comes after it again."""
-        return self.answer(runs.retry(self.get_object(), **sent(RetryIn(data=request.data))))
-
-    @extend_schema(request=StepIn, responses={202: PipelineRunDetailOut})
-    @action(detail=True, methods=["post"])
-    def skip(self, request: ApiRequest, pk: str) -> Response:
-        """Leave out a step that waits, and with it what needs it."""
-        return self.answer(runs.skip(self.get_object(), **sent(StepIn(data=request.data))))
-
-
-class ApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """Open questions of pipelines that are put to this person."""
-
-    needs = {
-        "list": Action.SELF_MANAGE,
-        "retrieve": Action.SELF_MANAGE,
-        "answer": Action.SELF_MANAGE,
-    }
-    serializer_class = ApprovalOut
-    queryset = Approval.objects.none()
-
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = Approval.objects.filter(people=user).select_related("step_run").prefetch_related("people")
-        return rows.filter(step_run__state="asking") if self.action == "list" else rows
-
-    @extend_schema(request=AnswerIn, responses={201: AnswerOut})
-    @action(detail=True, methods=["post"])
-    def answer(self, request: ApiRequest, pk: str) -> Response:
-        """Answer it, once."""
-        row = approvals.answer(self.get_object(), by=request.user, **sent(AnswerIn(data=request.data)))
-        return Response(AnswerOut(row).data, status=201)

@@ -13,7 +13,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from aiplatform.lib.wording import Message
 from inference.pipelines.kinds import Done
-from inference.pipelines.models import Approval, ApprovalAnswer, PipelineRun, StepRun
+from inference.pipelines.models import PipelineRun, StepApproval, StepApprovalAnswer, StepRun
 from workers.clock import now
 
 PASSED, REFUSED = "passed", "refused"
@@ -28,7 +28,7 @@ class AlreadyAnswered(DomainError):
 
 def outcome(step: StepRun) -> Done | Message | None:
     """What people decided: one refusal refuses, enough who agree pass; else what was said for when time runs out."""
-    approval = Approval.objects.filter(step_run=step).first()
+    approval = StepApproval.objects.filter(step_run=step).first()
     if approval is None:
         return wording.message("pipeline.question_gone")
     answers = list(approval.answers.select_related("person"))
@@ -46,7 +46,7 @@ def outcome(step: StepRun) -> Done | Message | None:
 
 
 @transaction.atomic
-def answer(approval: Approval, *, by: User, answer: str, comment: str = "") -> ApprovalAnswer:
+def answer(approval: StepApproval, *, by: User, answer: str, comment: str = "") -> StepApprovalAnswer:
     """Keep what a person answered; the run goes on by itself.
 
     Raises:
@@ -67,7 +67,9 @@ def answer(approval: Approval, *, by: User, answer: str, comment: str = "") -> A
         raise AlreadyAnswered(_("This question is not open any more."))
     if approval.answers.filter(person=by).exists():
         raise AlreadyAnswered(_("You have answered this question."))
-    row = ApprovalAnswer.objects.create(approval=approval, person=by, answer=answer, comment=comment.strip(), at=now())
+    row = StepApprovalAnswer.objects.create(
+        approval=approval, person=by, answer=answer, comment=comment.strip(), at=now()
+    )
     wake(run_id)
     return row
 

@@ -189,7 +189,7 @@ class StepRun(models.Model):
         return self.state in FINAL
 
 
-class Approval(models.Model):
+class StepApproval(models.Model):
     """A question to people, put by a step. Each person answers once; the first that counts decides."""
 
     step_run = models.OneToOneField(StepRun, models.CASCADE, related_name="approval")
@@ -199,22 +199,22 @@ class Approval(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     at_expiry = models.CharField(max_length=8, blank=True)  # passed, refused, "": the step fails
 
-    objects = querysets.ApprovalQuerySet.as_manager()
+    objects = querysets.StepApprovalQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.question
 
 
-class ApprovalAnswer(models.Model):
+class StepApprovalAnswer(models.Model):
     """What one person answered."""
 
-    approval = models.ForeignKey(Approval, models.CASCADE, related_name="answers")
+    approval = models.ForeignKey(StepApproval, models.CASCADE, related_name="answers")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     answer = models.CharField(max_length=8)  # passed, refused
     comment = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField(default=now)
 
-    objects = querysets.ApprovalAnswerQuerySet.as_manager()
+    objects = querysets.StepApprovalAnswerQuerySet.as_manager()
 
     class Meta:
         ordering = ["pk"]

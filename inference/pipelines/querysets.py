@@ -87,15 +87,25 @@ class StepRunQuerySet(OwnedQuerySet):
     shared = ("pipelines.pipeline", "run__pipeline")
 
 
-class ApprovalQuerySet(OwnedQuerySet):
+class StepApprovalQuerySet(OwnedQuerySet):
     owner_path = "step_run__run__owner"
+
+    def visible_to(self, user: User) -> Self:
+        """Questions of one's own runs, and those that are put to this person."""
+        if not user.is_authenticated or user.sees_everything:
+            return super().visible_to(user)
+        return self.filter(Q(people=user) | Q(step_run__run__owner=user)).distinct()
+
+    def put_to(self, user: User) -> Self:
+        """Those that this person may answer, or might have."""
+        return self.filter(people=user)
 
     def answerable_by(self, user: User) -> Self:
         """Open questions that are put to this person."""
         return self.filter(step_run__state="asking", people=user)
 
 
-class ApprovalAnswerQuerySet(OwnedQuerySet):
+class StepApprovalAnswerQuerySet(OwnedQuerySet):
     owner_path = "person"
 
 

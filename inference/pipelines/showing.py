@@ -15,7 +15,7 @@ from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.models import ModelVersion
 from inference.pipelines.advance import FINAL, WHOLE
-from inference.pipelines.models import Approval, PipelineRun, PipelineTrigger, StepRun
+from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval, StepRun
 from workers import kinds as job_kinds
 from workers.clock import now
 
@@ -35,11 +35,11 @@ def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
     counts: dict[str, Counter[str]] = {}
     for (step, _item), row in items.items():
         counts.setdefault(step, Counter())[row.state] += 1
-    asked = {one.step_run_id: one for one in Approval.objects.filter(step_run__run=run).prefetch_related("people")}
+    asked = {one.step_run_id: one for one in StepApproval.objects.filter(step_run__run=run).prefetch_related("people")}
     return {key: _shown(row, counts.get(key, Counter()), asked.get(row.pk), user) for key, row in newest.items()}
 
 
-def _shown(row: StepRun, counts: Counter[str], approval: Approval | None, user: User) -> dict[str, Any]:
+def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, user: User) -> dict[str, Any]:
     job = row.job
     may_see = job is not None and (job.owner_id == user.pk or user.sees_everything or row.run.owner_id == user.pk)
     message = str(row.message)
@@ -77,7 +77,7 @@ def _earlier(row: StepRun) -> dict[str, Any] | None:
     return {"run": run.pk, "label": str(run), "at": row.cached_from.ended_at, "url": run_page(run)}
 
 
-def _asked(approval: Approval, user: User) -> dict[str, Any]:
+def _asked(approval: StepApproval, user: User) -> dict[str, Any]:
     people = list(approval.people.all())
     answered = approval.answers.filter(person=user).exists()
     return {

@@ -50,6 +50,80 @@ TEMPLATES.register(
 )  # fmt: skip
 
 
+TEMPLATES.register(
+    Template(
+        "from_images_to_use",
+        gettext_lazy("From images to a model in use"),
+        gettext_lazy("The usual order: annotation by people, training, evaluation, a gate, approval, INT8, a service."),
+        {
+            "format": 1,
+            "parameters": {
+                "minutes": {"default": 2, "note": "Time budget of the training"},
+                "model": {"default": "cells", "note": "Which model gets a version"},
+                "project": {"default": "", "note": "Annotation project that people work in"},
+                "service": {"default": "cells", "note": "It is made where there is none"},
+            },
+            "steps": {
+                "annotate": {"kind": "people", "with": {"project": "${project}", "until": "all"}},
+                "train": {"kind": "train", "with": {"model": "${model}", "minutes": "${minutes}"},
+                          "from": {"data": "annotate.data"}},
+                "evaluate": {"kind": "evaluate", "from": {"data": "annotate.data", "model": "train.model"}},
+                "gate": {"kind": "gate", "with": {"rule": "AP50 >= 0.5"}, "from": {"figures": "evaluate.figures"}},
+                "approve": {"kind": "approve", "with": {"question": "Put this model to work?"},
+                            "from": {"for": "train.model"}, "when": "gate.passed"},
+                "convert": {"kind": "convert", "with": {"targets": "int8"},
+                            "from": {"data": "annotate.data", "model": "train.model"}, "when": "approve.passed"},
+                "serve": {"kind": "serve", "with": {"service": "${service}"}, "from": {"model": "convert.model"}},
+                "tell": {"kind": "notify", "with": {"text": "A new model is in use"}, "from": {"for": "serve.service"}},
+                "sorry": {"kind": "notify", "with": {"text": "The model is not good enough"},
+                          "from": {"for": "train.model"}, "when": "gate.refused"},
+            },
+        },
+    ),
+    Template(
+        "every_sunday",
+        gettext_lazy("Retrain every Sunday"),
+        gettext_lazy(
+            "Where people accepted 200 new images: trains, ships only what is better by a significant margin, tried on "
+            "a tenth of the requests, and rolls back if errors rise. Add a trigger by the clock."
+        ),
+        {
+            "format": 1,
+            "parameters": {
+                "at_least": {"default": 200, "note": "New accepted images since the last training"},
+                "figure": {"default": "AP50", "note": "What has to be better"},
+                "minutes": {"default": 60, "note": "Time budget of the training"},
+                "model": {"default": "cells", "note": "Which model gets a version; its alias champion is the best"},
+                "project": {"default": "", "note": "Annotation project that people work in"},
+                "service": {"default": "cells", "note": "It is made where there is none"},
+            },
+            "steps": {
+                "people": {"kind": "people", "with": {
+                    "project": "${project}", "at_least": "${at_least}", "hours": 0, "at_expiry": "too_few"}},
+                "train": {"kind": "train", "with": {"model": "${model}", "minutes": "${minutes}"},
+                          "from": {"data": "people.data"}, "when": "people.enough"},
+                "evaluate": {"kind": "evaluate", "from": {"data": "people.data", "model": "train.model"}},
+                "compare": {"kind": "compare", "with": {"champion": "${model}@champion"},
+                            "from": {"figures": "evaluate.figures"}},
+                "gate": {"kind": "gate", "with": {"rule": "better.${figure} == 1"},
+                         "from": {"figures": "compare.figures"}},
+                "ship": {"kind": "serve", "with": {"service": "${service}", "mode": "canary", "percent": 10,
+                                                   "minutes": 60, "most_failed": 5},
+                         "from": {"model": "train.model"}, "when": "gate.passed"},
+                "crown": {"kind": "register", "with": {"alias": "champion"},
+                          "from": {"figures": "compare.figures", "model": "train.model"}, "after": ["ship"]},
+                "shipped": {"kind": "notify", "with": {"text": "A better model is in use"},
+                            "from": {"for": "crown.model"}},
+                "same": {"kind": "notify", "with": {"text": "The new model is not better by a significant margin"},
+                         "from": {"for": "train.model"}, "when": "gate.refused"},
+                "back": {"kind": "notify", "with": {"text": "The new model was rolled back"}, "after": ["ship"],
+                         "rule": "any_failed"},
+            },
+        },
+    ),
+)  # fmt: skip
+
+
 def choices() -> list[tuple[str, str]]:
     """For a form: an empty canvas first."""
     return [("", _("An empty canvas")), *((one.name, f"{one.label}: {one.about}") for one in TEMPLATES)]

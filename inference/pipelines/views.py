@@ -16,7 +16,7 @@ from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
 from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, templates, writing
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
-from inference.pipelines.models import Approval, Pipeline, PipelineRun, PipelineVersion
+from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepApproval
 from inference.pipelines.orders import PIPELINES, RUNS
 
 
@@ -31,7 +31,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     states = dict(PipelineRun.State.choices)
     for row in page.rows:
         row.last_label = states.get(row.last_state, "")
-    asked = Approval.objects.answerable_by(request.user).select_related("step_run__run__pipeline")
+    asked = StepApproval.objects.visible_to(request.user).answerable_by(request.user).select_related("step_run__run__pipeline")
     context = {"page": page, "asked": [one for one in asked if not one.answers.filter(person=request.user).exists()]}
     return render(request, "pipelines/_table.html" if request.htmx else "pipelines/list.html", context)
 
@@ -166,7 +166,9 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "url": reverse("api-pipeline-run-detail", args=[pk]), "steps": steps, "live": showing.is_live(run),
         },
     }  # fmt: skip
-    return render(request, "pipelines/_run_now.html" if request.htmx else "pipelines/run.html", context)
+    parts = {"run-now": "pipelines/_run_now.html", "run-steps": "pipelines/_run_steps.html"}
+    part = parts.get(request.htmx.target or "", parts["run-now"]) if request.htmx else "pipelines/run.html"
+    return render(request, part, context)
 
 
 @require_POST
@@ -190,7 +192,7 @@ def run_act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
 @needs(Action.SELF_MANAGE)
 def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
     """Answer a question."""
-    approval: Approval = get_object_or_404(Approval.objects.filter(people=request.user), pk=pk)
+    approval: StepApproval = get_object_or_404(StepApproval.objects.visible_to(request.user).put_to(request.user), pk=pk)
     with refusals_said(request):
         comment = request.POST.get("comment", "")
         approvals.answer(approval, by=request.user, answer=request.POST.get("answer", ""), comment=comment)

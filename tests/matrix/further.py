@@ -6,7 +6,7 @@ from typing import Any
 
 from accounts.models import User
 from inference.pipelines import arranging, loop, runs, writing
-from inference.pipelines.models import Approval
+from inference.pipelines.models import StepApproval
 from training.studies import creating as studies
 
 Ids = list[tuple[str, dict[str, Any]]]
@@ -31,7 +31,7 @@ def _pipelines(owner: User) -> Ids:
     loop.advance_run(run.pk)
     hook, _secret = arranging.create(made, user=owner, kind="webhook")
     return [
-        (r"pipelines/approvals/|pipeline-approvals/", {"pk": Approval.objects.get(step_run__run=run).pk}),
+        (r"pipelines/approvals/|pipeline-approvals/", {"pk": StepApproval.objects.get(step_run__run=run).pk}),
         (r"pipelines/triggers/|pipeline-triggers/|pipeline-hooks/", {"pk": hook.pk}),
         (r"pipelines/runs/|pipeline-runs/", {"pk": run.pk, "verb": "cancel"}),
         (r"pipelines/", {"pk": made.pk}),

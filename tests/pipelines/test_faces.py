@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from inference.pipelines import loop
-from inference.pipelines.models import Approval, Pipeline, PipelineRun
+from inference.pipelines.models import StepApproval, Pipeline, PipelineRun
 from tests.pipelines.made import begun, command, complete, pipeline, states
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
@@ -46,7 +46,7 @@ def test_pages_lead_from_nothing_to_a_run_that_asks(page, alice):
     shown = page.get(reverse("pipelines:run", args=[run.pk])).content.decode()
     assert "Ship it?" in shown
     assert "AP50 0.9" in shown
-    page.post(reverse("pipelines:approval", args=[Approval.objects.get().pk]), {"answer": "passed", "comment": "ok"})
+    page.post(reverse("pipelines:approval", args=[StepApproval.objects.get().pk]), {"answer": "passed", "comment": "ok"})
     loop.advance_run(run.pk)
     assert states(run)["ship"] == "started"
     assert "asks you" not in page.get(reverse("pipelines:list")).content.decode()

@@ -4,7 +4,7 @@ import pytest
 
 from aiplatform.lib.errors import Invalid, NotAllowed
 from inference.pipelines import approvals, loop, runs, writing
-from inference.pipelines.models import Approval, StepRun
+from inference.pipelines.models import StepApproval, StepRun
 from tests.pipelines.made import again, begun, command, complete, end, pipeline, states, step
 from workers.clock import now
 from workers.models import Job
@@ -127,7 +127,7 @@ def test_approval_is_answered_by_those_who_are_asked_and_once_each(alice, bob):
         "ship": command(when="ask.passed"), "back": command(when="ask.refused"),
     }  # fmt: skip
     run = begun(alice, steps)
-    question = Approval.objects.get()
+    question = StepApproval.objects.get()
     assert states(run)["ask"] == "asking"
     assert bob.notifications.get().title.code == "pipeline.asked"
 
@@ -146,12 +146,12 @@ def test_approval_refuses_people_who_are_not_asked(alice, bob):
     begun(alice, {"ask": {"kind": "approve"}})
 
     with pytest.raises(NotAllowed):
-        approvals.answer(Approval.objects.get(), by=bob, answer="passed")
+        approvals.answer(StepApproval.objects.get(), by=bob, answer="passed")
 
 
 def test_approval_that_nobody_answers_ends_as_it_says(alice):
     run = begun(alice, {"ask": {"kind": "approve", "with": {"hours": 1}}, "ship": command(when="ask.passed")})
-    Approval.objects.update(expires_at=now() - timedelta(seconds=1))
+    StepApproval.objects.update(expires_at=now() - timedelta(seconds=1))
 
     assert loop.advance_due() == 1
     run.refresh_from_db()

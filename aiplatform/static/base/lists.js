@@ -42,7 +42,7 @@ async function load(region, address) {
   running.set(region, stop);
   region.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(address, { headers: { "HX-Request": "true" }, credentials: "same-origin", signal: stop.signal });
+    const answer = await fetch(address, { headers: { "HX-Request": "true", "HX-Target": region.id }, credentials: "same-origin", signal: stop.signal });
     if (answer.redirected) return location.reload(); // signed out meanwhile
     if (!answer.ok) return refused(answer);
     const content = await answer.text();

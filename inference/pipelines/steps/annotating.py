@@ -24,6 +24,7 @@ from inference.pipelines.advance import WHOLE
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import PipelineRun, StepRun
 from inference.pipelines.steps import rows, versions
+from inference.pipelines.steps.training import figures
 from inference.pipelines.steps.versions import DATA, FIGURES, INTO
 from workers.clock import now
 from workers.jobs.resource_request import Resources
@@ -108,7 +109,12 @@ class PeopleStep(StepKind):
     acts = True  # people go on meanwhile
     needs = Action.ANNOTATION_MANAGE
     inputs = (Port("after", gettext_lazy("After"), "any", optional=True, many=True),)
-    outputs = (DATA, FIGURES)
+    outputs = (
+        DATA,
+        FIGURES,
+        Port("enough", gettext_lazy("Enough"), "signal"),
+        Port("too_few", gettext_lazy("Too few"), "signal"),
+    )
     params = (
         Param("project", gettext_lazy("Project"), required=True, help=gettext_lazy("Its name or number.")),
         Param("dataset", gettext_lazy("Dataset"), default="", help=gettext_lazy(
@@ -122,10 +128,11 @@ class PeopleStep(StepKind):
             ("submitted", gettext_lazy("Submitted and accepted images")))),
         Param("since", gettext_lazy("New since"), default="", help=gettext_lazy(
             "A version of the data, such as 3, in place of the last run.")),
-        Param("hours", gettext_lazy("Hours to wait"), form="number", default=0, low=0, high=8760,
-              help=gettext_lazy("0: as long as it takes.")),
+        Param("hours", gettext_lazy("Hours to wait"), form="number", default=None, low=0, high=8760,
+              help=gettext_lazy("Empty: as long as it takes. 0: it looks once.")),
         Param("at_expiry", gettext_lazy("When it takes longer"), form="choice", default="fail", choices=(
-            ("fail", gettext_lazy("The step fails")), ("go_on", gettext_lazy("Go on with what is there")))),
+            ("fail", gettext_lazy("The step fails")), ("too_few", gettext_lazy("Answer “too few”, without data")),
+            ("go_on", gettext_lazy("Go on with what is there")))),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -142,7 +149,7 @@ class PeopleStep(StepKind):
         kept = {
             "set": found.pk, "until": params["until"], "at_least": params["at_least"], "count": params["count"],
             "since": since.isoformat() if since else "", "at_expiry": params["at_expiry"],
-            "expires": (now() + timedelta(hours=hours)).isoformat() if hours else "",
+            "expires": "" if hours is None else (now() + timedelta(hours=hours)).isoformat(),
         }  # fmt: skip
         return Begun(kept=kept, look_again=versions.SOON)
 
@@ -152,7 +159,7 @@ class PeopleStep(StepKind):
             return rows.version_of(found.source.dataset, call.params["since"]).created_at
         earlier = StepRun.objects.filter(
             run__pipeline=call.run.pipeline_id, run__state=PipelineRun.State.OK, step=call.row.step, item=WHOLE,
-            state=StepRun.State.OK, kept__set=found.pk,
+            state=StepRun.State.OK, answer="enough", kept__set=found.pk,
         )  # fmt: skip
         last = earlier.order_by("-pk").first()
         return parse_datetime(str(last.kept.get("counted", ""))) if last else None
@@ -169,6 +176,8 @@ class PeopleStep(StepKind):
             expires = parse_datetime(kept["expires"]) if kept["expires"] else None
             if expires is None or now() < expires:
                 return None
+            if kept["at_expiry"] == "too_few":
+                return Done({"figures": figures({"new_images": new}, row)}, "too_few")
             if kept["at_expiry"] == "fail":
                 said = _("%(new)s new images came in time, of the %(wanted)s that were waited for.")
                 wanted = kept["at_least"] if kept["until"] == "new" else work.progress([found])[found.pk].total
@@ -197,7 +206,7 @@ class PeopleStep(StepKind):
             raise StepFailed(export.detail or _("Its conversion failed."))
         if export.is_live or export.version is None:
             return None
-        return Done(versions.outputs_of(export.version, row, new_images=row.kept["new"]))
+        return Done(versions.outputs_of(export.version, row, new_images=row.kept["new"]), "enough")
 
 
 def set_named(project: str, name: str, user: User) -> AnnotationSet:

@@ -16,7 +16,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from inference.pipelines import expressions
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind
-from inference.pipelines.models import Approval, StepRun
+from inference.pipelines.models import StepApproval, StepRun
 from workers.clock import now
 
 MOST_PEOPLE = 50
@@ -153,7 +153,7 @@ class ApproveStep(StepKind):
         people = people_named(call.params["people"], call.user)
         hours, at_expiry = call.params["hours"], call.params["at_expiry"]
         question = call.params["question"].strip() or call.row.step
-        approval = Approval.objects.create(
+        approval = StepApproval.objects.create(
             step_run=call.row, question=question[:500], needed=call.params["needed"],
             expires_at=now() + timedelta(hours=hours) if hours else None,
             at_expiry="" if at_expiry == "failed" else at_expiry,
