@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "http://editor.test"
 ROOMS = [path for path in sorted(ROOT.glob("*/static")) if path.is_dir()]
 SHEETS = [f"base/{name}.css" for name in ("tokens", "base", "controls", "components", "notices", "frame")]
+OWN_SHEETS = [f"pipelines/{name}.css" for name in ("canvas", "steps", "editor", "forms")]
 GROUPS = ("data", "people", "train", "judge", "ship", "other")
 TYPES = ("dataset", "model", "figures", "list", "service", "file", "signal")
 
@@ -189,7 +190,7 @@ def serve(
     """Answer every request of a Playwright page; it is opened by `page.goto(ADDRESS)`."""
 
     def html() -> str:
-        sheets = SHEETS + ["base/dark.css"] * dark + ["pipelines/canvas.css", "pipelines/editor.css"]
+        sheets = SHEETS + ["base/dark.css"] * dark + OWN_SHEETS
         links = "".join(f'<link rel="stylesheet" href="/static/{name}">' for name in sheets)
         code = script.format(given=json.dumps(drafts.given(**more)))
         return PAGE.format(language=language, sheets=links, script=code, texts=texts)
