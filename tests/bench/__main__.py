@@ -163,9 +163,24 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("pipeline of 1,000 steps: open", r"1000 open +([\d.]+ ms)", "≤ 1000 ms", "n8n 28–70 s"),
             ("pipeline of 1,000 steps: layout", r"1000 layout +([\d.]+ ms)", "≤ 100 ms", ""),
             ("pipeline of 1,000 steps: list", r"1000 list +([\d.]+ ms)", "≤ 1000 ms", ""),
-            ("pipeline of 1,000 steps: pan frame", r"1000 pan +frame p50 / p95 +([\d.]+ / +[\d.]+ ms)", "p95 ≤ 33 ms", ""),
-            ("pipeline of 1,000 steps: drag frame", r"1000 drag +frame p50 / p95 +([\d.]+ / +[\d.]+ ms)", "p95 ≤ 33 ms", ""),
-            ("the same, all in sight: pan frame", r"1000 pan all +frame p50 / p95 +([\d.]+ / +[\d.]+ ms)", "p95 ≤ 67 ms", ""),
+            (
+                "pipeline of 1,000 steps: pan frame",
+                r"1000 pan +frame p50 / p95 +([\d.]+ / +[\d.]+ ms)",
+                "p95 ≤ 33 ms",
+                "",
+            ),
+            (
+                "pipeline of 1,000 steps: drag frame",
+                r"1000 drag +frame p50 / p95 +([\d.]+ / +[\d.]+ ms)",
+                "p95 ≤ 33 ms",
+                "",
+            ),
+            (
+                "the same, all in sight: pan frame",
+                r"1000 pan all +frame p50 / p95 +([\d.]+ / +[\d.]+ ms)",
+                "p95 ≤ 67 ms",
+                "",
+            ),
         ],
     ),
     "web": (

@@ -92,7 +92,8 @@ def printed(count: int, found: dict[str, Any], first: dict[str, Any]) -> None:
     for what, value in found.items():
         if isinstance(value, list):
             ratios = f"× {value[1] / first[what][1]:.1f}, × {value[2] / first[what][2]:.1f}"
-            print(f"  {count:5d} {what:9} frame p50 / p95 {value[0]:6.1f} / {value[1]:6.1f} ms, {value[2]:6.1f} CPU-ms  {ratios}")
+            times = f"{value[0]:6.1f} / {value[1]:6.1f} ms, {value[2]:6.1f} CPU-ms"
+            print(f"  {count:5d} {what:9} frame p50 / p95 {times}  {ratios}")
         else:
             print(f"  {count:5d} {what:9} {value:8.1f} ms   × {value / max(first[what], 0.1):.1f}")
 

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "http://editor.test"
 ROOMS = [path for path in sorted(ROOT.glob("*/static")) if path.is_dir()]
 SHEETS = [f"base/{name}.css" for name in ("tokens", "base", "controls", "components", "notices", "frame")]
+OWN_SHEETS = [f"pipelines/{name}.css" for name in ("canvas", "steps", "editor", "forms")]
+GROUPS = ("data", "people", "train", "judge", "ship", "other")
 TYPES = ("dataset", "model", "figures", "list", "service", "file", "signal")
 
 
@@ -44,18 +46,24 @@ def kind(name: str, group: str, inputs: str = "", outputs: str = "", *params: di
 
 CATALOGUE = {
     "types": {name: {"label": name.capitalize()} for name in TYPES},
-    "groups": [{"name": name, "label": name.capitalize()} for name in ("data", "people", "train", "judge", "ship", "other")],
+    "groups": [{"name": name, "label": name.capitalize()} for name in GROUPS],
     "kinds": [
-        kind("dataset", "data", "", "data:dataset", param("dataset", required=True), param("version", default="latest")),
+        kind(
+            "dataset", "data", "", "data:dataset",
+            param("dataset", required=True), param("version", default="latest"),
+        ),
         kind("filter", "data", "data:dataset", "data:dataset", param("words", "long")),
-        kind("split", "data", "data:dataset", "train:dataset test:dataset", param("share", "number", default=0.2, low=0, high=1)),
+        kind(
+            "split", "data", "data:dataset", "train:dataset test:dataset",
+            param("share", "number", default=0.2, low=0, high=1),
+        ),
         kind("merge", "data", "data*:dataset", "data:dataset"),
         kind("items", "data", "", "items:list", param("values", "json", default=[])),
         kind("annotate", "people", "data:dataset model:model", "data:dataset"),
         kind("approve", "people", "", "passed:signal refused:signal", param("people")),
         kind(
             "train", "train", "data:dataset weights?:model", "model:model figures:figures",
-            param("preset", "choice", default="fcos", choices=[["fcos", "FCOS"], ["classify_small", "Small classifier"]]),
+            param("preset", "choice", default="fcos", choices=[["fcos", "FCOS"], ["classify_small", "Small"]]),
             param("epochs", "whole", default=10, low=1, high=1000), param("augment", "yesno", default=True),
             param("params", "json", default={}), param("token", "secret"),
         ),
@@ -84,7 +92,9 @@ SPEC = {
             "with": {"params": {"epochs": 3}, "preset": "${preset}"},
         },
         "judge": {"from": {"data": "cells.data", "model": "train.model"}, "kind": "evaluate", "later": {"key": 1}},
-        "better": {"from": {"figures": ["judge.figures", "train.figures"]}, "kind": "gate", "with": {"rule": "AP50 >= 0.85"}},
+        "better": {
+            "from": {"figures": ["judge.figures", "train.figures"]}, "kind": "gate", "with": {"rule": "AP50 >= 0.85"},
+        },
         "serve": {
             "after": ["tell"], "from": {"model": "train.model"}, "kind": "serve", "note": "the one people call",
             "when": "better.passed", "with": {"service": "cells"},
@@ -140,7 +150,7 @@ class Drafts:
             return 200, {"problems": self.problems}
         if path == "/versions/":
             self.versions.append(body)
-            self.spec, self.layout, self.revision = body["spec"], body["layout"], 0  # a version takes the draft's place
+            self.spec, self.layout, self.revision = body["spec"], body["layout"], 0  # it takes the draft's place
             return 201, {"number": len(self.versions), "sha256": "0" * 64}
         state = {"revision": self.revision, "spec": self.spec, "layout": self.layout}
         if method != "PUT":
@@ -151,10 +161,11 @@ class Drafts:
         return 200, {"revision": self.revision}
 
 
-PAGE = """<!doctype html><html lang="{language}" data-zone="UTC"{theme}><head><meta charset="utf-8"><title>Editor</title>
+PAGE = """<!doctype html><html lang="{language}" data-zone="UTC"><head><meta charset="utf-8"><title>Editor</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{sheets}</head>
 <body style="display:flex;flex-direction:column;height:100vh">
-<main id="editor" style="display:flex;flex-direction:column;flex:1;min-height:0"><h1 class="sr-only">Pipeline</h1><div id="root" style="flex:1;min-height:0"></div></main>
+<main style="display:flex;flex-direction:column;flex:1;min-height:0"><h1 class="sr-only">Pipeline</h1>
+<div id="root" style="flex:1;min-height:0"></div></main>
 <script>{texts}</script><script type="module">{script}</script></body></html>"""
 
 EDITOR = """import {{ mount }} from "/static/pipelines/mount.js"; const given = {given};
@@ -166,14 +177,23 @@ globalThis.view = new View(root, given.catalogue, given.spec, given.layout);
 view.addEventListener("step", ({{ detail }}) => steps.push(detail.step));"""
 
 
-def serve(page: Any, drafts: Drafts, *, script: str = EDITOR, texts: str = "", language: str = "en", dark: bool = False, **more: Any) -> None:
+def serve(
+    page: Any,
+    drafts: Drafts,
+    *,
+    script: str = EDITOR,
+    texts: str = "",
+    language: str = "en",
+    dark: bool = False,
+    **more: Any,
+) -> None:
     """Answer every request of a Playwright page; it is opened by `page.goto(ADDRESS)`."""
 
     def html() -> str:
-        sheets = SHEETS + ["base/dark.css"] * dark + ["pipelines/canvas.css", "pipelines/editor.css"]
+        sheets = SHEETS + ["base/dark.css"] * dark + OWN_SHEETS
         links = "".join(f'<link rel="stylesheet" href="/static/{name}">' for name in sheets)
         code = script.format(given=json.dumps(drafts.given(**more)))
-        return PAGE.format(language=language, theme="", sheets=links, script=code, texts=texts)
+        return PAGE.format(language=language, sheets=links, script=code, texts=texts)
 
     def route(request: Any) -> None:
         asked, path = request.request, urlsplit(request.request.url).path

@@ -49,7 +49,8 @@ export class Bar {
   }
 
   zoomed() {
-    this.zoom.textContent = `${Math.round(this.editor.stage.camera.zoom * 100)} %`;
+    const text = `${Math.round(this.editor.stage.camera.zoom * 100)} %`;
+    if (this.zoom.textContent !== text) this.zoom.textContent = text; // the same text again would cost a layout in each frame
   }
 
   listed(on) {

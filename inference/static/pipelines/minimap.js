@@ -61,7 +61,11 @@ export class MiniMap {
     const y = this.top + (Math.max(top, this.box.top) - this.box.top) * this.scale;
     const width = Math.max(0, (Math.min(right, this.box.right) - Math.max(left, this.box.left)) * this.scale);
     const height = Math.max(0, (Math.min(bottom, this.box.bottom) - Math.max(top, this.box.top)) * this.scale);
-    Object.assign(this.view.style, { transform: `translate(${x}px, ${y}px)`, width: `${width}px`, height: `${height}px` });
+    this.view.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
+    const size = `${Math.round(width)}px ${Math.round(height)}px`;
+    if (size === this.size) return; // a size, unlike a place, costs a layout
+    this.size = size;
+    [this.view.style.width, this.view.style.height] = size.split(" ");
   }
 
   #go({ clientX, clientY }) {

@@ -48,6 +48,7 @@ export class Stage extends EventTarget {
     this.dirty = new Set();
     this.shifted = new Set();
     this.drawn = false;
+    this.culled = { x: 0, y: 0, zoom: 0 }; // the view when steps were shown and hidden last
     this.ask = once(() => this.flush());
     graph.watch((changes) => this.#changed(changes));
     for (const id of graph.steps.keys()) this.dirty.add(id);
@@ -108,6 +109,7 @@ export class Stage extends EventTarget {
 
   resized() {
     this.camera.measure();
+    this.culled.zoom = 0;
     this.look();
     if (this.fitsSoon) this.fit();
   }
@@ -117,7 +119,8 @@ export class Stage extends EventTarget {
     this.world.style.transform = `translate(${x}px, ${y}px) scale(${zoom})`;
     this.world.classList.toggle("is-far", zoom < FAR);
     this.world.classList.toggle("is-tiny", zoom < TINY);
-    this.cull();
+    const { culled } = this;
+    if (zoom !== culled.zoom || Math.abs(x - culled.x) > MARGIN / 2 || Math.abs(y - culled.y) > MARGIN / 2) this.cull(); // else what is ready is enough
     this.map.frame();
     this.dispatchEvent(new CustomEvent("view"));
   }
@@ -125,6 +128,7 @@ export class Stage extends EventTarget {
   /** Steps far outside are not painted; the focused one stays, so that the keyboard never loses it. */
   cull() {
     if (!this.camera.width) return;
+    this.culled = { x: this.camera.x, y: this.camera.y, zoom: this.camera.zoom };
     const seen = this.camera.seen(MARGIN);
     const near = this.camera.zoom >= FAR;
     for (const id of this.graph.steps.keys()) {
@@ -160,6 +164,7 @@ export class Stage extends EventTarget {
 
   fit(ids = this.graph.steps.keys()) {
     this.camera.measure();
+    this.culled.zoom = 0;
     this.fitsSoon = !this.camera.width; // a canvas that is hidden is fitted when it is shown
     const box = this.sizes.box(ids);
     if (!box || this.fitsSoon) return;
