@@ -23,6 +23,7 @@ class InferenceConfig(AppConfig):
         from inference.edge import words as edge_words
         from inference.edge.side_bar import entries as edge_entries
         from inference.edge.tables import EdgeGroup
+        from inference.evaluation_sets.tables import EvaluationSet
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.monitoring import telling as drift
@@ -105,7 +106,18 @@ class InferenceConfig(AppConfig):
                 url=lambda row: reverse("inference:model-detail", args=[row.pk]),
             )
         )
+        sharing.register(
+            sharing.Shareable(
+                "evaluation_parameters",
+                _("Evaluation parameters"),
+                EvaluationSet,
+                (sharing.VIEW, sharing.USE, sharing.MANAGE),
+                needs=Action.EVALUATIONS_SUBMIT,
+                url=lambda row: reverse("inference:evaluation-set", args=[row.pk]),
+            )
+        )
         ownership.register(
+            ownership.Owned("evaluation_sets", _("Evaluation parameter sets"), EvaluationSet),
             ownership.Owned("models", _("Models"), Model),
             ownership.Owned("services", _("Services"), Service),
             ownership.Owned("videos", _("Videos"), VideoFile, named=False),

@@ -8,6 +8,7 @@ from inference.conversion import views as conversion
 from inference.edge import device_api as edge_devices
 from inference.edge import sample_views as edge_samples
 from inference.edge import views as edge
+from inference.evaluation_sets import views as evaluation_sets
 from inference.feedback import views as feedback
 from inference.keys import views as keys
 from inference.monitoring import views as monitoring
@@ -53,6 +54,11 @@ urlpatterns = [
     path("evaluations/compare/", comparing.compare, name="evaluation-compare"),
     path("evaluations/compare/images/", comparing.compared_images, name="evaluation-compared-images"),
     path("evaluations/fit/", evaluations.evaluation_fit, name="evaluation-fit"),
+    path("evaluations/sets/", evaluation_sets.set_list, name="evaluation-sets"),
+    path("evaluations/sets/new/", evaluation_sets.set_new, name="evaluation-set-new"),
+    path("evaluations/sets/<int:pk>/", evaluation_sets.set_detail, name="evaluation-set"),
+    path("evaluations/sets/<int:pk>/edit/", evaluation_sets.set_edit, name="evaluation-set-edit"),
+    path("evaluations/sets/<int:pk>/delete/", evaluation_sets.set_delete, name="evaluation-set-delete"),
     path("evaluations/<int:pk>/", evaluations.evaluation_detail, name="evaluation-detail"),
     path("evaluations/<int:pk>/images/", evaluations.evaluation_images, name="evaluation-images"),
     path("evaluations/<int:pk>/image/<path:path>", evaluations.evaluation_image, name="evaluation-image"),

@@ -19,6 +19,9 @@ from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
+from inference.evaluation_sets import sets
+from inference.evaluation_sets.forms import initial_of
+from inference.evaluation_sets.tables import EvaluationSet
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.orders import EVALUATIONS
@@ -48,9 +51,17 @@ def evaluation_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def evaluation_new(request: SignedInRequest) -> HttpResponse:
-    """The form of an evaluation; `?model_version=` and `?version=` fill in what is known."""
+    """The form of an evaluation; `?model_version=`, `?version=` and `?set=` fill in what is known.
+
+    Sent with "import", it comes back with the values of the parameter set that was chosen.
+    """
     known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
-    form = EvaluationForm(request.POST or None, user=request.user, initial=known)
+    imports = "import" in request.POST
+    if imports:
+        known = {name: request.POST[name] for name in EvaluationForm.base_fields if name in request.POST}
+    known |= _set_values(request, known.get("parameter_set") or request.GET.get("set", ""))
+    sent = request.POST if request.POST and not imports else None
+    form = EvaluationForm(sent, user=request.user, initial=known)
     if form.is_valid():
         with refusals_shown_on(form):
             evaluation = evaluations.submit(user=request.user, **form.submission())
@@ -64,6 +75,15 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
         "fit_url": reverse("inference:evaluation-fit"),
     }
     return render(request, "inference/evaluation_new.html", context, status=422 if form.errors else 200)
+
+
+def _set_values(request: SignedInRequest, number: str) -> dict[str, Any]:
+    """Initial values of a parameter set that this person may use; its data only where it is theirs to use."""
+    row = EvaluationSet.objects.usable_by(request.user).for_list().filter(pk=ids.number(number) or 0).first()
+    if row is None:
+        return {}
+    found = initial_of(row) | {"parameter_set": row.pk, "version": sets.usable_version(row, request.user)}
+    return {name: value for name, value in found.items() if value not in (None, "") or name == "split"}
 
 
 @require_POST
