@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
@@ -44,7 +44,8 @@ def save(*, user: User, name: str, existing: EvaluationSet | None = None, **give
     """Keep parameters under a name, or change an existing set; what is left out of one stays.
 
     Args:
-        given: description, visibility, `task` of a new set, and GIVEN. `version` None: whoever begins with it names one.
+        given: description, visibility, `task` of a new set, and GIVEN. `version` None: whoever begins with it
+            names one.
 
     Raises:
         NameTaken: another set of its owner has this name.
@@ -110,7 +111,7 @@ def _check_machines(row: EvaluationSet, given: Mapping[str, Any]) -> None:
                 _("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CORES)}, field="cpus"
             )
     with found:
-        resource_request.check_shape(resource_request.Resources(**(named | {"cpus": 1.0})))
+        resource_request.check_shape(cast(resource_request.Resources, named | {"cpus": 1.0}))
     found.end()
 
 

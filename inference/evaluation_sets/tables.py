@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.conf import settings
 from django.db import models
@@ -60,10 +60,3 @@ class EvaluationSet(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def split_word(self) -> Any:
-        """What it measures on, for people."""
-        from inference.models import SPLIT_WORDS
-
-        return _("Automatic") if self.split == "auto" else SPLIT_WORDS.get(self.split, self.split)

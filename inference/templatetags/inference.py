@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import markdown
 from inference import model_tasks
+from inference.models import SPLIT_WORDS
+from inference.services.learning import AUTO
 from inference.views import figures, notes
 from training import param_words
 from training.figure_words import word
@@ -30,6 +32,12 @@ def task_word(task: str | None) -> Any:
 def markdown_of(text: str) -> SafeString:
     """Markdown as HTML: all text escaped, no tags but ours."""
     return markdown.render(text)
+
+
+@register.filter
+def split_word(split: str) -> Any:
+    """What a split is called, also where it is chosen later."""
+    return _("Automatic") if split == AUTO else SPLIT_WORDS.get(split, split)
 
 
 @register.filter
