@@ -17,7 +17,7 @@ from inference.torch_export import views as torch_export
 from inference.traffic import views as traffic
 from inference.trying import views as trying
 from inference.video import views as video
-from inference.views import comparing, evaluations, models, registry, services
+from inference.views import comparing, evaluations, models, registry, services, slicing
 
 app_name = "inference"
 urlpatterns = [
@@ -53,6 +53,7 @@ urlpatterns = [
     path("evaluations/new/", evaluations.evaluation_new, name="evaluation-new"),
     path("evaluations/compare/", comparing.compare, name="evaluation-compare"),
     path("evaluations/compare/images/", comparing.compared_images, name="evaluation-compared-images"),
+    path("evaluations/compare/slices/", slicing.compared_slices, name="evaluation-compared-slices"),
     path("evaluations/fit/", evaluations.evaluation_fit, name="evaluation-fit"),
     path("evaluations/sets/", evaluation_sets.set_list, name="evaluation-sets"),
     path("evaluations/sets/new/", evaluation_sets.set_new, name="evaluation-set-new"),
@@ -62,6 +63,7 @@ urlpatterns = [
     path("evaluations/<int:pk>/", evaluations.evaluation_detail, name="evaluation-detail"),
     path("evaluations/<int:pk>/images/", evaluations.evaluation_images, name="evaluation-images"),
     path("evaluations/<int:pk>/image/<path:path>", evaluations.evaluation_image, name="evaluation-image"),
+    path("evaluations/<int:pk>/slices/", slicing.evaluation_slices, name="evaluation-slices"),
     path("evaluations/<int:pk>/stop/", evaluations.evaluation_stop, name="evaluation-stop"),
     path("evaluations/<int:pk>/download/", evaluations.evaluation_download, name="evaluation-download"),
     path("conversions/", conversion.conversion_list, name="conversion-list"),

@@ -16,7 +16,7 @@ from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
-from inference.api import comparison
+from inference.api import comparison, slicing
 from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
 from inference.orders import EVALUATIONS
@@ -33,10 +33,18 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "results": Action.EVALUATIONS_VIEW,
         "images": Action.EVALUATIONS_VIEW,
         "comparison": Action.EVALUATIONS_VIEW,
+        "comparison_slices": Action.EVALUATIONS_VIEW,
+        "slices": Action.EVALUATIONS_VIEW,
         "create": Action.EVALUATIONS_SUBMIT,
         "stop": Action.EVALUATIONS_SUBMIT,
     }
-    asks = {"list": ("state", "search"), "images": ("cell", "begin"), "comparison": ("evaluation", "base")}
+    asks = {
+        "list": ("state", "search"),
+        "images": ("cell", "begin"),
+        "comparison": ("evaluation", "base"),
+        "comparison_slices": ("evaluation", "base", *slicing.ASKS),
+        "slices": slicing.ASKS,
+    }
     asks_many = ("evaluation",)
     orders = EVALUATIONS
     serializer_class = EvaluationOut
@@ -66,11 +74,28 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         evaluation.job.refresh_from_db()
         return Response(EvaluationOut(evaluation).data, status=202)
 
+    # before `comparison`, whose name hides that of the module
+    @extend_schema(
+        operation_id="evaluations_comparison_slices",
+        parameters=[*comparison.PARAMETERS, *slicing.PARAMETERS],
+        responses=slicing.SlicesOut,
+    )
+    @action(detail=False, methods=["get"], pagination_class=None, url_path="comparison/slices")
+    def comparison_slices(self, request: ApiRequest) -> Response:
+        """Figures of parts of the images of two to six evaluations, with intervals of the differences."""
+        return Response(slicing.compared(request))
+
     @extend_schema(parameters=comparison.PARAMETERS, responses=comparison.EvaluationComparisonOut)
     @action(detail=False, methods=["get"], pagination_class=None)
     def comparison(self, request: ApiRequest) -> Response:
         """Two to six evaluations of the same images: figures with intervals, and which differences may be chance."""
         return Response(comparison.answered(request))
+
+    @extend_schema(parameters=slicing.PARAMETERS, responses=slicing.SlicesOut)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def slices(self, request: ApiRequest, pk: str) -> Response:
+        """Figures of parts of the images, the worst first, with intervals."""
+        return Response(slicing.of_one(request, int(pk)))
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])

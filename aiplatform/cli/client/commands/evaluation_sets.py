@@ -26,9 +26,7 @@ COLUMNS: list[Column] = [
 
 
 def add(evaluate: Noun, parent: Parent) -> None:
-    sets = Noun(
-        evaluate.verbs, parent, "sets", "Parameter sets. Use one: aip evaluate start MODEL --set NAME"
-    )
+    sets = Noun(evaluate.verbs, parent, "sets", "Parameter sets. Use one: aip evaluate start MODEL --set NAME")
     verb = sets.verb("list", sets_list, "List evaluation parameter sets.")
     verb.add_argument("-q", "--search", help="only those whose name, description, dataset or task contains this")
     paging(verb)
