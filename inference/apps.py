@@ -30,7 +30,7 @@ class InferenceConfig(AppConfig):
         from inference.push import words as push_words
         from inference.push.side_bar import entries as push_entries
         from inference.push.tables import PushTarget
-        from inference.services import evaluations, publishing, starting_weights, trail
+        from inference.services import evaluations, mending, publishing, starting_weights, trail
         from inference.sharing import kind as sharing_kind
         from inference.trying import panel as trial_panel
         from inference.video import events as video_events
@@ -72,6 +72,7 @@ class InferenceConfig(AppConfig):
         usage.register(predictions.using)
         rewriting.WAYS.register(drafts.WAY)
         sources.SOURCES.register(drafts.SOURCE)
+        sources.SOURCES.register(mending.SOURCE)
         ways.register(
             ways.Way(
                 "evaluate",

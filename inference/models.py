@@ -192,6 +192,7 @@ class Evaluation(models.Model):
     params = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)  # the summary, once judged
     published_attempt = models.PositiveIntegerField(default=0)  # whose outputs hold the results; 0: none yet
+    chosen_threshold = models.FloatField(null=True, editable=False)  # goes before the best F1; services/calibration.py
 
     objects = EvaluationQuerySet.as_manager()
 

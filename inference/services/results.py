@@ -41,15 +41,21 @@ def _parsed(place: str, changed: int) -> dict[str, Any]:
     return content
 
 
-def images(evaluation: Evaluation, *, cell: str = "", begin: int = 0, count: int = 24) -> tuple[list[Any], bool]:
+def images(
+    evaluation: Evaluation, *, cell: str = "", mistake: str = "", begin: int = 0, count: int = 24
+) -> tuple[list[Any], bool]:
     """Return some of the evaluated images, worst first, and whether more follow.
 
     Args:
         cell: "t,a" (places in the confusion matrix) leaves only images that have this pair; "t," those that show t,
             whatever was answered, and ",a" those where a was answered.
+        mistake: leaves only images with a mistake of this kind, see task_kinds/detection/mistakes.py.
     """
     images: list[Any] = []
-    for position, image in enumerate(_images(evaluation, cell)):
+    chosen = _images(evaluation, cell)
+    if mistake:
+        chosen = (image for image in chosen if any(one[0] == mistake for one in image.get("mistakes", ())))
+    for position, image in enumerate(chosen):
         if position >= begin + count:
             return images, True
         if position >= begin:

@@ -116,6 +116,16 @@ def answer_boxes(image: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @register.filter
+def mistake_boxes(image: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Boxes of mistakes of one kind, answers or what was missed: class_id, x, y, w, h."""
+    return [
+        {"class_id": class_id, **_corners(*corners)}
+        for name, class_id, _score, *corners, _truth in image.get("mistakes", ())
+        if name == kind
+    ]
+
+
+@register.filter
 def truth_outlines(image: dict[str, Any]) -> list[dict[str, Any]]:
     """Outlines someone drew: class_id, path of an SVG, found."""
     return [

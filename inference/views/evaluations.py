@@ -25,9 +25,10 @@ from inference.evaluation_sets.tables import EvaluationSet
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.orders import EVALUATIONS
-from inference.services import evaluations, learning, promotion, results
+from inference.services import evaluations, learning, mending, promotion, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
+from inference.views import judging
 from inference.views.figures import GROUP_WORDS, tiles
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -124,6 +125,8 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "found": content,
         "tiles": tiles(evaluation.task, content["summary"]) if content else [],
         "pages": pages_of(evaluation),
+        "mistakes": judging.mistakes_of(content or {}),
+        "robustness": judging.robustness_of(content or {}, evaluation.task),
         "shown": _for_script(content) if content else None,
         "verdicts": promotion.verdicts_on(evaluation),
         "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
@@ -151,14 +154,19 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
     """
     evaluation = _visible(request, pk)
     cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
+    mistake = request.GET.get("mistake", "")
+    mending.check_kind(mistake)
     at = min(ids.number(begin) or 0, 10**8)
-    images, more = results.images(evaluation, cell=cell, begin=at, count=PER_PAGE)
+    images, more = results.images(evaluation, cell=cell, mistake=mistake, begin=at, count=PER_PAGE)
     content = results.load(evaluation) or {}
     context = {
         "evaluation": evaluation,
         "pages": pages_of(evaluation),
         "images": images,
         "cell": cell,
+        "mistake": mistake,
+        "mistake_words": judging.MISTAKE_WORDS.get(mistake),
+        "name": mending.name_for(evaluation, request.user) if (cell or mistake) and at == 0 else "",
         "said": _cell_words(content, cell),
         "next": at + PER_PAGE if more else None,
         "begin": at,

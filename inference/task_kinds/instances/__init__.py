@@ -22,6 +22,7 @@ PAGES = Pages(
         "inference/results/_curves.html",
         "inference/results/_classes.html",
         "inference/results/_confusion.html",
+        "inference/results/_mistakes.html",
         "inference/results/_images.html",
     ),
     script="inference/evaluation.js",

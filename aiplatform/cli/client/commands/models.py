@@ -14,6 +14,7 @@ from aiplatform.cli.client.commands import (
     converting,
     evaluation_sets,
     evaluations_compared,
+    evaluations_judged,
     lookup,
     registry,
     resources,
@@ -125,6 +126,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     evaluate.verb("show", evaluation, "Show the figures of one evaluation.").add_argument("id")
     evaluations_compared.add(evaluate)
     evaluation_sets.add(evaluate, parent)
+    evaluations_judged.add(evaluate)
 
 
 def model_list(args: argparse.Namespace) -> None:
