@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponse
 from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -21,6 +23,7 @@ from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
 from inference.orders import EVALUATIONS
 from inference.services import calibration, evaluations, mending, results
+from inference.views import reporting
 from workers.states import GROUPS, JobState
 
 
@@ -36,6 +39,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "comparison_slices": Action.EVALUATIONS_VIEW,
         "slices": Action.EVALUATIONS_VIEW,
         "calibration": Action.EVALUATIONS_VIEW,
+        "report": Action.EVALUATIONS_VIEW,
         "threshold": Action.EVALUATIONS_SUBMIT,
         "annotate": Action.DATASETS_CREATE,
         "create": Action.EVALUATIONS_SUBMIT,
@@ -125,6 +129,12 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         given = sent(judging.AnnotateIn(data=request.data))
         made = mending.annotate(self.get_object(), by=request.user, **given)
         return Response({"dataset": made.pk}, status=201)
+
+    @extend_schema(responses={(200, "text/html"): OpenApiTypes.STR})
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def report(self, request: ApiRequest, pk: str) -> HttpResponse:
+        """All of it as one HTML file that needs nothing else."""
+        return reporting.answer(self.get_object(), request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])

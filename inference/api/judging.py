@@ -55,11 +55,15 @@ class ThresholdIn(StrictMixin, serializers.Serializer[Any]):
 class AnnotateIn(StrictMixin, serializers.Serializer[Any]):
     name = serializers.CharField(max_length=25)
     mistake = serializers.CharField(
-        max_length=20, required=False, default="",
+        max_length=20, required=False, default="", allow_blank=True,
         help_text="class, location, both, duplicate, background or missed.",
     )  # fmt: skip
     cell = serializers.CharField(
-        max_length=40, required=False, default="", help_text="Or of the confusion matrix, as `images` has it."
+        max_length=40,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Or of the confusion matrix, as `images` has it.",
     )
 
 

@@ -21,6 +21,7 @@ from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.selftest.tables import SelfTest
 from inference.services import best_scores, cards, serving
 from inference.services.limits import LIMITS, limits_of
+from inference.services.results import manual_names
 from inference.sharing import hosts
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.models import Job
@@ -209,14 +210,20 @@ class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):
     created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
     started_at = serializers.DateTimeField(source="job.started_at", read_only=True)
     ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+    figures = serializers.SerializerMethodField(
+        help_text="Those of `metrics` that the manual names, by its names: Accuracy, Precision, Recall, Recall_5, mAP."
+    )
 
     class Meta:
         model = Evaluation
         fields = [
             "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
-            "model", "model_version", "dataset", "version", "split", "task", "params", "metrics", "created_at",
-            "started_at", "ended_at",
+            "model", "model_version", "dataset", "version", "split", "task", "params", "metrics", "figures",
+            "chosen_threshold", "created_at", "started_at", "ended_at",
         ]  # fmt: skip
+
+    def get_figures(self, evaluation: Evaluation) -> dict[str, float]:
+        return manual_names(evaluation.task, evaluation.metrics)
 
 
 class EvaluationIn(ResourcesIn):

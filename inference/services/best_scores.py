@@ -14,7 +14,7 @@ LOOKED_AT = 5  # evaluations: those of some tasks know no such score
 
 @dataclass(frozen=True)
 class BestScore:
-    """A score within 0..1, and the evaluation where answers from it on had the best F1, or that somebody chose there."""
+    """A score within 0..1, and the evaluation where answers from it on had the best F1, or somebody chose it."""
 
     score: float
     evaluation: Evaluation

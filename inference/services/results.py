@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from aiplatform.lib.files import OutsideRoot, open_beneath
+from aiplatform.lib.numbers import finite
 from inference.models import Evaluation
+from inference.task_kinds import TASKS
 from workers.runs import RunDir
 
 FILES = ("evaluation.json", "images.jsonl", "predictions.json", "predictions.jsonl", "metrics.json")
@@ -61,6 +63,14 @@ def images(
         if position >= begin:
             images.append(image)
     return images, False
+
+
+def manual_names(task: str, metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Figures by the names of the manual, those it names and that there are."""
+    named = TASKS[task].pages.figures if task in TASKS else ()
+    return {
+        one.manual: float(metrics[one.key]) for one in named if one.manual and finite(metrics.get(one.key)) is not None
+    }
 
 
 def stamp(evaluation: Evaluation) -> tuple[str, int]:

@@ -132,6 +132,7 @@ class Figure:
     label: str
     help: str = ""
     live: bool = False  # follows the threshold a reader moves
+    manual: str = ""  # what the manual of the first platform calls it
 
 
 @dataclass(frozen=True)

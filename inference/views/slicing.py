@@ -91,7 +91,7 @@ def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -
         "rows": rows,
         "base": base,
         "lines": [(by_word(one), name_word(one), one, _cells(one)) for one in found],
-        "figure": _figure_word(rows[0], found),
+        "figure": figure_word(rows[0], found),
         "few": differences.FEW_IMAGES,
         "asked": asked,
         "classes": version.classes if version else [],
@@ -107,7 +107,7 @@ def _cells(one: Slice) -> list[Any]:
     return [cell(value) for value in one.row.values] if one.row else []
 
 
-def _figure_word(first: Evaluation, found: list[Slice]) -> str:
+def figure_word(first: Evaluation, found: list[Slice]) -> str:
     """What the figure of most parts is called."""
     row = next((one.row for one in found if one.row and one.by != OBJECT), None)
     return _(row.label) if row else _(TASKS[first.task].pages.figures[0].label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -99,3 +100,34 @@ def test_threshold_that_somebody_chose_is_the_best_score(api, client, alice, mad
     assert best_scores.of(made.model_version, by=alice).score == made.metrics["threshold"]
     detail = client.get(reverse("inference:evaluation-detail", args=[made.pk])).content
     assert b"mistake-table" in detail
+
+
+def test_report_is_one_file_that_needs_nothing_else(api, client, alice, bob, made):
+    client.force_login(alice)
+    api.force_authenticate(alice)
+
+    page = client.get(reverse("inference:evaluation-report", args=[made.pk]))
+    sent = api.get(f"/api/v1/evaluations/{made.pk}/report/")
+    api.force_authenticate(bob)
+
+    text = page.content.decode()
+    assert page["Content-Disposition"].startswith("attachment")
+    assert {f'id="report-{part}"' in text for part in ("classes", "confusion", "mistakes", "parts", "measured")} == {
+        True
+    }
+    assert text.count("data:image/webp;base64,") == 5
+    assert not re.findall(r"(?:src|href)=\"(?!data:)[^\"#]", text)
+    assert "@media print" in text and "<script" not in text
+    assert sent.content.decode().count("chart-line") == text.count("chart-line")
+    assert api.get(f"/api/v1/evaluations/{made.pk}/report/").status_code == 404
+
+
+def test_figures_have_the_names_of_the_manual_too(api, alice, made):
+    api.force_authenticate(alice)
+
+    row = api.get(f"/api/v1/evaluations/{made.pk}/").json()
+
+    assert row["figures"] == {"mAP": row["metrics"]["map"]}
+    assert results.manual_names("classification", {"accuracy": 0.5, "recall_5": 1, "f1": 1}) == {
+        "Accuracy": 0.5, "Recall_5": 1.0,
+    }  # fmt: skip

@@ -21,11 +21,18 @@ from inference.task_kinds.served import (
 
 PAGES = Pages(
     figures=(
-        Figure("accuracy", "Accuracy", "Share of images whose most probable class is right"),
-        Figure("recall_5", "Recall_5", "Share of images whose class is among the five most probable"),
-        Figure("classification_loss", "Classification_Loss", "Mean cross-entropy of the probabilities"),
-        Figure("precision", "Precision", "Mean over the classes", live=True),
-        Figure("recall", "Recall", "Mean over the classes", live=True),
+        Figure("accuracy", "Accuracy", "Share of images whose most probable class is right", manual="Accuracy"),
+        Figure(
+            "recall_5", "Recall_5", "Share of images whose class is among the five most probable", manual="Recall_5"
+        ),
+        Figure(
+            "classification_loss",
+            "Classification_Loss",
+            "Mean cross-entropy of the probabilities",
+            manual="Classification_Loss",
+        ),
+        Figure("precision", "Precision", "Mean over the classes", live=True, manual="Precision"),
+        Figure("recall", "Recall", "Mean over the classes", live=True, manual="Recall"),
         Figure("f1", "F1", "Mean over the classes", live=True),
     ),
     headline=("accuracy",),

@@ -7,7 +7,7 @@ from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, avera
 
 PAGES = Pages(
     figures=(
-        Figure("map", "mAP", "Average precision over overlaps of 0.50 to 0.95, as COCO has it"),
+        Figure("map", "mAP", "Average precision over overlaps of 0.50 to 0.95, as COCO has it", manual="mAP"),
         Figure("ap50", "AP50", "Average precision at an overlap of 0.50"),
         Figure("ap75", "AP75", "Average precision at an overlap of 0.75"),
         Figure("ar100", "AR100", "Average recall with at most 100 boxes per image"),

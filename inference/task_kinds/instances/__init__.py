@@ -7,7 +7,12 @@ from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, avera
 
 PAGES = Pages(
     figures=(
-        Figure("map", "Mask AP", "Average precision of the masks over overlaps of 0.50 to 0.95, as COCO has it"),
+        Figure(
+            "map",
+            "Mask AP",
+            "Average precision of the masks over overlaps of 0.50 to 0.95, as COCO has it",
+            manual="mAP",
+        ),
         Figure("ap50", "Mask AP50", "Average precision of the masks at an overlap of 0.50"),
         Figure("ap75", "Mask AP75", "Average precision of the masks at an overlap of 0.75"),
         Figure("box_map", "Box AP", "Average precision of the boxes over overlaps of 0.50 to 0.95"),

@@ -1,4 +1,4 @@
-"""`aip evaluate mistakes|annotate|calibration|threshold`: what to mend, and from which score on answers count."""
+"""`aip evaluate mistakes|annotate|calibration|threshold|report`: what to mend, and which answers count."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from aiplatform.cli.client import output
+from aiplatform.cli.client.commands import html_files
 from aiplatform.cli.client.commands.verbs import Noun, done, show_list
 from aiplatform.cli.client.output import Column
 
@@ -37,9 +38,16 @@ def add(evaluate: Noun) -> None:
     verb.add_argument("id", type=int)
     verb.add_argument("--wrong", type=float, help="what a wrong answer costs (1)")
     verb.add_argument("--missed", type=float, help="what a missed object costs (1)")
+    verb = evaluate.verb("report", report, "Save all of it as one HTML file, or as PDF.")
+    verb.add_argument("id", type=int)
+    html_files.options(verb, "evaluation-ID")
     verb = evaluate.verb("threshold", threshold, "Keep a threshold as the best score of an evaluation.")
     verb.add_argument("id", type=int)
     verb.add_argument("score", help="above 0 and below 1, or none for the one with the best F1")
+
+
+def report(args: argparse.Namespace) -> None:
+    html_files.save(args, f"evaluations/{args.id}/report/", f"evaluation-{args.id}")
 
 
 def mistakes(args: argparse.Namespace) -> None:
@@ -49,7 +57,7 @@ def mistakes(args: argparse.Namespace) -> None:
 
 
 def annotate(args: argparse.Namespace) -> None:
-    body = {"name": args.name, "mistake": args.mistake or "", "cell": args.cell or ""}
+    body = {"name": args.name} | ({"mistake": args.mistake} if args.mistake else {"cell": args.cell})
     made = args.client.post(f"evaluations/{args.id}/annotate/", body, once=True)
     done(args, made, f"Dataset {made['dataset']} is being made. See: aip data show {made['dataset']}")
 
