@@ -68,9 +68,8 @@ def images(
 def manual_names(task: str, metrics: Mapping[str, Any]) -> dict[str, float]:
     """Figures by the names of the manual, those it names and that there are."""
     named = TASKS[task].pages.figures if task in TASKS else ()
-    return {
-        one.manual: float(metrics[one.key]) for one in named if one.manual and finite(metrics.get(one.key)) is not None
-    }
+    values = {one.manual: finite(metrics.get(one.key)) for one in named if one.manual}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def stamp(evaluation: Evaluation) -> tuple[str, int]:

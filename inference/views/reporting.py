@@ -35,7 +35,6 @@ from inference.services import results, slices
 from inference.task_kinds import TASKS
 from inference.views import charts, figures, judging, slicing
 from inference.views.charts import Chart, Frame
-from inference.views.comparing import cell
 from workers.clock import now
 
 SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/report.css")
@@ -156,7 +155,7 @@ def _parts(evaluation: Evaluation) -> dict[str, Any]:
             slicing.by_word(one),
             slicing.name_word(one),
             one,
-            [cell(value) for value in one.row.values] if one.row else [],
+            slicing.cells_of(one),
         )
         for one in found
     ]

@@ -90,7 +90,7 @@ def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -
     return {
         "rows": rows,
         "base": base,
-        "lines": [(by_word(one), name_word(one), one, _cells(one)) for one in found],
+        "lines": [(by_word(one), name_word(one), one, cells_of(one)) for one in found],
         "figure": figure_word(rows[0], found),
         "few": differences.FEW_IMAGES,
         "asked": asked,
@@ -103,7 +103,8 @@ def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -
     }  # fmt: skip
 
 
-def _cells(one: Slice) -> list[Any]:
+def cells_of(one: Slice) -> list[Any]:
+    """Its figures as text, of each evaluation; none where none can be had."""
     return [cell(value) for value in one.row.values] if one.row else []
 
 
