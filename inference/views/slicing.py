@@ -110,8 +110,8 @@ def cells_of(one: Slice) -> list[Any]:
 
 def figure_word(first: Evaluation, found: list[Slice]) -> str:
     """What the figure of most parts is called."""
-    row = next((one.row for one in found if one.row and one.by != OBJECT), None)
-    return _(row.label) if row else _(TASKS[first.task].pages.figures[0].label)
+    rows = [one.row for one in sorted(found, key=lambda one: one.by == OBJECT) if one.row]
+    return _(rows[0].label) if rows else _(TASKS[first.task].pages.figures[0].label)
 
 
 def by_word(one: Slice) -> Any:
