@@ -29,6 +29,7 @@ class EvaluationSetOut(OutMixin, serializers.ModelSerializer):
 
     owner = serializers.CharField(source="owner.username", read_only=True)
     dataset = serializers.CharField(source="version_label", read_only=True)
+    task = serializers.CharField(read_only=True)
 
     class Meta:
         model = EvaluationSet
@@ -61,7 +62,9 @@ class EvaluationSetIn(EvaluationSetChangeIn):
 
     name = serializers.CharField(max_length=sets.MAX_NAME, validators=[TITLE])
     evaluation = VisibleField(Evaluation, required=False, help_text="Whose parameters are kept.")
-    task = serializers.ChoiceField(list(TASKS), required=False, help_text="Of the models; without `evaluation`.")
+    task = serializers.CharField(
+        max_length=15, required=False, help_text=f"Of the models; without `evaluation`. One of {', '.join(TASKS)}."
+    )
 
 
 class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):

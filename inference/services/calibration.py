@@ -83,15 +83,14 @@ def reliability(scores: np.ndarray, right: np.ndarray) -> Reliability | None:
 
 def _answers(evaluation: Evaluation) -> Iterator[tuple[float, bool]]:
     """Score and whether it is right of each answer that counts."""
+    task = TASKS.get(evaluation.task)
+    if task is None or task.scored is None:
+        return
     for place, entry in enumerate(results.every_image(evaluation)):
         if place >= differences.MOST_IMAGES:
             return
-        if evaluation.task == "classification":
-            yield _within(entry["answers"][0][1]), bool(entry["right"])
-        elif evaluation.task == "detection":
-            for _kind, score, right, passed in entry.get("ranked", ()):
-                if not int(passed) & 1:
-                    yield _within(score), bool(int(right) & 1)
+        for score, right in task.scored(entry):
+            yield _within(score), right
 
 
 def _within(score: Any) -> float:

@@ -26,7 +26,7 @@ from datasets.models import Dataset, DatasetVersion, Upload
 from datasets.services import datasets, imports, sources, uploads
 from inference.models import Evaluation
 from inference.services import results
-from inference.task_kinds.detection.mistakes import KINDS
+from inference.task_kinds.mistaken import KINDS
 
 MOST_IMAGES = 5_000
 NAME = "evaluation"  # of the source of imports

@@ -51,7 +51,7 @@ def images(
     Args:
         cell: "t,a" (places in the confusion matrix) leaves only images that have this pair; "t," those that show t,
             whatever was answered, and ",a" those where a was answered.
-        mistake: leaves only images with a mistake of this kind, see task_kinds/detection/mistakes.py.
+        mistake: leaves only images with a mistake of this kind, see task_kinds/mistaken.py.
     """
     images: list[Any] = []
     chosen = _images(evaluation, cell)

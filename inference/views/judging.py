@@ -131,8 +131,9 @@ def evaluation_calibration(request: SignedInRequest, pk: int) -> HttpResponse:
         context["refusals"] = refusal.every
         return render(request, "inference/_calibration.html", context, status=refusal.status)
     task = TASKS.get(evaluation.task)
+    context["chosen_by_callers"] = task is not None and task.pages.threshold
     context["may_choose"] = (
-        task is not None and task.pages.threshold and request.user.can(Action.EVALUATIONS_SUBMIT)
+        context["chosen_by_callers"] and request.user.can(Action.EVALUATIONS_SUBMIT)
         and Evaluation.objects.editable_by(request.user).filter(pk=pk).exists()
     )  # fmt: skip
     return render(request, "inference/_calibration.html", context)

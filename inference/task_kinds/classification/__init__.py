@@ -45,6 +45,10 @@ PAGES = Pages(
     ),
     script="inference/evaluation.js",
     counted="Images",
+    note=(
+        "Regularization_Loss and Total_Loss are not shown: they belong to a training, and a model’s file does not say "
+        "how it was regularized. They stand on the page of its training."
+    ),
     caption="inference/task_kinds/classification/_caption.html",
     try_script="inference/task_kinds/classification.js",
 )
@@ -73,5 +77,6 @@ CLASSIFICATION = ServedTask(
         ClassMean("f1", "F1", class_f1),
     ),
     right=lambda one: bool(one["right"]),
+    scored=lambda one: [(float(one["answers"][0][1]), bool(one["right"]))],
     elsewhere=("ForImageClassification", "classify"),
 )

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from inference.task_kinds.detection.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, average_precisions, counted
+from inference.task_kinds.served import (
+    LOSSES,
+    SHAPES,
+    Figure,
+    Pages,
+    ServedTask,
+    average_precisions,
+    counted,
+    ranked_answers,
+)
 
 PAGES = Pages(
     figures=(
@@ -26,6 +35,7 @@ PAGES = Pages(
     ),
     script="inference/evaluation.js",
     curve_note="overlap 0.50",
+    note=LOSSES,
     class_columns=(Figure("ap50", "AP50"), Figure("ap75", "AP75")),
     caption="inference/task_kinds/detection/_caption.html",
     overlay="inference/task_kinds/detection/_overlay.html",
@@ -44,5 +54,6 @@ DETECTION = ServedTask(
     measures=counted(),
     ranked=average_precisions("mAP", "AP50", "AP75"),
     right=lambda one: not one["fp"] and not one["fn"],
+    scored=ranked_answers,
     elsewhere=("ForObjectDetection", "detect"),
 )

@@ -26,10 +26,8 @@ from numpy.typing import NDArray
 
 from inference.evaluator.truth import Box
 from inference.task_kinds.matching import boxes_overlap
+from inference.task_kinds.mistaken import BACKGROUND, BOTH, CLASS, DUPLICATE, KINDS, LOCATION, MISSED
 
-CLASS, LOCATION, BOTH, DUPLICATE, BACKGROUND, MISSED = KINDS = (
-    "class", "location", "both", "duplicate", "background", "missed",
-)  # fmt: skip
 RIGHT, PASSED = "right", "passed"  # passed: it lies in a crowd, and does not count
 FOUND, NEAR = 0.5, 0.1  # overlaps
 MENDED = {CLASS, LOCATION}

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from inference.task_kinds.instances.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, average_precisions, counted
+from inference.task_kinds.served import (
+    LOSSES,
+    SHAPES,
+    Figure,
+    Pages,
+    ServedTask,
+    average_precisions,
+    counted,
+)
 
 PAGES = Pages(
     figures=(
@@ -31,6 +39,7 @@ PAGES = Pages(
         "inference/results/_images.html",
     ),
     script="inference/evaluation.js",
+    note=LOSSES,
     curve_note="boxes, overlap 0.50",
     class_columns=(Figure("ap50", "Mask AP50"), Figure("box_ap50", "Box AP50")),
     caption="inference/task_kinds/instances/_caption.html",
