@@ -17,6 +17,7 @@ objects are not counted. The gains do not add up to what is missing to 1: one mi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,25 +55,18 @@ def of_image(answers: Answers, truths: Sequence[Box], forgiven: Forgiven) -> lis
     objects = [one for one in truths if not one.crowd]
     crowds = [one for one in truths if one.crowd]
     kept = list(_counted(answers))
-    table = _overlaps(kept, objects)
-    classes = np.array([one.class_id for one in objects], int)
-    taken = _taken(kept, table, classes)
-    found = set(taken.values())
+    table = _Table(kept, objects)
+    taken = table.taken()
+    found: set[int | None] = set(taken.values())
     judged = []
     for place, one in enumerate(kept):
         if place in taken:
             judged.append(_about(one, RIGHT, taken[place], objects))
-        elif forgiven(one, [crowd for crowd in crowds if crowd.class_id == one[0]]):
+        elif crowds and forgiven(one, [crowd for crowd in crowds if crowd.class_id == one[0]]):
             judged.append(_about(one, PASSED, None, objects))
         else:
-            judged.append(_about(one, *_kind(table[place], classes == int(one[0])), objects))
-    covered = found | {one.truth for one in judged if one.kind in MENDED}
-    judged += [
-        Judged(MISSED, one.class_id, 0.0, one.corners, place, one.class_id)
-        for place, one in enumerate(objects)
-        if place not in covered
-    ]
-    return judged
+            judged.append(_about(one, *table.kind(place), objects))
+    return judged + _missed(objects, found | {one.truth for one in judged if one.kind in MENDED})
 
 
 def _counted(answers: Answers) -> Iterator[Sequence[float]]:
@@ -84,36 +78,44 @@ def _counted(answers: Answers) -> Iterator[Sequence[float]]:
             yield one
 
 
-def _overlaps(answers: Answers, objects: Sequence[Box]) -> NDArray[np.float64]:
-    corners = np.array([one[2:6] for one in answers], float).reshape(-1, 4)
-    there = np.array([one.corners for one in objects], float).reshape(-1, 4)
-    return boxes_overlap(corners, there, np.zeros(len(there), bool))
+class _Table:
+    """How much each answer of an image overlaps with each object, of its class and of others."""
 
+    def __init__(self, answers: Answers, objects: Sequence[Box]) -> None:
+        corners = np.array([one[2:6] for one in answers], float).reshape(-1, 4)
+        there = np.array([one.corners for one in objects], float).reshape(-1, 4)
+        table = boxes_overlap(corners, there, np.zeros(len(there), bool))
+        classes = np.array([one.class_id for one in objects], int)
+        same = np.array([int(one[0]) for one in answers], int)[:, None] == classes[None]
+        self.own, self.other = np.where(same, table, -1.0), np.where(same, -1.0, table)
+        self.best_own = self.own.max(1, initial=-1.0).tolist()
+        self.best_other = self.other.max(1, initial=-1.0).tolist()
 
-def _taken(answers: Answers, table: NDArray[np.float64], classes: NDArray[Any]) -> dict[int, int]:
-    """The place of each right answer and of its object: the surest first, each the free one it overlaps with most."""
-    taken: dict[int, int] = {}
-    free = np.ones(len(classes), bool)
-    for place, one in enumerate(answers):
-        row = np.where(free & (classes == int(one[0])), table[place], -1.0)
-        if len(row) and row.max() >= FOUND:
-            best = len(row) - 1 - int(row[::-1].argmax())  # of equal ones the last, as COCO has it
-            taken[place], free[best] = best, False
-    return taken
+    def taken(self) -> dict[int, int]:
+        """The place of each right answer and of its object: the surest first, the free one it overlaps with most."""
+        taken: dict[int, int] = {}
+        free = np.ones(self.own.shape[1], bool)
+        for place, best in enumerate(self.best_own):
+            if best < FOUND:
+                continue
+            row = np.where(free, self.own[place], -1.0)
+            if row.max() >= FOUND:
+                last = len(row) - 1 - int(row[::-1].argmax())  # of equal ones the last, as COCO has it
+                taken[place], free[last] = last, False
+        return taken
 
-
-def _kind(row: NDArray[Any], same: NDArray[Any]) -> tuple[str, int | None]:
-    """The kind of a wrong answer, and the object it is about."""
-    if not len(row) or row.max() < NEAR:
-        return BACKGROUND, None
-    own, other = np.where(same, row, -1.0), np.where(same, -1.0, row)
-    if NEAR <= own.max() < FOUND:
-        return LOCATION, int(own.argmax())
-    if other.max() >= FOUND:
-        return CLASS, int(other.argmax())
-    if own.max() >= FOUND:  # a surer answer has it
-        return DUPLICATE, int(own.argmax())
-    return BOTH, None
+    def kind(self, place: int) -> tuple[str, int | None]:
+        """The kind of a wrong answer, and the object it is about."""
+        own, other = self.best_own[place], self.best_other[place]
+        if max(own, other) < NEAR:
+            return BACKGROUND, None
+        if NEAR <= own < FOUND:
+            return LOCATION, int(self.own[place].argmax())
+        if other >= FOUND:
+            return CLASS, int(self.other[place].argmax())
+        if own >= FOUND:  # a surer answer has it
+            return DUPLICATE, int(self.own[place].argmax())
+        return BOTH, None
 
 
 def _about(one: Sequence[float], kind: str, truth: int | None, objects: Sequence[Box]) -> Judged:
@@ -127,42 +129,53 @@ def gains(images: Sequence[Sequence[Judged]], objects: dict[int, int]) -> tuple[
     Args:
         objects: how many there are of each class.
     """
-    every = [(one, (place, one.truth)) for place, own in enumerate(images) for one in own]
+    every = [(one, (place, one.truth)) for place, own in enumerate(images) for one in own if one.kind in _PLACES]
     every.sort(key=lambda pair: -pair[0].score)
-    found = {truth for one, truth in every if one.kind == RIGHT}
-    now = _precision(_rows(every, found, ""), objects)
+    kinds = np.array([_PLACES[one.kind] for one, _truth in every], int)
+    classes = np.array([one.class_id for one, _truth in every], int)
+    right = kinds == _PLACES[RIGHT]
+    now = _precision(classes, right, objects)
     if now is None:
         return None, {}
+    meant, mendable = _mendable(every)
+    missed = Counter(one.class_id for own in images for one in own if one.kind == MISSED)
     gained = {}
     for kind in KINDS:
-        left = dict(objects)
-        if kind == MISSED:
-            for one, _truth in every:
-                if one.kind == MISSED:
-                    left[one.class_id] -= 1
-        then = _precision(_rows(every, found, kind), left)
+        mended = kinds == _PLACES.get(kind, -1)
+        kept = ~mended | mendable
+        left = {number: count - missed[number] * (kind == MISSED) for number, count in objects.items()}
+        then = _precision(np.where(mended, meant, classes)[kept], (right | mended)[kept], left)
         gained[kind] = 0.0 if then is None else max(0.0, then - now)
     return now, gained
 
 
-def _rows(every: Sequence[tuple[Judged, Any]], found: set[Any], mended: str) -> dict[int, list[bool]]:
-    """Whether the answers of each class are right, best first, where those of one kind are mended."""
-    rows: dict[int, list[bool]] = {}
-    again: set[Any] = set()
-    for one, truth in every:
-        if one.kind in (PASSED, MISSED):
-            continue
-        if one.kind != mended:
-            rows.setdefault(one.class_id, []).append(one.kind == RIGHT)
-        elif mended in MENDED and one.truth_class is not None and truth not in found | again:
-            again.add(truth)
-            rows.setdefault(one.truth_class, []).append(True)
-    return rows
+_PLACES = {kind: place for place, kind in enumerate((RIGHT, CLASS, LOCATION, BOTH, DUPLICATE, BACKGROUND))}
 
 
-def _precision(rows: dict[int, list[bool]], objects: dict[int, int]) -> float | None:
-    """Mean over the classes that are there of COCO's average precision at 101 recalls."""
-    values = [_of_class(np.array(rows.get(kind, []), bool), count) for kind, count in objects.items() if count > 0]
+def _mendable(every: Sequence[tuple[Judged, Any]]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The class that an oracle gives each answer, and whether that makes it right.
+
+    Of several answers that an oracle would give one object only the surest becomes right, and none where it is found.
+    """
+    found = {truth for one, truth in every if one.kind == RIGHT}
+    again: dict[str, set[Any]] = {kind: set(found) for kind in MENDED}
+    meant, mendable = np.zeros(len(every), int), np.zeros(len(every), bool)
+    for place, (one, truth) in enumerate(every):
+        if one.kind in MENDED and one.truth_class is not None and truth not in again[one.kind]:
+            again[one.kind].add(truth)
+            meant[place], mendable[place] = one.truth_class, True
+    return meant, mendable
+
+
+def _precision(classes: NDArray[Any], right: NDArray[np.bool_], objects: dict[int, int]) -> float | None:
+    """Mean over the classes that are there of COCO's average precision at 101 recalls; answers best first."""
+    order = np.argsort(classes, kind="stable")
+    sorted_classes, sorted_right = classes[order], right[order]
+    values = []
+    for kind, count in objects.items():
+        if count > 0:
+            begin, end = np.searchsorted(sorted_classes, [kind, kind + 1])
+            values.append(_of_class(sorted_right[begin:end], count))
     return float(np.mean(values)) if values else None
 
 
@@ -171,6 +184,21 @@ def _of_class(right: NDArray[np.bool_], objects: int) -> float:
     precision = hits / np.arange(1, len(right) + 1)
     best = np.append(np.maximum.accumulate(precision[::-1])[::-1], 0.0)
     return float(best[np.searchsorted(hits / objects, RECALLS - 1e-12, side="left")].mean())
+
+
+def from_score(judged: Sequence[Judged], truths: Sequence[Box], threshold: float) -> list[Judged]:
+    """What `of_image` says of the answers from a score on: a surer answer is judged without those that follow it."""
+    certain = [one for one in judged if one.kind != MISSED and one.score >= threshold]
+    covered = {one.truth for one in certain if one.kind == RIGHT or one.kind in MENDED}
+    return certain + _missed([one for one in truths if not one.crowd], covered)
+
+
+def _missed(objects: Sequence[Box], covered: set[int | None]) -> list[Judged]:
+    return [
+        Judged(MISSED, one.class_id, 0.0, one.corners, place, one.class_id)
+        for place, one in enumerate(objects)
+        if place not in covered
+    ]
 
 
 def told(images: Sequence[Sequence[Judged]], certain: Sequence[Sequence[Judged]], objects: dict[int, int],

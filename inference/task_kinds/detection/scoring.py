@@ -141,10 +141,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     matrix = np.zeros((len(places) + 1,) * 2, int)
     images = [_image(sample, by_path[sample.path]["boxes"], threshold, places, matrix) for sample in samples]
     every = [mistakes.of_image(by_path[one.path]["boxes"], one.boxes, _forgiven) for one in samples]
-    certain = [
-        mistakes.of_image([b for b in by_path[one.path]["boxes"] if b[1] >= threshold], one.boxes, _forgiven)
-        for one in samples
-    ]
+    certain = [mistakes.from_score(own, one.boxes, threshold) for own, one in zip(every, samples, strict=True)]
     for image, judged in zip(images, certain, strict=True):
         image["mistakes"] = mistakes.drawn(judged)
     images.sort(key=lambda one: (-one["badness"], -(one["fp"] + one["fn"]), one["path"]))
