@@ -54,7 +54,7 @@ class Cell:
 def compare(request: SignedInRequest) -> HttpResponse:
     """`?evaluation=1&evaluation=2[&base=1]`: their figures, differences, and images on which they disagree."""
     try:
-        rows, base = differences.chosen(request.user, _numbers(request), base=ids.number(request.GET.get("base", "")))
+        rows, base = differences.chosen(request.user, numbers_of(request), base=ids.number(request.GET.get("base", "")))
         found = differences.compare(rows, base)
     except NotFound:
         raise
@@ -66,14 +66,15 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "rows": rows,
         "base": base,
         "found": found,
-        "figures": [(_(row.label), [_cell(value) for value in row.values]) for row in found.rows],
+        "figures": [(_(row.label), [cell(value) for value in row.values]) for row in found.rows],
         "told": _told(found, rows),
         "few": differences.FEW_IMAGES if found.images < differences.FEW_IMAGES else 0,
         "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
         "differing": _differing(rows),
         "images_urls": [(other, _images_url(base, other)) for other in others],
-        "rebase": {row.pk: _query(rows, base=row.pk) for row in rows},
+        "rebase": {row.pk: query_of(rows, base=row.pk) for row in rows},
         "pages": pages_of(base),
+        "slices_url": f"{reverse('inference:evaluation-compared-slices')}?{query_of(rows, base=base.pk)}",
     }
     return render(request, "inference/compare.html", context)
 
@@ -82,7 +83,7 @@ def compare(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def compared_images(request: SignedInRequest) -> HttpResponse:
     """A part of the gallery: images of two evaluations beside each other; `?show=` see `differences.disagreements`."""
-    rows, _base = differences.chosen(request.user, _numbers(request))
+    rows, _base = differences.chosen(request.user, numbers_of(request))
     if len(rows) != 2:
         raise Invalid(_("Choose two evaluations."), field="evaluation")
     show, begin = request.GET.get("show", "differ"), min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
@@ -108,7 +109,8 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
     return render(request, "inference/_compared_images.html", context)
 
 
-def _numbers(request: HttpRequest) -> list[int]:
+def numbers_of(request: HttpRequest) -> list[int]:
+    """The evaluations that the address of a page names."""
     given = [ids.number(text) for text in request.GET.getlist("evaluation")]
     return [number for number in given if number is not None]
 
@@ -122,15 +124,17 @@ def _certain(entry: dict[str, Any], least: float) -> dict[str, Any]:
     return {**entry, "answers": [one for one in entry.get("answers", []) if one[1] >= least]}
 
 
-def _query(rows: list[Evaluation], **more: Any) -> str:
+def query_of(rows: list[Evaluation], **more: Any) -> str:
+    """The part of an address that names evaluations."""
     return urlencode([*(("evaluation", row.pk) for row in rows), *more.items()])
 
 
 def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
-    return f"{reverse('inference:evaluation-compared-images')}?{_query([first, second], **more)}"
+    return f"{reverse('inference:evaluation-compared-images')}?{query_of([first, second], **more)}"
 
 
-def _cell(value: Value) -> Cell:
+def cell(value: Value) -> Cell:
+    """A figure with its interval and its difference, as text."""
     if value.value is None:
         return Cell(NONE)
     interval = f"{value.low:.3f} … {value.high:.3f}" if value.low is not None and value.high is not None else ""

@@ -36,6 +36,7 @@ def _tile(figure: Figure, summary: dict[str, Any]) -> dict[str, Any]:
         "help": figure.help and _(figure.help),
         "value": NONE if value is None else f"{value:.3f}",
         "live": figure.live,
+        "manual": figure.manual if figure.manual != _(figure.label) else "",
     }
 
 
