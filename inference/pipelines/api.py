@@ -28,6 +28,8 @@ from inference.pipelines.orders import PIPELINES
 from inference.pipelines.run_api import PipelineRunDetailOut, PipelineRunIn
 from inference.pipelines.text_views import changes_of, text_of
 
+MOST_VERSIONS = 100  # of one answer, each with its specification
+
 
 class PipelineOut(OutMixin, serializers.ModelSerializer[Pipeline]):
     owner = serializers.CharField(source="owner.username")
@@ -236,14 +238,14 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(responses=PipelineVersionOut(many=True))
     @action(detail=True, pagination_class=None)
     def versions(self, request: ApiRequest, pk: str) -> Response:
-        """All versions, the newest first."""
-        rows = self.get_object().versions.select_related("created_by")
+        """The newest hundred versions, the newest first."""
+        rows = self.get_object().versions.select_related("created_by")[:MOST_VERSIONS]
         return Response(PipelineVersionOut(rows, many=True).data)
 
     @extend_schema(request=PipelineVersionIn, responses={201: PipelineVersionOut})
     @versions.mapping.post
     def save_version(self, request: ApiRequest, pk: str) -> Response:
-        """Save a version; the same meaning as an earlier one gives that one back."""
+        """Save a version; the same meaning as the newest one gives that one back."""
         pipeline = self.get_object()
         given = sent(PipelineVersionIn(data=request.data))
         version = writing.save_version(pipeline, user=request.user, **given)

@@ -12,7 +12,7 @@ class PipelinesConfig(AppConfig):
         from accounts.permissions import Action
         from aiplatform import navigation as side_bar
         from aiplatform.lib import sweeps
-        from inference.pipelines import loop, messages, navigation
+        from inference.pipelines import arranging, loop, messages, navigation
         from inference.pipelines.models import Pipeline
         from inference.pipelines.steps import register as register_steps
         from workers.jobs import listeners
@@ -31,5 +31,5 @@ class PipelinesConfig(AppConfig):
                 url=lambda row: reverse("pipelines:detail", args=[row.pk]),
             )
         )
-        ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline))
+        ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline), arranging.Handed())
         side_bar.register(side_bar.Source("work", navigation.entries))

@@ -10,10 +10,11 @@ from typing import Any
 from django.db import transaction
 from django.utils.timezone import get_default_timezone_name
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import sealed
+from aiplatform.lib import rates, sealed
 from aiplatform.lib.errors import Invalid, NotAllowed, Refusals
 from datasets.models import Dataset
 from inference.models import Service
@@ -25,6 +26,7 @@ from workers.models import AlarmRule
 K = PipelineTrigger.Kind
 MOST = 20  # triggers of one pipeline
 MOST_BODY = 64 << 10  # bytes of a delivery
+MOST_A_MINUTE = 60  # deliveries to one trigger
 
 
 @transaction.atomic
@@ -55,6 +57,7 @@ def create(
     found = Refusals()
     with found:
         check(user=user, kind=kind, schedule=schedule, zone=zone, dataset=dataset, service=service, rule=rule)
+    version = writing.newest(pipeline)
     with found:
         inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), given)
     with found:
@@ -65,7 +68,7 @@ def create(
     row = PipelineTrigger.objects.create(
         pipeline=pipeline, owner=user, kind=kind, schedule=schedule.strip() if kind == K.CRON else "", zone=zone,
         missed=missed, dataset=dataset if kind == K.DATASET else None, service=service if kind == K.DRIFT else None,
-        rule=rule if kind == K.ALARM else "", busy=busy, parameters=given,
+        rule=rule if kind == K.ALARM else "", busy=busy, parameters=given, agreed=version.number if version else 0,
         secret=sealed.seal({"secret": secret} if secret else {}), seen_at=now(),
     )  # fmt: skip
     return row, secret
@@ -102,12 +105,54 @@ def check(
         raise Invalid(_("What begins a run is one of %(known)s.") % {"known": ", ".join(K.values)}, field="kind")
 
 
-def switch(trigger: PipelineTrigger, *, on: bool) -> PipelineTrigger:
-    """Switch a trigger on or off; what came while it was off is no news."""
+def switch(trigger: PipelineTrigger, *, on: bool, by: User) -> PipelineTrigger:
+    """Switch a trigger on or off; what came while it was off is no news.
+
+    Raises:
+        NotAllowed: somebody else switches it on.
+    """
+    if on:
+        _check_own(trigger, by)
     columns: dict[str, Any] = {"is_on": on} | ({"seen_at": now(), "message": {}} if on else {})
     PipelineTrigger.objects.filter(pk=trigger.pk).exclude(is_on=on).update(**columns)
     trigger.refresh_from_db()
     return trigger
+
+
+def agree(trigger: PipelineTrigger, number: int, *, by: User) -> PipelineTrigger:
+    """Have a trigger run a version from now on.
+
+    Raises:
+        NotAllowed: it is somebody else's.
+        Invalid: there is no such version.
+    """
+    _check_own(trigger, by)
+    if not trigger.pipeline.versions.filter(number=number).exists():
+        said = _("The pipeline %(name)s has no version %(word)s.")
+        raise Invalid(said % {"name": trigger.pipeline, "word": number}, field="version")
+    PipelineTrigger.objects.filter(pk=trigger.pk).update(agreed=number, message={})
+    trigger.refresh_from_db()
+    return trigger
+
+
+def _check_own(trigger: PipelineTrigger, by: User) -> None:
+    if trigger.owner_id != by.pk:
+        said = _("Only %(person)s may say this, because its runs run as this person. Set up a trigger of your own.")
+        raise NotAllowed(said % {"person": trigger.owner.get_full_name()})
+
+
+class Handed:
+    """What becomes of a person's triggers when all is handed over: they are off until the new owner agrees."""
+
+    key = "pipeline_triggers"
+    label = gettext_lazy("Triggers of pipelines")
+
+    def count(self, user: User) -> int:
+        return PipelineTrigger.objects.filter(owner=user).count()
+
+    def give(self, giver: User, taker: User) -> int:
+        rows = PipelineTrigger.objects.filter(owner=giver)
+        return rows.update(owner=taker, agreed=0, is_on=False)
 
 
 def next_times(trigger: PipelineTrigger, at: datetime | None = None) -> list[datetime]:
@@ -122,10 +167,12 @@ def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: M
 
     Raises:
         BadSignature: it was not proven to come from who knows the secret, now.
+        TooOften: more than sixty proven ones in a minute.
         Invalid: it is switched off, or its run was refused.
     """
     secret = sealed.unseal(trigger.secret).get("secret", "")
     delivery = signatures.verify([secret], signature, body, now())
+    rates.limit(f"pipeline-delivery-{trigger.pk}", most=MOST_A_MINUTE, within_s=60)
     if not trigger.is_on:
         raise Invalid(_("This trigger is switched off."))
     news = firing.News(delivery.key, delivery.sent, {"delivery": delivery.key, **facts})
@@ -134,6 +181,5 @@ def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: M
         row = trigger.firings.filter(key=delivery.key[:120]).select_related("run").first()
         if row is not None and row.run is not None:
             return row.run
-        trigger.refresh_from_db()
-        raise Invalid(str(trigger.message) or _("It began no run."))
+        raise Invalid(str(row.message if row else "") or _("It began no run."))
     return run

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
-from inference.models import ModelVersion, Service
+from inference.models import Evaluation, ModelVersion, Service
 from inference.pipelines import beginning, graph
 from inference.pipelines.advance import FINAL, WHOLE, State
 from inference.pipelines.kinds import KINDS, Call, StepKind
@@ -105,7 +105,7 @@ class Lookup:
         rows: QuerySet[StepRun] = StepRun.objects.filter(
             cache_key__in=keys, state=StepRun.State.OK, run__owner=self.run.owner
         )
-        newest = {row.cache_key: row for row in rows.select_related("run").order_by("pk")}
+        newest = {row.cache_key: row for row in rows.defer("kept").order_by("pk")}
         return {key: row for key, row in newest.items() if all_there(_references(row.outputs), self.run.owner)}
 
 
@@ -116,9 +116,20 @@ def _references(outputs: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
                 yield one
 
 
+def as_own(outputs: Mapping[str, Any], step: str) -> dict[str, Any]:
+    """Earlier outputs as those of a step: rules name figures by the step that gives them."""
+    return {
+        port: value | {"step": step, "label": step} if isinstance(value, dict) and "step" in value else value
+        for port, value in outputs.items()
+    }
+
+
 def all_there(references: Iterable[Mapping[str, Any]], user: User) -> bool:
     """Whether everything that is named is still there, and this person may work with it."""
     for one in references:
+        number = one.get("evaluation")  # that figures are of
+        if number is not None and not Evaluation.objects.visible_to(user).filter(pk=number).exists():
+            return False
         if (kind := str(one.get("type", ""))) in TABLES:
             table = TABLES[kind][0]
             if not table.objects.usable_by(user).filter(pk=one.get("id") or 0).exists():

@@ -25,7 +25,12 @@ class Problem:
 
 
 def problems(
-    spec: Spec, user: User, parameters: Mapping[str, Any] | None = None, *, within: int | None = None
+    spec: Spec,
+    user: User,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    within: int | None = None,
+    authors: frozenset[int] = frozenset(),
 ) -> list[Problem]:
     """Everything that is wrong, in the order of the steps.
 
@@ -33,6 +38,7 @@ def problems(
         user: as whom it would run.
         parameters: values for this run; None takes the defaults.
         within: number of the pipeline, where it has one.
+        authors: see `inlining.inline`.
     """
     given = {name: one.default for name, one in spec.parameters.items()} | dict(parameters or {})
     found: list[Problem] = []
@@ -41,14 +47,16 @@ def problems(
     for key in spec.order():
         found += _of_step(spec, spec.steps[key], user, given)
     if not found and inlining.has_inside(spec):
-        found += _inside(spec, user, given, within)
+        found += _inside(spec, user, given, within, authors)
     return found
 
 
-def _inside(spec: Spec, user: User, given: Mapping[str, Any], within: int | None) -> Iterator[Problem]:
+def _inside(
+    spec: Spec, user: User, given: Mapping[str, Any], within: int | None, authors: frozenset[int]
+) -> Iterator[Problem]:
     """What is wrong once all pipelines inside are in their places, said of the steps that people see."""
     try:
-        whole = inlining.inline(spec, user, given, within=within)
+        whole = inlining.inline(spec, user, given, within=within, authors=authors)
     except DomainError as exc:
         for one in exc.every:
             yield Problem(one.blamed or "", "", one.message)
@@ -61,14 +69,21 @@ def _inside(spec: Spec, user: User, given: Mapping[str, Any], within: int | None
             yield Problem(outermost, "" if inside else found.field, said)
 
 
-def check(spec: Spec, user: User, parameters: Mapping[str, Any] | None = None, *, within: int | None = None) -> None:
+def check(
+    spec: Spec,
+    user: User,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    within: int | None = None,
+    authors: frozenset[int] = frozenset(),
+) -> None:
     """Refuse a pipeline that could not run.
 
     Raises:
         Invalid: one for each problem; `field` is the step.
     """
     found = Refusals()
-    for problem in problems(spec, user, parameters, within=within):
+    for problem in problems(spec, user, parameters, within=within, authors=authors):
         with found:
             said = f"{problem.step}: {problem.message}" if problem.step else problem.message
             raise Invalid(said, field=problem.step or "spec")

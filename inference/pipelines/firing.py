@@ -18,6 +18,7 @@ from django.db.models import Q
 
 from accounts.models import Notification
 from accounts.permissions import Action
+from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
@@ -25,8 +26,8 @@ from annotation.models import Export
 from datasets.models import DatasetVersion, Import
 from inference.batch.tables import PredictedData
 from inference.monitoring import telling as drift
-from inference.pipelines import beginning, runs, triggers, writing
-from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger, StepRun
+from inference.pipelines import beginning, runs, triggers
+from inference.pipelines.models import Firing, Pipeline, PipelineRun, PipelineTrigger, StepRun
 from workers.clock import now
 from workers.models import Alarm
 
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 
 MOST_NEWS = 100  # of one trigger in one look
 DEEPEST = 5  # triggers behind one another
+QUIET = ("pipeline.own_work", "pipeline.still_busy")  # why no run began where all is well
 PICKING = ("dataset", "input")  # kinds of steps that give a version which was there before
 K = PipelineTrigger.Kind
 
@@ -142,11 +144,28 @@ def fire(trigger: PipelineTrigger, news: News) -> PipelineRun | None:
             Firing.objects.filter(pk=firing.pk).update(run=run, message=message)
             seen_at = max(fresh.seen_at, news.at)
             PipelineTrigger.objects.filter(pk=fresh.pk).update(seen_at=seen_at, message=message)
+            if message and message.code not in QUIET:
+                _tell(fresh, message, firing.at)
             return run
     except IntegrityError:  # somebody was faster
         return None
     except PipelineTrigger.DoesNotExist:
         return None
+
+
+def _tell(trigger: PipelineTrigger, message: Message, at: datetime) -> None:
+    """Tell its owner that it began no run, once a day."""
+    notify(
+        trigger.owner, "failed", title=wording.message("pipeline.trigger_refused", name=trigger.pipeline.name),
+        text=message, url=f"/pipelines/{trigger.pipeline_id}/", key=f"pipeline-trigger-{trigger.pk}-{at:%Y-%m-%d}",
+    )  # fmt: skip
+
+
+def _may(trigger: PipelineTrigger) -> bool:
+    """Whether its owner could still set it up."""
+    owner = trigger.owner
+    editable = Pipeline.objects.editable_by(owner).filter(pk=trigger.pipeline_id)
+    return owner.is_active and owner.can(Action.JOBS_SUBMIT) and editable.exists()
 
 
 def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, Message]:
@@ -155,8 +174,11 @@ def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, M
         return None, wording.message("pipeline.own_work")
     if len(news.ancestry) >= DEEPEST:
         return None, wording.message("pipeline.chain_too_long", most=DEEPEST)
-    if not trigger.owner.is_active or not trigger.owner.can(Action.JOBS_SUBMIT):
+    if not _may(trigger):
         return None, wording.message("pipeline.owner_not_allowed")
+    version = trigger.pipeline.versions.filter(number=trigger.agreed).first()
+    if version is None:
+        return None, wording.message("pipeline.not_agreed", person=trigger.owner.get_full_name())
     earlier = trigger.pipeline.runs.filter(state=PipelineRun.State.RUNNING, trigger__trigger=trigger.pk)
     if trigger.busy == PipelineTrigger.Busy.SKIP and earlier.exists():
         return None, wording.message("pipeline.still_busy")
@@ -166,7 +188,6 @@ def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, M
                 for run in earlier.filter(cancel=False):
                     runs.cancel(run)
             about = {"by": trigger.kind, "trigger": trigger.pk, "ancestry": list(news.ancestry), **news.facts}
-            version = writing.newest_or_refused(trigger.pipeline)
             return runs.begin(
                 user=trigger.owner, version=version, parameters=trigger.parameters, trigger=about
             ), Message()

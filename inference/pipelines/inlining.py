@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.parsers import is_sound
 from inference.pipelines import graph, values
 from inference.pipelines.graph import Link, Parameter, Spec, Step
 from inference.pipelines.kinds import KINDS
@@ -33,20 +34,28 @@ def has_inside(spec: Spec) -> bool:
     return any(step.kind == KIND for step in spec.steps.values())
 
 
-def inline(spec: Spec, user: User, given: Mapping[str, Any], *, within: int | None = None) -> Spec:
+def inline(
+    spec: Spec,
+    user: User,
+    given: Mapping[str, Any],
+    *,
+    within: int | None = None,
+    authors: frozenset[int] = frozenset(),
+) -> Spec:
     """What a run runs: all pipelines inside in their places.
 
     Args:
         user: the owner of the run, who must see the pipelines inside.
         given: all parameters of the run.
         within: number of the pipeline itself, which must not stand inside.
+        authors: numbers of people whose word goes besides the user's, see `version_named`.
 
     Raises:
         Invalid: a pipeline inside is not there, stands in itself, or is too much; `field` is the outermost step.
     """
     if not has_inside(spec):
         return spec
-    work = _Inlining(user)
+    work = _Inlining(user, authors)
     work.put(spec, given, "", (within,), "")
     made = Spec(work.wired(), dict(spec.parameters) | work.parameters)
     return graph.parse(graph.canonical(made), of_run=True)
@@ -62,8 +71,11 @@ def parameters_of(spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters of a run.
 
     Raises:
-        Invalid: one that the pipeline does not have.
+        Invalid: one that the pipeline does not have, or a value that is too large, or that no database stores.
     """
+    values.check(dict(given))
+    if not is_sound(dict(given)):
+        raise Invalid(_("A number is too large, or no number, or a text has a NUL."), field="parameters")
     odd = sorted(set(given) - set(spec.parameters))
     if odd:
         known = ", ".join(sorted(spec.parameters)) or _("none")
@@ -72,23 +84,31 @@ def parameters_of(spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given.get(name, one.default) for name, one in spec.parameters.items()}
 
 
-def version_named(name: str, word: str, user: User) -> PipelineVersion:
-    """A version of a pipeline that this person sees; their own comes first where several people have the name.
+def version_named(name: str, word: str, user: User, authors: frozenset[int] = frozenset()) -> PipelineVersion:
+    """A version of a pipeline that this person sees.
+
+    What stands inside runs with this person's rights, so nobody else may change it afterwards: the newest version
+    counts only where this person saved it, and a name means no pipeline of a stranger's.
 
     Args:
-        name: its name or number.
+        name: its name, OWNER/NAME of somebody else's, or its number.
         word: "latest", a number or "v3".
+        authors: numbers of people whose pipelines and newest versions count as well.
 
     Raises:
-        Invalid: there is none.
+        Invalid: there is none, or the newest is by somebody else.
     """
     visible = Pipeline.objects.visible_to(user)
-    named = list(visible.filter(name=name).order_by("pk")[:50])
+    owner, slash, rest = name.rpartition("/")
+    trusted = authors | {user.pk}
+    whose = {"owner__username": owner} if slash else {"owner__in": trusted}
+    named = list(visible.filter(name=rest, **whose).order_by("pk")[:50])
     chosen = ([row for row in named if row.owner_id == user.pk] or named)[:1]
     if not chosen and (number := ids.number(name)):
         chosen = list(visible.filter(pk=number))
     if not chosen:
-        raise Invalid(_("There is no pipeline “%(name)s” that you may see.") % {"name": name[:80]}, field="pipeline")
+        said = _("There is no pipeline “%(name)s” that you may see. Of another person, write OWNER/NAME.")
+        raise Invalid(said % {"name": name[:80]}, field="pipeline")
     versions = chosen[0].versions.order_by("-number")
     if word != "latest":
         versions = versions.filter(number=ids.number(word.removeprefix("v")) or 0)
@@ -96,14 +116,17 @@ def version_named(name: str, word: str, user: User) -> PipelineVersion:
     if found is None:
         said = _("The pipeline %(name)s has no version %(word)s.")
         raise Invalid(said % {"name": chosen[0], "word": word[:20]}, field="version")
+    if word == "latest" and found.created_by_id not in trusted:
+        said = _("Somebody else saved the newest version of %(name)s. Look at it, and say its number: %(number)s.")
+        raise Invalid(said % {"name": chosen[0], "number": found.number}, field="version")
     return found
 
 
 class _Inlining:
     """The steps of a run, gathered level by level."""
 
-    def __init__(self, user: User) -> None:
-        self.user = user
+    def __init__(self, user: User, authors: frozenset[int]) -> None:
+        self.user, self.authors = user, authors
         self.steps: dict[str, Step] = {}
         self.parameters: dict[str, Parameter] = {}
         self.stands_for: dict[Link, tuple[Link, ...]] = {}  # outputs of pipelines inside and of their inputs
@@ -157,7 +180,7 @@ class _Inlining:
 
     def _found(self, name: str, word: str) -> tuple[PipelineVersion, Spec]:
         if (name, word) not in self._versions:
-            version = version_named(name, word, self.user)
+            version = version_named(name, word, self.user, self.authors)
             self._versions[name, word] = version, graph.parse(version.spec)
         return self._versions[name, word]
 

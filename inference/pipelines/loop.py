@@ -22,7 +22,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.pipelines import approvals, beginning, cache, graph
 from inference.pipelines.advance import WHOLE, Action, Row, State, Wishes, advance
-from inference.pipelines.kinds import KINDS, Done
+from inference.pipelines.kinds import KINDS, Done, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
 from workers.clock import now
 from workers.models import Job
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 500  # runs of one sweep
 MOST_BEGUN = 20  # steps begun in one transaction, so that others who write do not wait long
+MOST_WRITTEN = 500  # rows made or moved in one
+MOST_ROWS = 10_000  # of one run, items counted
 MOST_CALLS = 1000  # transactions of one call; the sweep goes on
 LOOK_EVERY = timedelta(seconds=20)  # at a job that is over but not published yet
 UNDER_WAY = (StepRun.State.STARTED, StepRun.State.ASKING)
@@ -91,7 +93,7 @@ def _advance_once(number: int) -> bool:
     wishes = Wishes(cancel=run.cancel, skip=frozenset(run.skip), limit=run.limit, fail_fast=run.fail_fast)
     due = advance(spec.steps, [_row(step) for step in steps], wishes, found.known())
     begun = 0
-    for action in due:
+    for action in due[:MOST_WRITTEN]:
         if action.verb == "begin":
             begun += 1
             if begun > MOST_BEGUN:
@@ -128,7 +130,10 @@ def _look(run: PipelineRun) -> bool:
         kind = KINDS.find(beginning.kind_of(run, step))
         if kind is None or (step.item == WHOLE and beginning.is_repeated(run, step)):
             continue
-        if step.state == StepRun.State.ASKING:
+        if not _may(run, kind):
+            _stop_one(kind, step)
+            changed |= _settle(run, step, wording.message("pipeline.owner_not_allowed"))
+        elif step.state == StepRun.State.ASKING:
             changed |= _settle(run, step, approvals.outcome(step))
         elif step.job_id is not None:
             if step.job is not None and step.job.is_final and step.job.published:
@@ -139,6 +144,11 @@ def _look(run: PipelineRun) -> bool:
                 StepRun.objects.filter(pk=step.pk).update(look_at=now() + LOOK_EVERY)
             changed |= _settle(run, step, done)
     return changed
+
+
+def _may(run: PipelineRun, kind: StepKind) -> bool:
+    """Whether the owner of a run may still do what a step does."""
+    return run.owner.is_active and run.owner.can(kind.needs)
 
 
 def _outcome(step: StepRun, look: Any) -> Done | Message | None:
@@ -180,9 +190,20 @@ def _stop(run: PipelineRun) -> None:
     for step in StepRun.objects.filter(run=run, state=StepRun.State.STARTED).select_related("job"):
         kind = KINDS.find(beginning.kind_of(run, step))
         if kind is not None and not beginning.is_repeated_whole(run, step):
-            kind.stop(step)
+            _stop_one(kind, step)
             if step.job_id is None:
                 _move(step, State.CANCELLED)
+
+
+def _stop_one(kind: StepKind, step: StepRun) -> None:
+    """End what a step began; a refusal or a fault keeps nothing else from ending."""
+    try:
+        with transaction.atomic():
+            kind.stop(step)
+    except OperationalError:
+        raise
+    except Exception:
+        log.exception("pipeline run=%s step=%s could not be stopped", step.run_id, step.step)
 
 
 # What is due -----------------------------------------------------------------------------------------------------
@@ -207,16 +228,32 @@ def _apply(
     elif action.state is State.CACHED:
         earlier = found.of(step)
         _move(
-            step, State.CACHED, outputs=earlier.outputs, answer=earlier.answer, cached_from=earlier,
-            cache_key=earlier.cache_key, started_at=now(),
+            step, State.CACHED, outputs=cache.as_own(earlier.outputs, step.step), answer=earlier.answer,
+            cached_from=earlier, cache_key=earlier.cache_key, started_at=now(),
         )  # fmt: skip
     elif action.state is State.STARTED:
-        _move(step, State.STARTED, started_at=now())
+        _open_list(spec, step, newest)
     elif action.item == WHOLE and spec.steps[action.step].each is not None and action.state in (State.OK, State.FAILED):
         _move(step, action.state, **_gathered(spec.steps[action.step], step, newest, action.state))
     else:
         message = wording.message("pipeline.skipped_by_person") if action.step in run.skip else Message()
         _move(step, action.state, message=message)
+
+
+def _open_list(spec: graph.Spec, whole: StepRun, newest: Mapping[tuple[str, int], StepRun]) -> None:
+    """Let a step run for each item, unless the rows of the run become too many."""
+    counts = {}
+    for key, of in spec.steps.items():
+        row = newest.get((key, WHOLE))
+        if of.each is not None and row is not None and (row.state != State.WAITING or row is whole):
+            source = newest.get((of.each.step, WHOLE))
+            counts[key] = len(source.outputs.get(of.each.port) or ()) if source else 0
+    count = counts[whole.step]
+    if len(spec.steps) + sum(counts.values()) > MOST_ROWS:
+        why = wording.message("pipeline.too_many_items", count=count, most=MOST_ROWS)
+        _move(whole, State.FAILED, message=why, started_at=now())
+        return
+    _move(whole, State.STARTED, started_at=now())
 
 
 def _gathered(

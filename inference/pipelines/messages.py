@@ -71,6 +71,20 @@ PIPELINE = {
     ),
     "predicted_nothing": Wording(_("The prediction left no answers. Look into its log.")),
     "version_failed": Wording(_("No dataset version came of the answers. %(text)s")),
+    # what begins by itself
+    "not_agreed": Wording(
+        _("%(person)s has agreed to no version yet, and its runs run as this person: say which one, then it begins.")
+    ),
+    "version_waits": Wording(
+        _(
+            "%(person)s saved version %(version)s of pipeline %(name)s. What you set up there runs as you, so it goes "
+            "on with the version that you know until you take this one over"
+        )
+    ),
+    "trigger_refused": Wording(_("Pipeline %(name)s did not begin by itself")),
+    "too_many_items": Wording(
+        _("With these %(count)s items the run would have more than %(most)s rows. Give it fewer items or steps.")
+    ),
     "hook": Wording(_("Pipeline %(name)s #%(number)s: %(text)s")),
     "hook_failed": Wording(_("The address did not take the message: %(why)s"), why=wording.nested("why")),
 }

@@ -62,7 +62,6 @@ class PipelineVersion(models.Model):
         ordering = ["-number"]
         constraints = [
             models.UniqueConstraint(fields=["pipeline", "number"], name="pipeline_version_number_once"),
-            models.UniqueConstraint(fields=["pipeline", "sha256"], name="pipeline_version_meaning_once"),
         ]
 
     def __str__(self) -> str:
@@ -225,7 +224,10 @@ class StepApprovalAnswer(models.Model):
 
 
 class PipelineTrigger(models.Model):
-    """What begins runs of a pipeline by itself, as the person who set it up."""
+    """What begins runs of a pipeline by itself, as the person who set it up.
+
+    Its runs have that person's rights, so they run nothing that this person has not agreed to: what others save waits.
+    """
 
     class Kind(models.TextChoices):
         CRON = "cron", _("By the clock")
@@ -256,6 +258,7 @@ class PipelineTrigger(models.Model):
     rule = models.CharField(_("alarm rule"), max_length=30, blank=True)  # key of an AlarmRule; "": any
     busy = models.CharField(_("while an earlier run goes on"), max_length=6, choices=Busy, default=Busy.SKIP)
     parameters = models.JSONField(default=dict)  # of its runs
+    agreed = models.PositiveIntegerField(default=0)  # number of the version that its owner agreed to; 0: none
     secret = models.TextField(blank=True, editable=False)  # of a webhook, see aiplatform.lib.sealed
     seen_at = models.DateTimeField(default=now)  # what came before is no news
     message = MessageField()  # why the newest firing began no run

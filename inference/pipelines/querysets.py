@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from django.db.models import Count, Max, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
@@ -35,6 +35,14 @@ class PipelineQuerySet(OwnedQuerySet):
         return search.having(self, words, "name", "description")
 
 
+def _of_pipeline(rows: Any, user: User, editable: Any) -> Any:
+    """Those rows that are editable, and those of one's own pipelines."""
+    if not user.is_authenticated or user.sees_everything:
+        return editable
+    own = rows.model._default_manager.filter(pipeline__owner=user)
+    return rows.filter(Q(pk__in=editable.values("pk")) | Q(pk__in=own.values("pk")))
+
+
 class PipelineVersionQuerySet(OwnedQuerySet):
     owner_path = "pipeline__owner"
     visibility_path = "pipeline__visibility"
@@ -61,6 +69,22 @@ class PipelineRunQuerySet(OwnedQuerySet):
         asked = self.model._default_manager.filter(step_runs__approval__people=user)
         return self.filter(Q(pk__in=super().visible_to(user).values("pk")) | Q(pk__in=own) | Q(pk__in=asked))
 
+    def editable_by(self, user: User) -> Self:
+        """Also those of other people in pipelines of one's own: who owns a pipeline may stop what it does."""
+        return _of_pipeline(self, user, super().editable_by(user))
+
+    def open_to(self, user: User) -> Self:
+        """Those of which a person sees all: who may change them, and who was asked something by them."""
+        if not user.is_authenticated or user.sees_everything:
+            return self.editable_by(user)
+        asked = self.model._default_manager.filter(step_runs__approval__people=user)
+        return self.filter(Q(pk__in=self.editable_by(user).values("pk")) | Q(pk__in=asked.values("pk")))
+
+    def with_open(self, user: User) -> Self:
+        """With `is_open`: whether this person sees all of it."""
+        rows = self.model._default_manager.open_to(user)
+        return self.annotate(is_open=Exists(rows.filter(pk=OuterRef("pk"))))
+
     def for_list(self) -> Self:
         return self.select_related("owner", "pipeline", "version")
 
@@ -73,11 +97,13 @@ class PipelineRunQuerySet(OwnedQuerySet):
         return self.filter(state=word) if word else self
 
     def due(self, at: datetime) -> Self:
-        """Those with something to do: a change, a job that ended, a question that ran out, something to look at."""
+        """Those with something to do: a change, a job that ended or is gone, a question that ran out, a look."""
         steps = self.model.step_runs.rel.related_model._default_manager.filter(state__in=["started", "asking"])
         ended = Q(state="started", job__state__in=FINAL)
         ran_out = Q(state="asking", approval__expires_at__lte=at)
-        woken = steps.filter(ended | ran_out | Q(look_at__lte=at)).values("run")
+        items = steps.model._default_manager.filter(run=OuterRef("run"), step=OuterRef("step"), item__gte=0)
+        orphaned = Q(state="started", job=None, look_at=None) & ~Exists(items)  # its job was deleted
+        woken = steps.filter(ended | ran_out | Q(look_at__lte=at) | orphaned).values("run")
         return self.filter(Q(is_due=True) | Q(pk__in=woken), state="running")
 
 
@@ -110,10 +136,19 @@ class StepApprovalAnswerQuerySet(OwnedQuerySet):
 
 
 class PipelineTriggerQuerySet(OwnedQuerySet):
-    """Whoever sees a pipeline sees what begins it; the person who set it up, and the pipeline's owner, change it."""
+    """What begins a pipeline is seen by who set it up and by who may change the pipeline.
 
-    visibility_path = "pipeline__visibility"
+    It names data and services that not everybody may know of who sees a public pipeline.
+    """
+
     shared = ("pipelines.pipeline", "pipeline")
+
+    def visible_to(self, user: User) -> Self:
+        return self.editable_by(user)
+
+    def editable_by(self, user: User) -> Self:
+        """Also those of other people at pipelines of one's own."""
+        return _of_pipeline(self, user, super().editable_by(user))
 
 
 class FiringQuerySet(OwnedQuerySet):

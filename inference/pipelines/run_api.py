@@ -53,6 +53,13 @@ class PipelineRunOut(OutMixin, serializers.ModelSerializer[PipelineRun]):
     def get_url(self, run: PipelineRun) -> str:
         return showing.run_page(run)
 
+    def to_representation(self, run: PipelineRun) -> dict[str, Any]:
+        shown: dict[str, Any] = super().to_representation(run)
+        if showing.is_open(run, self.context["request"].user):
+            return shown
+        closed = {"parameters": {}, "trigger": {"by": run.trigger.get("by", "")}, "sentence": ""}
+        return shown | closed | ({"spec": run.version.spec} if "spec" in shown else {})
+
 
 class PipelineRunDetailOut(PipelineRunOut):
     layout = serializers.JSONField(source="pipeline.layout")
@@ -126,7 +133,7 @@ class PipelineRunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
                 rows = rows.filter(pipeline=get_object_or_404(pipelines, pk=queries.whole(given, "pipeline")))
         elif self.action != "retrieve":
             rows = rows.editable_by(user)
-        return rows.for_list()
+        return rows.for_list().with_open(user)
 
     def get_serializer_class(self) -> Any:
         return PipelineRunOut if self.action == "list" else PipelineRunDetailOut
@@ -144,7 +151,7 @@ class PipelineRunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"])
     def retry(self, request: ApiRequest, pk: str) -> Response:
         """Do a step and all that comes after it again."""
-        return self.answer(runs.retry(self.get_object(), **sent(RetryIn(data=request.data))))
+        return self.answer(runs.retry(self.get_object(), by=request.user, **sent(RetryIn(data=request.data))))
 
     @extend_schema(request=StepIn, responses={202: PipelineRunDetailOut})
     @action(detail=True, methods=["post"])

@@ -10,7 +10,7 @@ from django.db.models import F, Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from inference.pipelines import approvals, checks, graph, inlining
 from inference.pipelines.advance import WHOLE, Row, State, retry_from
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepRun
@@ -45,8 +45,11 @@ def begin(
         raise Invalid(_("From 1 to %(most)s steps may run at once.") % {"most": MOST_AT_ONCE}, field="limit")
     spec = graph.parse(version.spec)
     given = inlining.parameters_of(spec, parameters or {})
-    checks.check(spec, user, given, within=version.pipeline_id)
-    spec = inlining.inline(spec, user, given, within=version.pipeline_id)
+    # who begins a run by hand takes the word of the version's author; a trigger takes its owner's alone, see `firing`
+    author = version.created_by_id if trigger.get("by") == MANUAL["by"] else None
+    authors = frozenset[int]() if author is None else frozenset([author])
+    checks.check(spec, user, given, within=version.pipeline_id, authors=authors)
+    spec = inlining.inline(spec, user, given, within=version.pipeline_id, authors=authors)
     with transaction.atomic():
         pipeline = Pipeline.objects.select_for_update().get(pk=version.pipeline_id)
         number = (pipeline.runs.aggregate(last=Max("number"))["last"] or 0) + 1
@@ -75,14 +78,17 @@ def cancel(run: PipelineRun) -> PipelineRun:
 
 
 @transaction.atomic
-def retry(run: PipelineRun, step: str, *, use_cache: bool = True) -> PipelineRun:
+def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> PipelineRun:
     """Do a step and all that comes after it again; what was stays as history.
 
     Raises:
+        NotAllowed: it is somebody else's run, and its steps run as that person.
         Invalid: there is no such step.
         NotNow: some of it is under way.
     """
     fresh = _held(run)
+    if fresh.owner_id != by.pk and not by.sees_everything:
+        raise NotAllowed(_("Steps run as the owner of the run, who alone repeats them. Begin a run of your own."))
     spec = graph.parse(fresh.spec, of_run=True)
     _known(spec, step)
     rows = [Row(one.step, one.item, one.attempt, State(one.state)) for one in fresh.step_runs.defer("outputs", "kept")]

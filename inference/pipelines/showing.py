@@ -16,7 +16,9 @@ from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.models import ModelVersion
 from inference.pipelines.advance import FINAL, WHOLE
+from inference.pipelines.cache import TABLES
 from inference.pipelines.graph import Spec
+from inference.pipelines.kinds import TYPES
 from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval, StepRun
 from workers import kinds as job_kinds
 from workers.clock import now
@@ -27,19 +29,27 @@ MOST_EARLIER = 1000  # rows of them that are read
 PEOPLE = ("approve", "people")  # kinds that take as long as people do
 
 
+def is_open(run: PipelineRun, user: User) -> bool:
+    """Whether a person sees all of a run; whoever only sees its pipeline learns its states and figures.
+
+    What it runs on and what it is told are matters of its owner: names of private data, parameters, what a webhook
+    brought, what went wrong.
+    """
+    known = getattr(run, "is_open", None)
+    return PipelineRun.objects.open_to(user).filter(pk=run.pk).exists() if known is None else bool(known)
+
+
 def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
-    """Each step of a run by name, as JSON."""
-    rows = list(run.step_runs.select_related("job", "cached_from__run__pipeline"))
-    newest: dict[str, StepRun] = {}
-    items: dict[tuple[str, int], StepRun] = {}
-    for row in sorted(rows, key=lambda one: one.attempt):
-        if row.item == WHOLE:
-            newest[row.step] = row
-        else:
-            items[row.step, row.item] = row
+    """Each step of a run by name, as JSON, as far as this person may see it."""
+    rows = run.step_runs.filter(item=WHOLE).defer("kept").select_related("job", "run", "cached_from__run__pipeline")
+    newest = {row.step: row for row in rows.order_by("attempt")}
+    items = run.step_runs.exclude(item=WHOLE).order_by("attempt").values_list("step", "item", "state")
     counts: dict[str, Counter[str]] = {}
-    for (step, _item), row in items.items():
-        counts.setdefault(step, Counter())[row.state] += 1
+    for (step, _item), state in {(step, item): state for step, item, state in items}.items():
+        counts.setdefault(step, Counter())[state] += 1
+    if not is_open(run, user):
+        outer = {key: row for key, row in newest.items() if "/" not in key}  # a pipeline inside may be a private one
+        return {key: _closed(_shown(row, counts.get(key, Counter()), None, user), user) for key, row in outer.items()}
     asked = {one.step_run_id: one for one in StepApproval.objects.filter(step_run__run=run).prefetch_related("people")}
     return {key: _shown(row, counts.get(key, Counter()), asked.get(row.pk), user) for key, row in newest.items()}
 
@@ -69,6 +79,23 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "items": dict(counts),
         "approval": _asked(approval, user) if approval and row.state == StepRun.State.ASKING else None,
     }
+
+
+def _closed(shown: dict[str, Any], user: User) -> dict[str, Any]:
+    """A step as somebody sees it who sees the pipeline alone."""
+    outputs = {port: _closed_output(value, user) for port, value in shown["outputs"].items()}
+    return shown | {"message": "", "cached": None, "outputs": outputs}
+
+
+def _closed_output(value: Any, user: User) -> Any:
+    if isinstance(value, list):
+        return [_closed_output(one, user) for one in value]
+    kind = str(value.get("type", "")) if isinstance(value, Mapping) else ""
+    if kind == "figures":
+        return {name: value[name] for name in ("type", "values", "step") if name in value}
+    if kind in TABLES and TABLES[kind][0].objects.visible_to(user).filter(pk=value.get("id") or 0).exists():
+        return value
+    return {"type": kind, "label": str(TYPES.get(kind, "–"))}
 
 
 def elapsed_s(begun: datetime | None, ended: datetime | None) -> float | None:
@@ -169,7 +196,7 @@ def page_of(reference: Mapping[str, Any]) -> str:
     if reference.get("type") == "model":
         found = ModelVersion.objects.filter(pk=number).values_list("model_id", "number").first()
         return f"{reverse('inference:model-detail', args=[found[0]])}?version={found[1]}" if found else ""
-    if reference.get("type") == "service":
+    if reference.get("type") == "service" and number:
         return reverse("inference:service-detail", args=[number])
     return ""
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from celery import shared_task
 
 from inference.pipelines import firing, loop
-from inference.pipelines.steps import comparing, lasting
+from inference.pipelines.steps import lasting
 
 
 @shared_task(name="pipelines.advance", ignore_result=True)
 def advance(run_id: int) -> None:
     """Bring one run on: something about it is new."""
     loop.advance_run(run_id)
-
-
-@shared_task(name="pipelines.compare", ignore_result=True)
-def compare(step_run_id: int) -> None:
-    """Do what a step that compares waits for."""
-    comparing.work(step_run_id)
 
 
 @shared_task(name="pipelines.advance_due", ignore_result=True)

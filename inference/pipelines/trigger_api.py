@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -29,7 +30,7 @@ from inference.models import Service
 from inference.pipelines import arranging, signatures
 from inference.pipelines.models import Firing, Pipeline, PipelineTrigger
 
-MOST_A_MINUTE = 60  # deliveries to one trigger, of whoever
+MOST_KNOCKS_A_MINUTE = 300  # of one address, at all webhooks, proven or not
 
 
 class FiringOut(OutMixin, serializers.ModelSerializer[Firing]):
@@ -44,6 +45,9 @@ class FiringOut(OutMixin, serializers.ModelSerializer[Firing]):
 class TriggerOut(OutMixin, serializers.ModelSerializer[PipelineTrigger]):
     owner = serializers.CharField(source="owner.username")
     sentence = serializers.CharField(source="message", help_text="Why the newest firing began no run.")
+    version = serializers.IntegerField(
+        source="agreed", help_text="The one that it runs: the newest that its owner saved or took over; 0: none."
+    )
     next_times = serializers.SerializerMethodField(help_text="Of a schedule: the next five.")
     url = serializers.SerializerMethodField(help_text="Where a webhook is delivered.")
 
@@ -51,7 +55,7 @@ class TriggerOut(OutMixin, serializers.ModelSerializer[PipelineTrigger]):
         model = PipelineTrigger
         fields = [
             "id", "pipeline", "owner", "kind", "is_on", "schedule", "zone", "missed", "dataset", "service", "rule",
-            "busy", "parameters", "sentence", "next_times", "url", "created_at",
+            "busy", "parameters", "version", "sentence", "next_times", "url", "created_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -84,7 +88,8 @@ class TriggerIn(StrictMixin, serializers.Serializer[Any]):
 
 
 class TriggerChangeIn(StrictMixin, serializers.Serializer[Any]):
-    is_on = serializers.BooleanField()
+    is_on = serializers.BooleanField(required=False)
+    version = serializers.IntegerField(min_value=1, required=False, help_text="The one that it runs from now on.")
 
 
 def hook_path(trigger: PipelineTrigger) -> str:
@@ -130,8 +135,13 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=TriggerChangeIn, responses=TriggerOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Switch it on or off."""
-        trigger = arranging.switch(self.get_object(), on=sent(TriggerChangeIn(data=request.data))["is_on"])
+        """Switch it on or off, or have it run another version; but for switching off, its owner alone."""
+        trigger, given = self.get_object(), sent(TriggerChangeIn(data=request.data))
+        with transaction.atomic():
+            if "version" in given:
+                trigger = arranging.agree(trigger, given["version"], by=request.user)
+            if "is_on" in given:
+                trigger = arranging.switch(trigger, on=given["is_on"], by=request.user)
         return Response(TriggerOut(trigger, context=self.get_serializer_context()).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -169,7 +179,8 @@ class HookView(APIView):
         )
         if trigger is None:
             raise NotFound(_("There is no such webhook."))
-        rates.limit(f"pipeline-hook-{pk}", most=MOST_A_MINUTE, within_s=60)
+        address = request.META.get("REMOTE_ADDR")  # who knows no secret uses up no delivery of who does
+        rates.limit(f"pipeline-hook-{address}", most=MOST_KNOCKS_A_MINUTE, within_s=60)
         body = request._request.read(arranging.MOST_BODY + 1)
         if len(body) > arranging.MOST_BODY:
             raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": arranging.MOST_BODY >> 10})

@@ -10,7 +10,8 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib import ids
+from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
 from inference.pipelines import arranging, signatures
 from inference.pipelines.forms import TriggerForm
 from inference.pipelines.models import Pipeline, PipelineTrigger
@@ -47,9 +48,13 @@ def trigger_new(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.JOBS_SUBMIT)
 def trigger_switch(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Switch it on or off."""
+    """Switch it on or off, or have it run another version (`version`)."""
     trigger = _editable(request, pk)
-    arranging.switch(trigger, on=request.POST.get("on") == "1")
+    with refusals_said(request):
+        if number := ids.number(request.POST.get("version", "")):
+            arranging.agree(trigger, number, by=request.user)
+        else:
+            arranging.switch(trigger, on=request.POST.get("on") == "1", by=request.user)
     return redirect("pipelines:detail", trigger.pipeline_id)
 
 

@@ -70,7 +70,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "version": version,
         "triggers": [
             {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row)}
-            for row in pipeline.triggers.select_related("dataset", "service", "owner")
+            for row in pipeline.triggers.visible_to(request.user).select_related("dataset", "service", "owner")
         ],
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
         "may_run": request.user.can(Action.JOBS_SUBMIT) and version is not None,
@@ -117,7 +117,8 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
 def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
     """Begin a run: `?version=`, parameters, how it is carried out."""
     pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user), pk=pk)
-    version = _version(pipeline, request.GET.get("version", ""))
+    # what is sent names the version that was shown: a newer one may have come meanwhile
+    version = _version(pipeline, request.POST.get("version") or request.GET.get("version", ""))
     form = RunForm(request.POST or None, spec=graph.parse(version.spec))
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
@@ -145,7 +146,9 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user).for_list()
     run: PipelineRun = get_object_or_404(rows, pk=pk)
     steps = showing.steps_of(run, request.user)
-    spec = graph.parse(run.spec, of_run=True)
+    is_open = showing.is_open(run, request.user)
+    shown_spec = run.spec if is_open else run.version.spec
+    spec = graph.parse(shown_spec, of_run=True)
     may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
     labels = {one.name: one.label for one in kinds.KINDS}
     context: dict[str, Any] = {
@@ -161,13 +164,15 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         ],
         "counts": showing.counts_of(steps),
         "may_control": may and request.user.can(Action.JOBS_CONTROL),
+        "may_retry": run.owner_id == request.user.pk or request.user.sees_everything,
+        "is_open": is_open,
         "is_live": showing.is_live(run),
         "times": showing.times_of(run),
         "eta_s": showing.eta_s(run, spec, steps) if showing.is_live(run) else None,
         "elapsed_s": showing.elapsed_s(run.created_at, run.ended_at),
         "asked": [one for one in steps.values() if one["approval"] and one["approval"]["mine"]],
         "graph": {
-            "catalogue": kinds.catalogue(), "spec": run.spec, "layout": run.pipeline.layout,
+            "catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout,
             "url": reverse("api-pipeline-run-detail", args=[pk]), "steps": steps, "live": showing.is_live(run),
         },
     }  # fmt: skip
@@ -187,7 +192,7 @@ def run_act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
         if verb == "cancel":
             runs.cancel(run)
         elif verb == "retry":
-            runs.retry(run, step, use_cache=request.POST.get("anew") != "1")
+            runs.retry(run, step, by=request.user, use_cache=request.POST.get("anew") != "1")
         else:
             runs.skip(run, step)
     return redirect("pipelines:run", pk)

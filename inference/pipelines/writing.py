@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.services.notify import notify
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
 from aiplatform.lib.titles import TITLE
 from inference.pipelines import graph
@@ -132,7 +133,9 @@ def save_version(
     layout: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> PipelineVersion:
-    """Save a version; the same meaning as an earlier one gives that one back.
+    """Save a version; the same meaning as the newest one gives that one back, that of an earlier one brings it back.
+
+    Triggers that this person set up go on with it. Those of other people run as them, so they are asked first.
 
     Args:
         spec: None takes the person's draft.
@@ -155,16 +158,27 @@ def save_version(
         fresh.layout = graph.layout_of(layout, parsed)
     fresh.save(update_fields=["layout", "updated_at"])
     digest = graph.digest(parsed)
-    version = fresh.versions.filter(sha256=digest).first()
-    if version is None:
-        number = (fresh.versions.aggregate(last=Max("number"))["last"] or 0) + 1
+    version = newest(fresh)
+    if version is None or version.sha256 != digest:
         version = PipelineVersion.objects.create(
-            pipeline=fresh, number=number, spec=graph.canonical(parsed), sha256=digest, note=note.strip(),
-            created_by=user,
+            pipeline=fresh, number=version.number + 1 if version else 1, spec=graph.canonical(parsed), sha256=digest,
+            note=note.strip(), created_by=user,
         )  # fmt: skip
+        _ask_owners(fresh, version, user)
+    fresh.triggers.filter(owner=user).update(agreed=version.number)
     if draft is not None:
         draft.delete()
     return version
+
+
+def _ask_owners(pipeline: Pipeline, version: PipelineVersion, by: User) -> None:
+    """Tell the people whose triggers go on with what they agreed to that somebody else saved a version."""
+    others = pipeline.triggers.exclude(owner=by).select_related("owner")
+    for person in {trigger.owner for trigger in others}:
+        title = wording.message(
+            "pipeline.version_waits", name=pipeline.name, version=version.number, person=by.get_full_name()
+        )
+        notify(person, "approval", title=title, url=f"/pipelines/{pipeline.pk}/", key=f"pipeline-version-{version.pk}")
 
 
 def newest(pipeline: Pipeline) -> PipelineVersion | None:

@@ -11,7 +11,7 @@ from datasets.services import imports
 from inference.models import Evaluation
 from inference.pipelines import checks, expressions, firing, graph, loop, runs
 from inference.pipelines.models import PipelineRun, StepRun
-from inference.pipelines.steps import comparing
+from inference.pipelines.steps import lasting
 from inference.services import aliases
 from tests.factories import annotation as annotated
 from tests.factories import datasets as data
@@ -249,7 +249,7 @@ def compare(alice):
         StepRun.objects.filter(run=run, step="one").update(state="ok", outputs=found)
         PipelineRun.objects.update(is_due=True)
         loop.advance_run(run.pk)
-        comparing.work(step(run, "two").pk)
+        lasting.do_aside(step(run, "two").pk)
         loop.advance_run(run.pk)
         row = step(run, "two")
         return row.outputs["figures"]["values"] if row.outputs else {}, row

@@ -109,7 +109,7 @@ PIECES = [
 @example("((" * 400)
 @example("-" * LONGEST)
 @example("`" + "a" * 900)
-def test_reading_refuses_or_gives_a_rule_and_nothing_else(text):
+def test_f08_reading_refuses_or_gives_a_rule_and_nothing_else(text):
     began = time.process_time()
     try:
         rule = parse(text)

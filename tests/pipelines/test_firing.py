@@ -6,7 +6,7 @@ import pytest
 from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import arranging, firing, loop, signatures
+from inference.pipelines import arranging, firing, loop, signatures, trigger_api
 from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger
 from tests.factories import datasets
 from tests.pipelines.made import command, complete, pipeline
@@ -93,7 +93,7 @@ def test_triggers_that_could_never_fire_are_refused(alice, bob, service):
         arranging.create(made, user=bob, kind="drift", service=service)
 
 
-def test_webhook_begins_one_run_for_each_delivery_that_is_proven(client, alice):
+def test_k06_webhook_begins_one_run_for_each_delivery_that_is_proven(client, alice, monkeypatch):
     made = pipeline(alice, {"one": command()})
     client.force_login(alice)
     body = {"pipeline": made.pk, "kind": "webhook"}
@@ -115,3 +115,11 @@ def test_webhook_begins_one_run_for_each_delivery_that_is_proven(client, alice):
     run = PipelineRun.objects.get()
     assert (run.owner, run.trigger["payload"]) == (alice, {"commit": "abc"})
     assert told["secret"] not in PipelineTrigger.objects.get().secret
+    other = arranging.create(made, user=alice, kind="webhook")[1]
+    assert deliver(other) == 403  # the secret of another trigger
+    assert deliver(body=sent + b" " * arranging.MOST_BODY) == 400
+    assert client.get(told["url"]).status_code == 405
+    monkeypatch.setattr(arranging, "MOST_A_MINUTE", 0)
+    assert (deliver("wrong"), deliver()) == (403, 429)  # who knows no secret is not counted there
+    monkeypatch.setattr(trigger_api, "MOST_KNOCKS_A_MINUTE", 0)
+    assert deliver("wrong") == 429

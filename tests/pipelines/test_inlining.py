@@ -64,7 +64,7 @@ def test_failure_inside_is_one_of_the_whole_and_retry_of_the_whole_begins_inside
     complete(run, "alarm")
     assert run.state == "failed"
 
-    runs.retry(run, "sub")
+    runs.retry(run, "sub", by=alice)
     loop.advance_run(run.pk)
     assert (step(run, "sub/train").attempt, states(run)["sub/train"]) == (2, "started")
 

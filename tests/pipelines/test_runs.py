@@ -73,9 +73,9 @@ def test_retry_does_a_step_and_all_after_it_again(alice):
     complete(run, "two", event=Event.EXITED_BAD)
     assert run.state == "failed"
 
-    runs.retry(run, "two")
+    runs.retry(run, "two", by=alice)
     with pytest.raises(runs.NotNow):
-        runs.retry(run, "two")
+        runs.retry(run, "two", by=alice)
     loop.advance_run(run.pk)
     assert (step(run, "two").attempt, step(run, "one").attempt) == (2, 1)
     complete(run, "two")

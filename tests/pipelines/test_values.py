@@ -55,5 +55,5 @@ def test_what_is_inserted_is_bounded_in_depth_and_size():
 
 @settings(max_examples=60, deadline=None)
 @given(JSON)
-def test_values_are_never_read_again(value):
+def test_f08_values_are_never_read_again(value):
     assert values.substitute({"a": "${v}", "b": ["${v}"]}, {"v": value}) == {"a": value, "b": [value]}

@@ -1,44 +1,35 @@
 """A step that compares a candidate with the champion, image by image.
 
-Drawing the images anew takes its time, so a background worker does it while nothing holds the run: `work` writes the
-figures into the row, and `look` takes them from there.
+Drawing the images anew takes its time, so a background worker does it while nothing holds the run, see `lasting`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.errors import DomainError, Invalid, NotFound
+from aiplatform.lib.errors import Invalid, NotFound
 from inference.models import Evaluation, ModelVersion
-from inference.pipelines import loop
-from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, completed, stop_job
 from inference.pipelines.models import StepRun
-from inference.pipelines.steps import rows
+from inference.pipelines.steps import lasting, rows
 from inference.pipelines.steps.training import figures
 from inference.services import differences, evaluations, references
 from inference.task_kinds import TASKS
-from workers.clock import now
 from workers.jobs.resource_request import Resources
 from workers.states import COMPLETED
 
-LOOK_FIRST = timedelta(seconds=20)
-ASK_AGAIN = timedelta(minutes=15)  # where the worker that was asked said nothing
 #: What is said where there is no champion: every candidate is better than none.
 FAR = 1.0
 WORST = 1e9  # of a figure of which less is better
 
 
-class CompareStep(StepKind):
+class CompareStep(lasting.LastingStep):
     """A paired comparison with another model on the same images.
 
     Figures, of each figure NAME: `NAME` of the candidate, `champion.NAME`, `difference.NAME` (candidate − champion),
@@ -53,7 +44,6 @@ class CompareStep(StepKind):
     about = gettext_lazy("Compares a candidate with the champion on the same images: which differences are real?")
     group = "judge"
     icon = "compare"
-    acts = True  # the champion may be another by now
     needs = Action.EVALUATIONS_SUBMIT
     inputs = (
         Port("figures", gettext_lazy("Evaluation of the candidate"), "figures"),
@@ -78,14 +68,14 @@ class CompareStep(StepKind):
         if given is None and not call.params["champion"]:
             raise Invalid(_("Name a champion, such as cells@champion, or connect a model."), field="champion")
         if given is not None and given.get("type") == "figures":
-            return _asked(call.row, candidate, _evaluation(given, call.user))
+            return _asked(candidate, _evaluation(given, call.user))
         if given is not None and given.get("type") != "model":
             raise StepFailed(_("A champion is a model, or the figures of an evaluation."))
         champion = rows.model_version(given, call.user) if given else _named(call.params["champion"], call.user)
         if champion is None:
             return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}))
         if known := _known(champion, candidate, call.user):
-            return _asked(call.row, candidate, known)
+            return _asked(candidate, known)
         if candidate.version is None:
             raise StepFailed(_("The dataset that the candidate was evaluated on was deleted."))
         resources: Resources = {"gpus_per_node": call.params["gpus"]}
@@ -97,45 +87,25 @@ class CompareStep(StepKind):
         )  # fmt: skip
         return Begun(job=row.job, kept={"candidate": candidate.pk, "champion": row.pk, "with_job": True})
 
-    def look(self, row: StepRun) -> Done | None:
+    def go_on(self, row: StepRun) -> Done | None:
         if row.kept.get("with_job"):
             completed(row)
-        if row.kept.get("refused"):  # what refuses it is asked for before anything is drawn
-            return Done({"figures": figures(compared(*_both(row), row.run.owner), row)})
         if "figures" in row.kept:
             return Done({"figures": figures(row.kept["figures"], row)})
-        asked = parse_datetime(row.kept.get("asked", ""))
-        if asked is None or now() - asked > ASK_AGAIN:
-            StepRun.objects.filter(pk=row.pk).update(kept=row.kept | _ask(row))
+        lasting.ask_aside(row)
         return None
 
+    def aside(self, row: StepRun) -> Mapping[str, Any] | None:
+        """Compare them, which may draw all images anew."""
+        return {"figures": compared(*_both(row), row.run.owner)}
 
-def _asked(row: StepRun, candidate: Evaluation, champion: Evaluation) -> Begun:
+    def stop(self, row: StepRun) -> None:
+        stop_job(row.job)
+
+
+def _asked(candidate: Evaluation, champion: Evaluation) -> Begun:
     """Have a background worker compare them."""
-    kept = {"candidate": candidate.pk, "champion": champion.pk}
-    return Begun(kept=kept | _ask(row), look_again=LOOK_FIRST)
-
-
-def _ask(row: StepRun) -> dict[str, str]:
-    enqueue("pipelines.compare", step_run_id=row.pk)
-    return {"asked": now().isoformat()}
-
-
-def work(step_run_id: int) -> None:
-    """Compare what a step wants compared, and write the figures into its row; idempotent."""
-    row = StepRun.objects.filter(pk=step_run_id, state=StepRun.State.STARTED).select_related("run__owner").first()
-    if row is None or "candidate" not in row.kept or "figures" in row.kept:
-        return
-    found: dict[str, Any]
-    try:
-        found = {"figures": compared(*_both(row), row.run.owner)}
-    except DomainError:
-        found = {"refused": True}
-    with transaction.atomic():
-        fresh = StepRun.objects.select_for_update().filter(pk=row.pk, state=StepRun.State.STARTED).first()
-        if fresh is not None:
-            StepRun.objects.filter(pk=row.pk).update(kept=fresh.kept | found, look_at=now())
-            loop.nudge(row.run_id)
+    return Begun(kept={"candidate": candidate.pk, "champion": champion.pk}, look_again=lasting.FIRST_LOOK)
 
 
 def _both(row: StepRun) -> tuple[Evaluation, Evaluation]:

@@ -52,7 +52,6 @@ class EdgeStep(lasting.LastingStep):
         group = named.found(EdgeGroup.objects.editable_by(call.user), call.params["group"], call.user, field="group")
         version = rows.model_version(call.only("model"), call.user)
         asked = {"share": int(call.params["share"]), "soak_minutes": call.params["soak_minutes"]}
-        lasting.ask_aside(call.row)
         return Begun(kept={"group": group.pk, "version": version.pk, **asked}, look_again=lasting.FIRST_LOOK)
 
     def aside(self, row: StepRun) -> Mapping[str, Any] | None:

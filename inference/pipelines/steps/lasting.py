@@ -7,11 +7,13 @@ step that has to undo something and fails after it says why by `fail`, and is en
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import OperationalError, transaction
+from django.utils.dateparse import parse_datetime
 
 from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue
@@ -23,7 +25,10 @@ from inference.pipelines.models import PipelineRun, StepRun
 from workers.clock import now
 
 FIRST_LOOK = timedelta(seconds=3)
+ASK_AGAIN = timedelta(minutes=15)
 WHY = "why"  # of what a row keeps: it fails at the next look
+ASKED = "asked_aside"  # of what a row keeps: since when something is done beside the loop
+log = logging.getLogger(__name__)
 
 
 class LastingStep(StepKind):
@@ -34,11 +39,6 @@ class LastingStep(StepKind):
     def look(self, row: StepRun) -> Done | None:
         if row.kept.get(WHY):
             raise StepFailed(Message.from_json(row.kept[WHY]))
-        owner = row.run.owner
-        if not owner.is_active or not owner.can(self.needs):
-            self.stop(row)
-            fail(row, wording.message("pipeline.owner_not_allowed"))
-            return None
         return self.go_on(row)
 
     def go_on(self, row: StepRun) -> Done | None:
@@ -73,8 +73,14 @@ def fail(row: StepRun, why: Message) -> None:
 
 
 def ask_aside(row: StepRun) -> None:
-    """Have what takes time done once this transaction commits; a lost message is made up for by the next look."""
-    enqueue("pipelines.step_aside", step_run_id=row.pk)
+    """Have what takes time done once this transaction commits, unless it is under way.
+
+    What was asked for and is not over after a while counts as lost, and is asked for again.
+    """
+    asked = parse_datetime(row.kept.get(ASKED, ""))
+    if asked is None or now() - asked > ASK_AGAIN:
+        keep(row, **{ASKED: now().isoformat()})
+        enqueue("pipelines.step_aside", step_run_id=row.pk)
 
 
 def do_aside(step_run_id: int) -> None:
@@ -89,11 +95,18 @@ def do_aside(step_run_id: int) -> None:
         news = kind.aside(row)
     except DomainError as exc:
         news = {WHY: wording.of_error(exc).as_json()}
-    if news is None:
-        return
+    except OperationalError:
+        raise
+    except Exception as exc:  # a fault of ours fails the step, or it would be tried for ever
+        log.exception("pipeline run=%s step=%s broke beside the loop", row.run_id, row.step)
+        news = {WHY: wording.message("pipeline.broke", why=f"{type(exc).__name__}: {exc}").as_json()}
     with transaction.atomic():
         PipelineRun.objects.select_for_update().get(pk=row.run_id)  # first, as the loop does
         fresh = StepRun.objects.filter(pk=row.pk, state=StepRun.State.STARTED).first()
-        if fresh is not None:
-            StepRun.objects.filter(pk=row.pk).update(kept={**fresh.kept, **news}, look_at=now())
+        if fresh is None:
+            return
+        kept = {name: value for name, value in fresh.kept.items() if name != ASKED} | dict(news or {})
+        StepRun.objects.filter(pk=row.pk).update(kept=kept)
+        if news is not None:
+            StepRun.objects.filter(pk=row.pk).update(look_at=now())
             loop.nudge(row.run_id)

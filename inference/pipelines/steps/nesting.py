@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid
-from inference.pipelines import graph, inlining
+from inference.pipelines import inlining
 from inference.pipelines.advance import WHOLE, State
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
 from inference.pipelines.models import reference
@@ -52,9 +52,6 @@ class PipelineStep(StepKind):
         given = params.get("parameters") or {}
         if not isinstance(given, Mapping):
             raise Invalid(_("Give an object: names and their values."), field="parameters")
-        if params.get("pipeline"):
-            version = inlining.version_named(params["pipeline"], params.get("version") or "latest", user)
-            inlining.parameters_of(graph.parse(version.spec), given)
 
     def begin(self, call: Call) -> Begun:
         """All inside is over: say what became of it."""

@@ -1,0 +1,191 @@
+"""Nobody's pipeline does more for somebody than that person said, and nobody sees more of a run than is theirs."""
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from accounts import sharing
+from aiplatform.lib.errors import Invalid, NotAllowed
+from inference.pipelines import arranging, firing, loop, runs, writing
+from inference.pipelines.models import Pipeline, PipelineRun, StepRun
+from tests.factories import datasets
+from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
+from workers import clock
+from workers.states import Event
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
+
+
+@pytest.fixture
+def fire():
+    """Let a trigger answer something new; the run, or why there is none."""
+
+    def fired(trigger):
+        key = f"k{trigger.firings.count()}"
+        run = firing.fire(trigger, firing.News(key, clock.now()))
+        trigger.refresh_from_db()
+        return run or str(trigger.message)
+
+    return fired
+
+
+def save(made, user, text):
+    return writing.save_version(made, user=user, spec={"steps": {"one": command(text)}})
+
+
+def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client):
+    made = pipeline(bob, {"one": command("first")})
+    sharing.put(made, alice, sharing.MANAGE)
+    trigger, _secret = arranging.create(made, user=alice, kind="cron", schedule="0 3 * * 0", zone="UTC")
+    save(made, bob, "steal")
+    assert fire(trigger).version.number == 1
+    assert "runs as you" in str(alice.notifications.get().title)
+
+    arranging.switch(trigger, on=False, by=bob)
+    client.force_login(bob)
+    url = f"/api/v1/pipeline-triggers/{trigger.pk}/"
+    for given in ({"is_on": True}, {"version": 2}):
+        assert client.patch(url, given, content_type="application/json").status_code == 403
+    client.force_login(alice)
+    given = {"is_on": True, "version": 2}
+    assert client.patch(url, given, content_type="application/json").json()["version"] == 2
+    PipelineRun.objects.update(state="ok")
+    assert fire(trigger).version.number == 2
+    save(made, alice, "her own")
+    PipelineRun.objects.update(state="ok")
+    assert fire(trigger).version.number == 3
+
+    sharing.put(made, alice, None)
+    PipelineRun.objects.update(state="ok")
+    assert fire(trigger) == "The owner of this run may not do this any more."
+    assert alice.notifications.filter(kind="failed", title__code="pipeline.trigger_refused").count() == 1
+    assert arranging.Handed().give(alice, bob) == 1
+    trigger.refresh_from_db()
+    assert (trigger.owner, trigger.is_on, trigger.agreed) == (bob, False, 0)
+
+
+def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fire):
+    inner = writing.create(user=bob, name="prep", spec={"steps": {"one": command()}}, visibility="public")
+
+    def refused(name, user=alice, **how):
+        sub = {"sub": {"kind": "pipeline", "with": {"pipeline": name, **how}}}
+        made = pipeline(user, sub, name=f"p{Pipeline.objects.count()}")
+        try:
+            runs.begin(user=user, version=writing.newest_or_refused(made))
+        except Invalid as exc:
+            return exc.sentences
+        return ""
+
+    assert "no pipeline “prep”" in refused("prep")
+    assert "say its number: 1" in refused("bob/prep")
+    assert refused("bob/prep", version="1") == refused(str(inner.pk), version="v1") == ""
+    whole = pipeline(bob, {"sub": {"kind": "pipeline", "with": {"pipeline": "prep"}}}, name="whole")
+    sharing.put(whole, alice, sharing.MANAGE)
+    assert states(again(whole, alice))["sub/one"] == "started"  # she began it, as he saved it
+    trigger, _secret = arranging.create(whole, user=alice, kind="webhook")
+    assert "no pipeline “prep”" in fire(trigger)
+
+
+def test_who_steers_a_run_and_who_repeats_it(alice, bob, client):
+    made = writing.create(user=alice, name="open", spec={"steps": {"one": command()}}, visibility="public")
+    run = again(made, bob)
+    client.force_login(alice)
+    assert client.post(f"/api/v1/pipeline-runs/{run.pk}/cancel/").status_code == 202  # it is her pipeline
+    with pytest.raises(NotAllowed):
+        runs.retry(run, "one", by=alice)
+
+
+def test_run_of_a_public_pipeline_shows_strangers_no_private_names(alice, bob, anna, client):
+    cells = datasets.version(datasets.dataset(bob, "patients"))
+    steps = {"data": {"kind": "dataset", "with": {"dataset": "${which}"}}, "one": command(), "odd": command("no")}
+    spec = {"parameters": {"which": {"default": ""}}, "steps": steps}
+    made = writing.create(user=alice, name="open", spec=spec, visibility="public")
+    run = again(made, bob, parameters={"which": "patients"})
+    complete(run, "one", figures={"AP50": 0.5})
+    complete(run, "odd", event=Event.EXITED_BAD)
+    StepRun.objects.filter(run=run, step="odd").update(message={"code": "pipeline.broke", "facts": {"why": "patients"}})
+    carol = type(anna).objects.create_user("carol")
+    carol.roles.set(alice.roles.all())
+
+    def shown(user):
+        client.force_login(user)
+        pages = [reverse("pipelines:run", args=[run.pk]), f"/api/v1/pipeline-runs/{run.pk}/"]
+        return "".join(client.get(page).content.decode() for page in [*pages, "/api/v1/pipeline-runs/"])
+
+    assert "patients" not in (text := shown(carol))
+    assert "0.5" in text
+    assert str(cells) in shown(bob)
+    assert str(cells) in shown(alice)  # whoever owns the pipeline answers for what it does
+    client.force_login(carol)
+    arranging.create(made, user=alice, kind="webhook")
+    assert client.get("/api/v1/pipeline-triggers/").json()["results"] == []
+
+
+def test_j08_pasted_json_and_parameters_of_runs_break_nothing(alice, client):
+    client.force_login(alice)
+    made = pipeline(alice, {"one": command("echo ${lr}")}, lr=0.1)
+    for odd in ("NaN", "1e999", '"\\u0000"', "9" * 30, "[" * 9000):
+        answer = client.post(reverse("pipelines:run-new", args=[made.pk]), {"param_lr": odd, "limit": 1})
+        assert answer.status_code in ((302,) if odd.startswith("[[") else (422,))  # the last one is a text
+    deep: object = "x"
+    for _level in range(50):
+        deep = [deep]
+    steps = [
+        {"constructor": {"kind": "command", "with": {"__proto__": deep}}},
+        {"a": {"kind": "command", "with": {"command": "${" * 200}}},
+        {"a": {"kind": "items", "with": {"values": ["x" * 2_000_000]}}},
+        {"a": {"kind": "<script>"}},
+        {"__proto__": {"kind": "command"}},
+        {"a": {"kind": "command", "after": ["a"]}},
+        {f"s{n}": {"kind": "command"} for n in range(2001)},
+    ]
+    for one in steps:
+        given = json.dumps({"spec": {"steps": one}})
+        answer = client.post("/api/v1/pipelines/check/", given, content_type="application/json")
+        assert answer.status_code == 400 or answer.json()["problems"], str(one)[:80]
+    page = '"</script><script>alert(1)</script>'
+    marked = pipeline(alice, {"one": command(page, note=page)}, name="marked")
+    for name in ("detail", "edit", "text", "versions"):
+        assert "<script>alert" not in client.get(reverse(f"pipelines:{name}", args=[marked.pk])).content.decode()
+
+
+def test_step_ends_whatever_happens_to_its_owner_its_job_or_its_stop(alice, monkeypatch):
+    run = begun(alice, {"one": command(), "ask": {"kind": "approve"}})
+    step(run, "one").job.delete()
+    assert loop.advance_due() == 1
+    assert str(step(run, "one").message) == "Its job was deleted."
+    type(alice).objects.filter(pk=alice.pk).update(is_active=False)
+    PipelineRun.objects.update(is_due=True)
+    loop.advance_due()
+    assert states(run) == {"one": "failed", "ask": "failed"}
+
+    type(alice).objects.filter(pk=alice.pk).update(is_active=True)
+    stuck = begun(alice, {"people": {"kind": "approve"}, "one": command()})
+    StepRun.objects.filter(run=stuck, step="one").update(job=None, look_at="2100-01-01T00:00Z")
+    monkeypatch.setattr("inference.pipelines.kinds.stop_job", lambda _job: 1 / 0)
+    runs.cancel(stuck)
+    loop.advance_run(stuck.pk)
+    stuck.refresh_from_db()
+    assert stuck.state == "cancelled"
+
+
+def test_list_that_would_make_too_many_rows_fails_its_step(alice, monkeypatch):
+    monkeypatch.setattr(loop, "MOST_ROWS", 12)
+    monkeypatch.setattr(loop, "MOST_WRITTEN", 3)
+    listed = {"list": {"kind": "items", "with": {"values": list(range(8))}}}
+    run = begun(alice, {**listed, "one": command(each="list.items"), "two": command(each="list.items")}, limit=8)
+
+    assert sorted(states(run).values()) == ["failed", "ok", "started"]
+    assert StepRun.objects.filter(run=run, item__gte=0, state="started").count() == 8
+
+
+def test_cached_figures_are_called_after_the_step_that_gives_them(alice, monkeypatch):
+    from inference.pipelines.kinds import KINDS
+
+    monkeypatch.setattr(KINDS.get("command"), "acts", False)
+    complete(begun(alice, {"early": command()}), "early", figures={"AP50": 0.5})
+    gate = {"kind": "gate", "with": {"rule": "late.AP50 >= 0.5"}, "from": {"figures": "late.figures"}}
+
+    run = begun(alice, {"late": command(), "gate": gate})
+    assert (states(run), step(run, "gate").answer) == ({"late": "cached", "gate": "ok"}, "passed")
