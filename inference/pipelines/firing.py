@@ -147,8 +147,10 @@ def fire(trigger: PipelineTrigger, news: News) -> PipelineRun | None:
             if message and message.code not in QUIET:
                 _tell(fresh, message, firing.at)
             return run
-    except IntegrityError:  # somebody was faster
-        return None
+    except IntegrityError:
+        if trigger.firings.filter(key=news.key[:120]).exists():  # somebody was faster
+            return None
+        raise
     except PipelineTrigger.DoesNotExist:
         return None
 

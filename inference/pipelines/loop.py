@@ -128,9 +128,12 @@ def _look(run: PipelineRun) -> bool:
     rows = StepRun.objects.filter(run=run, state__in=UNDER_WAY).select_related("job__owner", "run__owner")
     for step in rows.order_by("step", "item"):
         kind = KINDS.find(beginning.kind_of(run, step))
-        if kind is None or (step.item == WHOLE and beginning.is_repeated(run, step)):
+        if beginning.is_repeated_whole(run, step):
             continue
-        if not _may(run, kind):
+        if kind is None:
+            gone = wording.message("pipeline.kind_gone", kind=beginning.kind_of(run, step))
+            changed |= _settle(run, step, gone)
+        elif not _may(run, kind):
             _stop_one(kind, step)
             changed |= _settle(run, step, wording.message("pipeline.owner_not_allowed"))
         elif step.state == StepRun.State.ASKING:

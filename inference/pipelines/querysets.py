@@ -56,18 +56,17 @@ class PipelineDraftQuerySet(OwnedQuerySet):
 
 
 class PipelineRunQuerySet(OwnedQuerySet):
-    """Whoever sees a pipeline sees its runs; the owner of a run steers it."""
+    """Whoever sees a pipeline sees its runs, see `open_to` for how much of them; the owner of a run steers it."""
 
-    visibility_path = "pipeline__visibility"
     shared = ("pipelines.pipeline", "pipeline")
 
     def visible_to(self, user: User) -> Self:
-        """Also those of other people in pipelines of one's own."""
+        """One's own, those of pipelines that one sees, and those that asked one something."""
         if not user.is_authenticated or user.sees_everything:
             return super().visible_to(user)
-        own = self.model._default_manager.filter(pipeline__owner=user)
+        pipelines = self.model._meta.get_field("pipeline").related_model._default_manager.visible_to(user)
         asked = self.model._default_manager.filter(step_runs__approval__people=user)
-        return self.filter(Q(pk__in=super().visible_to(user).values("pk")) | Q(pk__in=own) | Q(pk__in=asked))
+        return self.filter(Q(owner=user) | Q(pipeline__in=pipelines.values("pk")) | Q(pk__in=asked.values("pk")))
 
     def editable_by(self, user: User) -> Self:
         """Also those of other people in pipelines of one's own: who owns a pipeline may stop what it does."""
@@ -108,8 +107,9 @@ class PipelineRunQuerySet(OwnedQuerySet):
 
 
 class StepRunQuerySet(OwnedQuerySet):
+    """Steps of runs of one's own, and of pipelines that are shared with one."""
+
     owner_path = "run__owner"
-    visibility_path = "run__pipeline__visibility"
     shared = ("pipelines.pipeline", "run__pipeline")
 
 
@@ -153,5 +153,3 @@ class PipelineTriggerQuerySet(OwnedQuerySet):
 
 class FiringQuerySet(OwnedQuerySet):
     owner_path = "trigger__owner"
-    visibility_path = "trigger__pipeline__visibility"
-    shared = ("pipelines.pipeline", "trigger__pipeline")

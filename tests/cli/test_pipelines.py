@@ -9,7 +9,7 @@ import pytest
 
 from aiplatform.cli.client.commands import pipelines
 from inference.pipelines import loop
-from inference.pipelines.models import Approval, PipelineRun, PipelineTrigger
+from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval
 from tests.factories import work
 from tests.pipelines import made
 
@@ -118,7 +118,7 @@ def test_cli_runs_a_pipeline_and_answers_what_it_asks(real_aip, alice, tmp_path,
     loop.advance_run(run.pk)
     made.complete(run, "say")
     assert real_aip(alice, "pipeline", "questions") == 0
-    assert real_aip(alice, "pipeline", "approve", Approval.objects.get().pk, "--comment", "it is") == 0
+    assert real_aip(alice, "pipeline", "approve", StepApproval.objects.get().pk, "--comment", "it is") == 0
     loop.advance_run(run.pk)
     assert real_aip(alice, "pipeline", "status", run.pk) == 0
     assert real_aip(alice, "pipeline", "runs", "nightly", "--state", "ok") == 0
@@ -132,7 +132,7 @@ def test_cli_runs_a_pipeline_and_answers_what_it_asks(real_aip, alice, tmp_path,
     assert real_aip(alice, "pipeline", "trigger", "nightly", "--schedule", "every day") == 2
     by_clock, hook = PipelineTrigger.objects.order_by("pk")
     assert (by_clock.zone, by_clock.busy, by_clock.parameters) == ("Europe/Berlin", "allow", {"word": "x"})
-    assert real_aip(alice, "pipeline", "switch", by_clock.pk, "off") == 0
+    assert real_aip(alice, "pipeline", "switch", by_clock.pk, "off", "--version", "1") == 0
     assert real_aip(alice, "pipeline", "triggers", "nightly") == 0
     assert real_aip(alice, "pipeline", "firings", hook.pk) == 0
     assert real_aip(alice, "pipeline", "untrigger", by_clock.pk) == 0

@@ -6,10 +6,11 @@ import pytest
 from django.urls import reverse
 
 from accounts import sharing
+from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotAllowed
 from inference.pipelines import arranging, firing, loop, runs, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepRun
-from tests.factories import datasets
+from tests.factories import datasets, people
 from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
 from workers import clock
 from workers.states import Event
@@ -96,7 +97,18 @@ def test_who_steers_a_run_and_who_repeats_it(alice, bob, client):
         runs.retry(run, "one", by=alice)
 
 
-def test_run_of_a_public_pipeline_shows_strangers_no_private_names(alice, bob, anna, client):
+def test_group_of_a_pipelines_owner_sees_its_runs_and_no_other_group(alice, bob):
+    made = writing.create(user=alice, name="team", spec={"steps": {"one": command()}}, visibility="group")
+    carol, dan = people.user("carol"), people.user("dan")
+    for name, members in (("team", [alice, bob, carol]), ("others", [bob, dan])):
+        UserGroup.objects.create(name=name).users.set(members)
+    run = again(made, bob)
+
+    assert PipelineRun.objects.visible_to(carol).filter(pk=run.pk).exists()
+    assert not PipelineRun.objects.visible_to(dan).exists()
+
+
+def test_run_of_a_public_pipeline_shows_strangers_no_private_names(alice, bob, client):
     cells = datasets.version(datasets.dataset(bob, "patients"))
     steps = {"data": {"kind": "dataset", "with": {"dataset": "${which}"}}, "one": command(), "odd": command("no")}
     spec = {"parameters": {"which": {"default": ""}}, "steps": steps}
@@ -105,8 +117,7 @@ def test_run_of_a_public_pipeline_shows_strangers_no_private_names(alice, bob, a
     complete(run, "one", figures={"AP50": 0.5})
     complete(run, "odd", event=Event.EXITED_BAD)
     StepRun.objects.filter(run=run, step="odd").update(message={"code": "pipeline.broke", "facts": {"why": "patients"}})
-    carol = type(anna).objects.create_user("carol")
-    carol.roles.set(alice.roles.all())
+    carol = people.user("carol")
 
     def shown(user):
         client.force_login(user)

@@ -32,7 +32,7 @@ export function askVersion(editor, url) {
   note.focus();
 }
 
-/** Save what is drawn; the version: {number, …}. The same meaning as an older one gives that one. */
+/** Save what is drawn; the version: {number, …}. The same meaning as the newest one gives that one. */
 export async function saveVersion(editor, url, note) {
   const { graph } = editor;
   const send = () => api.post(url, { spec: write(graph), layout: layoutOf(graph), ...(note ? { note } : {}) });

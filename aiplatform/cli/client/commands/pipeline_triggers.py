@@ -52,6 +52,7 @@ def add(pipeline: Noun) -> None:
     verb = pipeline.verb("switch", switch, "Switch a trigger on or off.")
     verb.add_argument("trigger", help="its id")
     verb.add_argument("to", choices=["on", "off"])
+    verb.add_argument("--version", type=int, help="the one that it runs from now on, which somebody else saved")
     pipeline.verb("firings", firings, "List what a trigger answered.").add_argument("trigger", help="its id")
     pipeline.verb("untrigger", delete, "Delete a trigger; its runs stay.").add_argument("trigger", help="its id")
 
@@ -90,8 +91,9 @@ def _after(args: argparse.Namespace, row: Any) -> str:
 
 
 def switch(args: argparse.Namespace) -> None:
-    row = args.client.call("PATCH", f"pipeline-triggers/{args.trigger}/", body={"is_on": args.to == "on"})
-    done(args, row, f"Trigger {args.trigger} is {args.to}.")
+    body = {"is_on": args.to == "on"} | ({"version": args.version} if args.version else {})
+    row = args.client.call("PATCH", f"pipeline-triggers/{args.trigger}/", body=body)
+    done(args, row, f"Trigger {args.trigger} is {args.to}. It runs version {row['version']}.")
 
 
 def firings(args: argparse.Namespace) -> None:
