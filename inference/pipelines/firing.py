@@ -1,8 +1,8 @@
 """Triggers fire: what is new for each becomes a firing with one run, in one transaction, once.
 
 A firing's key says what it answers: a due time, a dataset version, a notice, a delivery. The unique key of its row
-makes a second look at the same thing nothing. What a run made by a trigger makes itself may fire others, but never the same
-pipeline again, and no chain is longer than five.
+makes a second look at the same thing nothing. What a run made by a trigger makes itself may fire others, but never the
+same pipeline again, and no chain is longer than five.
 """
 
 from __future__ import annotations

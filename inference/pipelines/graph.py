@@ -221,7 +221,7 @@ def _check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, *, f
     odd = [str(key)[:40] for key in given if key not in known]
     if odd:
         said = _("%(where)s has no “%(odd)s”. Known: %(known)s.")
-        raise Invalid(said % {"where": where, "odd": "”, “".join(odd[:5]), "known": ", ".join(known)}, field=field)
+        raise Invalid(said % {"where": where, "odd": ", ".join(odd[:5]), "known": ", ".join(known)}, field=field)
 
 
 def _parameters(given: Any, of_run: bool) -> dict[str, Parameter]:
