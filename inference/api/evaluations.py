@@ -23,7 +23,7 @@ from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
 from inference.orders import EVALUATIONS
 from inference.services import calibration, evaluations, mending, results
-from inference.views import reporting
+from inference.telling import report as reports
 from workers.states import GROUPS, JobState
 
 
@@ -134,7 +134,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def report(self, request: ApiRequest, pk: str) -> HttpResponse:
         """All of it as one HTML file that needs nothing else."""
-        return reporting.answer(self.get_object(), request.user)
+        return reports.answer(self.get_object(), request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
