@@ -23,13 +23,14 @@ class InferenceConfig(AppConfig):
         from inference.edge import words as edge_words
         from inference.edge.side_bar import entries as edge_entries
         from inference.edge.tables import EdgeGroup
+        from inference.evaluation_sets.tables import EvaluationSet
         from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.monitoring import telling as drift
         from inference.push import words as push_words
         from inference.push.side_bar import entries as push_entries
         from inference.push.tables import PushTarget
-        from inference.services import evaluations, publishing, starting_weights, trail
+        from inference.services import evaluations, mending, publishing, starting_weights, trail
         from inference.sharing import kind as sharing_kind
         from inference.trying import panel as trial_panel
         from inference.video import events as video_events
@@ -71,6 +72,7 @@ class InferenceConfig(AppConfig):
         usage.register(predictions.using)
         rewriting.WAYS.register(drafts.WAY, completing.WAY)
         sources.SOURCES.register(drafts.SOURCE)
+        sources.SOURCES.register(mending.SOURCE)
         ways.register(
             ways.Way(
                 "evaluate",
@@ -105,7 +107,18 @@ class InferenceConfig(AppConfig):
                 url=lambda row: reverse("inference:model-detail", args=[row.pk]),
             )
         )
+        sharing.register(
+            sharing.Shareable(
+                "evaluation_parameters",
+                _("Evaluation parameters"),
+                EvaluationSet,
+                (sharing.VIEW, sharing.USE, sharing.MANAGE),
+                needs=Action.EVALUATIONS_SUBMIT,
+                url=lambda row: reverse("inference:evaluation-set", args=[row.pk]),
+            )
+        )
         ownership.register(
+            ownership.Owned("evaluation_sets", _("Evaluation parameter sets"), EvaluationSet),
             ownership.Owned("models", _("Models"), Model),
             ownership.Owned("services", _("Services"), Service),
             ownership.Owned("videos", _("Videos"), VideoFile, named=False),

@@ -21,6 +21,7 @@ from inference.batch import tables as _batch_tables  # noqa: F401  Django looks 
 from inference.composing import tables as _composing_tables  # noqa: F401  Django looks for tables here
 from inference.conversion import tables as _conversion_tables  # noqa: F401  Django looks for tables here
 from inference.edge import tables as _edge_tables  # noqa: F401  Django looks for tables here
+from inference.evaluation_sets import tables as _evaluation_sets_tables  # noqa: F401  Django looks for tables here
 from inference.feedback import tables as _feedback_tables  # noqa: F401  Django looks for tables here
 from inference.formats.folder import WEIGHTS
 from inference.keys import tables as _keys_tables  # noqa: F401  Django looks for tables here
@@ -191,6 +192,7 @@ class Evaluation(models.Model):
     params = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)  # the summary, once judged
     published_attempt = models.PositiveIntegerField(default=0)  # whose outputs hold the results; 0: none yet
+    chosen_threshold = models.FloatField(null=True, editable=False)  # goes before the best F1; services/calibration.py
 
     objects = EvaluationQuerySet.as_manager()
 

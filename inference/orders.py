@@ -26,6 +26,14 @@ EVALUATIONS = Ordering(
     figure=first_figure("metrics", (key for task in TASKS.values() for key in task.pages.headline)),
     owner=Lower("job__owner__username"),
 )
+EVALUATION_SETS = Ordering(
+    "-created",
+    created="pk",
+    name=Lower("name"),
+    task="task",
+    owner=Lower("owner__username"),
+    changed="updated_at",
+)
 CONVERSIONS = Ordering(
     "-created",
     created="pk",

@@ -8,6 +8,7 @@ from inference.conversion import views as conversion
 from inference.edge import device_api as edge_devices
 from inference.edge import sample_views as edge_samples
 from inference.edge import views as edge
+from inference.evaluation_sets import views as evaluation_sets
 from inference.feedback import views as feedback
 from inference.keys import views as keys
 from inference.monitoring import views as monitoring
@@ -16,7 +17,7 @@ from inference.torch_export import views as torch_export
 from inference.traffic import views as traffic
 from inference.trying import views as trying
 from inference.video import views as video
-from inference.views import comparing, evaluations, models, registry, services
+from inference.views import comparing, evaluations, judging, models, registry, services, slicing
 
 app_name = "inference"
 urlpatterns = [
@@ -52,10 +53,21 @@ urlpatterns = [
     path("evaluations/new/", evaluations.evaluation_new, name="evaluation-new"),
     path("evaluations/compare/", comparing.compare, name="evaluation-compare"),
     path("evaluations/compare/images/", comparing.compared_images, name="evaluation-compared-images"),
+    path("evaluations/compare/slices/", slicing.compared_slices, name="evaluation-compared-slices"),
     path("evaluations/fit/", evaluations.evaluation_fit, name="evaluation-fit"),
+    path("evaluations/sets/", evaluation_sets.set_list, name="evaluation-sets"),
+    path("evaluations/sets/new/", evaluation_sets.set_new, name="evaluation-set-new"),
+    path("evaluations/sets/<int:pk>/", evaluation_sets.set_detail, name="evaluation-set"),
+    path("evaluations/sets/<int:pk>/edit/", evaluation_sets.set_edit, name="evaluation-set-edit"),
+    path("evaluations/sets/<int:pk>/delete/", evaluation_sets.set_delete, name="evaluation-set-delete"),
     path("evaluations/<int:pk>/", evaluations.evaluation_detail, name="evaluation-detail"),
     path("evaluations/<int:pk>/images/", evaluations.evaluation_images, name="evaluation-images"),
     path("evaluations/<int:pk>/image/<path:path>", evaluations.evaluation_image, name="evaluation-image"),
+    path("evaluations/<int:pk>/report/", judging.evaluation_report, name="evaluation-report"),
+    path("evaluations/<int:pk>/calibration/", judging.evaluation_calibration, name="evaluation-calibration"),
+    path("evaluations/<int:pk>/threshold/", judging.evaluation_threshold, name="evaluation-threshold"),
+    path("evaluations/<int:pk>/annotate/", judging.evaluation_annotate, name="evaluation-annotate"),
+    path("evaluations/<int:pk>/slices/", slicing.evaluation_slices, name="evaluation-slices"),
     path("evaluations/<int:pk>/stop/", evaluations.evaluation_stop, name="evaluation-stop"),
     path("evaluations/<int:pk>/download/", evaluations.evaluation_download, name="evaluation-download"),
     path("conversions/", conversion.conversion_list, name="conversion-list"),

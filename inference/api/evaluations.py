@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponse
 from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -16,11 +18,12 @@ from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
-from inference.api import comparison
+from inference.api import comparison, judging, slicing
 from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
 from inference.orders import EVALUATIONS
-from inference.services import evaluations, results
+from inference.services import calibration, evaluations, mending, results
+from inference.telling import report as reports
 from workers.states import GROUPS, JobState
 
 
@@ -33,10 +36,23 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "results": Action.EVALUATIONS_VIEW,
         "images": Action.EVALUATIONS_VIEW,
         "comparison": Action.EVALUATIONS_VIEW,
+        "comparison_slices": Action.EVALUATIONS_VIEW,
+        "slices": Action.EVALUATIONS_VIEW,
+        "calibration": Action.EVALUATIONS_VIEW,
+        "report": Action.EVALUATIONS_VIEW,
+        "threshold": Action.EVALUATIONS_SUBMIT,
+        "annotate": Action.DATASETS_CREATE,
         "create": Action.EVALUATIONS_SUBMIT,
         "stop": Action.EVALUATIONS_SUBMIT,
     }
-    asks = {"list": ("state", "search"), "images": ("cell", "begin"), "comparison": ("evaluation", "base")}
+    asks = {
+        "list": ("state", "search"),
+        "images": ("cell", "mistake", "begin"),
+        "comparison": ("evaluation", "base"),
+        "comparison_slices": ("evaluation", "base", *slicing.ASKS),
+        "slices": slicing.ASKS,
+        "calibration": judging.ASKS,
+    }
     asks_many = ("evaluation",)
     orders = EVALUATIONS
     serializer_class = EvaluationOut
@@ -66,11 +82,59 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         evaluation.job.refresh_from_db()
         return Response(EvaluationOut(evaluation).data, status=202)
 
+    # before `comparison`, whose name hides that of the module
+    @extend_schema(
+        operation_id="evaluations_comparison_slices",
+        parameters=[*comparison.PARAMETERS, *slicing.PARAMETERS],
+        responses=slicing.SlicesOut,
+    )
+    @action(detail=False, methods=["get"], pagination_class=None, url_path="comparison/slices")
+    def comparison_slices(self, request: ApiRequest) -> Response:
+        """Figures of parts of the images of two to six evaluations, with intervals of the differences."""
+        return Response(slicing.compared(request))
+
     @extend_schema(parameters=comparison.PARAMETERS, responses=comparison.EvaluationComparisonOut)
     @action(detail=False, methods=["get"], pagination_class=None)
     def comparison(self, request: ApiRequest) -> Response:
         """Two to six evaluations of the same images: figures with intervals, and which differences may be chance."""
         return Response(comparison.answered(request))
+
+    @extend_schema(parameters=slicing.PARAMETERS, responses=slicing.SlicesOut)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def slices(self, request: ApiRequest, pk: str) -> Response:
+        """Figures of parts of the images, the worst first, with intervals."""
+        return Response(slicing.of_one(request, int(pk)))
+
+    @extend_schema(parameters=judging.PARAMETERS, responses=judging.CalibrationOut)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def calibration(self, request: ApiRequest, pk: str) -> Response:
+        """Whether scores are what they say, and what mistakes cost by threshold."""
+        return Response(judging.calibrated(request, self.get_object()))
+
+    @extend_schema(request=judging.ThresholdIn, responses=EvaluationOut)
+    @action(detail=True, methods=["post"])
+    def threshold(self, request: ApiRequest, pk: str) -> Response:
+        """Keep a threshold as the best score, which services with this version begin with."""
+        evaluation = self.get_object()
+        if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
+            self.permission_denied(request)
+        calibration.choose(evaluation, sent(judging.ThresholdIn(data=request.data))["threshold"])
+        return Response(EvaluationOut(evaluation).data)
+
+    @extend_schema(request=judging.AnnotateIn, responses={201: judging.MendingDatasetOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def annotate(self, request: ApiRequest, pk: str) -> Response:
+        """Make a dataset of the images with a mistake, annotated as they are now."""
+        given = sent(judging.AnnotateIn(data=request.data))
+        made = mending.annotate(self.get_object(), by=request.user, **given)
+        return Response({"dataset": made.pk}, status=201)
+
+    @extend_schema(responses={(200, "text/html"): OpenApiTypes.STR})
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def report(self, request: ApiRequest, pk: str) -> HttpResponse:
+        """All of it as one HTML file that needs nothing else."""
+        return reports.answer(self.get_object(), request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
@@ -86,9 +150,12 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def images(self, request: ApiRequest, pk: str) -> Response:
         """Evaluated images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time.
 
-        `?cell=0,` are those that show the class, `?cell=,1` those where it was answered.
+        `?cell=0,` are those that show the class, `?cell=,1` those where it was answered; `?mistake=` those with a
+        mistake of a detector of this kind: class, location, both, duplicate, background, missed.
         """
         at = queries.whole(request.query_params, "begin") or 0
         cell = request.query_params.get("cell", "")
-        rows, more = results.images(self.get_object(), cell=cell, begin=at, count=100)
+        mistake = request.query_params.get("mistake", "")
+        mending.check_kind(mistake)
+        rows, more = results.images(self.get_object(), cell=cell, mistake=mistake, begin=at, count=100)
         return Response({"results": rows, "next": at + 100 if more else None})

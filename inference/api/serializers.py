@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import StrictMixin, VisibleField
+from aiplatform.lib.api import StrictMixin, VisibleField, by_field
+from aiplatform.lib.errors import DomainError
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
 from inference.api.registry_serializers import AliasOut, VersionField
+from inference.evaluation_sets import sets
+from inference.evaluation_sets.tables import EvaluationSet
 from inference.formats.declared import LAYOUTS, PIXELS, RESIZES
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service, Visibility
 from inference.selftest.tables import SelfTest
 from inference.services import best_scores, cards, serving
 from inference.services.limits import LIMITS, limits_of
+from inference.services.results import manual_names
 from inference.sharing import hosts
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.models import Job
@@ -205,14 +210,20 @@ class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):
     created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
     started_at = serializers.DateTimeField(source="job.started_at", read_only=True)
     ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+    figures = serializers.SerializerMethodField(
+        help_text="Those of `metrics` that the manual names, by its names: Accuracy, Precision, Recall, Recall_5, mAP."
+    )
 
     class Meta:
         model = Evaluation
         fields = [
             "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
-            "model", "model_version", "dataset", "version", "split", "task", "params", "metrics", "created_at",
-            "started_at", "ended_at",
+            "model", "model_version", "dataset", "version", "split", "task", "params", "metrics", "figures",
+            "chosen_threshold", "created_at", "started_at", "ended_at",
         ]  # fmt: skip
+
+    def get_figures(self, evaluation: Evaluation) -> dict[str, float]:
+        return manual_names(evaluation.task, evaluation.metrics)
 
 
 class EvaluationIn(ResourcesIn):
@@ -223,12 +234,34 @@ class EvaluationIn(ResourcesIn):
     """
 
     model_version = VersionField(to_use=True)
-    version = VisibleField(DatasetVersion, to_use=True)
+    version = VisibleField(DatasetVersion, to_use=True, required=False, help_text="Left out: that of the set.")
+    parameter_set = VisibleField(
+        EvaluationSet,
+        to_use=True,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What is left out of the request is taken from it.",
+    )
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     params = serializers.DictField(required=False, default=dict)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        chosen = attrs.pop("parameter_set")
+        if chosen is None:
+            if attrs.get("version") is None:
+                raise serializers.ValidationError({"version": [_("Name a dataset version, or a parameter set.")]})
+            return attrs
+        left_out = set(sets.GIVEN) - set(self.initial_data)
+        named = {name: value for name, value in attrs.items() if name not in left_out}
+        try:
+            return attrs | sets.begin_with(chosen, named, user=self.context["request"].user)
+        except DomainError as exc:
+            raise serializers.ValidationError(by_field(exc)) from None
 
 
 def _limit(name: str, help_text: str) -> serializers.IntegerField:

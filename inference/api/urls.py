@@ -7,6 +7,7 @@ from inference.api.models import ModelTaskViewSet, ModelVersionViewSet, ModelVie
 from inference.api.services import ServiceViewSet
 from inference.batch.api import PredictionViewSet
 from inference.conversion.api import ConversionViewSet
+from inference.evaluation_sets.api import EvaluationSetViewSet
 from inference.video.api import VideoFileViewSet, VideoViewSet
 
 router = SimpleRouter()
@@ -14,6 +15,7 @@ router.register("models", ModelViewSet, "api-model")
 router.register("model-versions", ModelVersionViewSet, "api-model-version")
 router.register("model-tasks", ModelTaskViewSet, "api-model-task")
 router.register("evaluations", EvaluationViewSet, "api-evaluation")
+router.register("evaluation-sets", EvaluationSetViewSet, "api-evaluation-set")
 router.register("conversions", ConversionViewSet, "api-conversion")
 router.register("predictions", PredictionViewSet, "api-prediction")
 router.register("videos", VideoViewSet, "api-video")

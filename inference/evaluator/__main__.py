@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from inference.evaluator import groups, learned, selftest, truth
+from inference.evaluator import facts, groups, learned, robust, selftest, truth
 from inference.evaluator.predict import Predictor, Suspended
 from inference.evaluator.run import Run, write
 from inference.server import composed, model_json
@@ -64,17 +64,28 @@ def evaluate(run: Run) -> dict[str, Any]:
     run.outputs.mkdir(parents=True, exist_ok=True)
     file = run.outputs / "predictions.jsonl"
     if run.resume_from and not file.exists():
-        shutil.copyfile(run.resume_from / "predictions.jsonl", file)
+        for kept in run.resume_from.glob("*.jsonl"):
+            shutil.copyfile(kept, run.outputs / kept.name)
         print(f"Going on from {run.resume_from.name}.", flush=True)
     print(f"Judging {len(data.samples)} images on {engine.provider}.", flush=True)
     if data.seen:
         print(f"The model learned from {data.seen} of them.", flush=True)
     scoring = cast(Scoring, import_module(task.scoring))
     predictor = Predictor(run, spec, engine, data, scoring, mapping)
+    altered = int(run.params.get("altered_images") or 0)
+    predictor.span = (0.0, 0.5 if altered else 0.95)
+    predictor.kept[file.name] = file
     lines = predictor.all(file)
     if not lines:
         raise truth.Unfit("Not one image was judged.")
+    inference_s = predictor.inference_s
     judged, images = scoring.evaluate(data, lines)
+    known_of = facts.of(data, {line["path"]: line.get("light") for line in lines})
+    images = [{**image, "about": known_of[image["path"]]} for image in images]
+    if altered:
+        judged["robustness"] = robust.judge(
+            predictor, scoring, lines, task=spec.task, count=altered, outputs=run.outputs
+        )
     for name, text in scoring.files(lines).items():
         write(run.outputs / name, text)
     notes += [f"{path} cannot be read and was left out." for path in predictor.unreadable]
@@ -93,7 +104,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         },
         "speed": {
             "provider": engine.provider,
-            "inference_ms": round(1000 * predictor.inference_s / len(lines), 3),
+            "inference_ms": round(1000 * inference_s / len(lines), 3),
             "seconds": round(time.monotonic() - started, 2),
         },
         **judged,
@@ -103,7 +114,12 @@ def evaluate(run: Run) -> dict[str, Any]:
     write(run.outputs / "evaluation.json", json.dumps(evaluation))
     figures = {k: v for k, v in evaluation["summary"].items() if v is not None}
     write(run.outputs / "metrics.json", json.dumps(figures))
-    run.report(len(lines), progress=1.0, eta_s=0.0, **{f"test/{name}": value for name, value in figures.items()})
+    run.report(
+        predictor.before + len(lines),
+        progress=1.0,
+        eta_s=0.0,
+        **{f"test/{name}": value for name, value in figures.items()},
+    )
     for name, value in figures.items():
         print(f"{name} {value:.4f}", flush=True)
     return evaluation

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import cast
 
 import numpy as np
+from PIL import Image
 
+from inference.evaluator import facts
 from inference.evaluator.run import Run
 from inference.evaluator.truth import Sample, Truth
 from inference.server import decode
@@ -52,6 +54,11 @@ class Predictor:
         )
         self.inference_s = 0.0
         self.unreadable: list[str] = []
+        self.change: Callable[[Image.Image, Sample], Image.Image] | None = None  # what is looked at instead of an image
+        self.span = (0.0, 0.95)  # of the progress
+        self.before = 0  # images that were looked at before, of what is reported
+        self.kept: dict[str, Path] = {}  # further files of a checkpoint, where they are there
+        self._lights: dict[str, float] = {}
 
     def all(self, file: Path) -> list[Line]:
         """Every sample's line, in the samples' order; those already in `file` are not computed again.
@@ -66,6 +73,7 @@ class Predictor:
         with file.open("a", encoding="utf-8") as out:
             for lines in self._batches(left):
                 for line in lines:
+                    line["light"] = self._lights.pop(line["path"], None)
                     done[line["path"]] = line
                     out.write(json.dumps(line) + "\n")
                 out.flush()
@@ -75,7 +83,9 @@ class Predictor:
                     reported = spent
                     rate = computed / spent
                     eta_s = (total - len(done)) / rate
-                    self.run.report(len(done), progress=0.95 * len(done) / total, eta_s=eta_s, images_per_s=rate)
+                    begin, end = self.span
+                    progress = begin + (end - begin) * len(done) / total
+                    self.run.report(self.before + len(done), progress=progress, eta_s=eta_s, images_per_s=rate)
                 if self._leaves(len(done), file):
                     break
         return [done[sample.path] for sample in self.truth.samples if sample.path in done]
@@ -87,7 +97,8 @@ class Predictor:
             time.sleep(0.2)
             command = self.run.requested()
         if command == "suspend":
-            self.run.checkpoint(step, {file.name: file})
+            there = {name: path for name, path in self.kept.items() if path.exists()}
+            self.run.checkpoint(step, {**there, file.name: file})
             raise Suspended
         return command == "finish"
 
@@ -128,6 +139,10 @@ class Predictor:
         except decode.BadImage:
             self.unreadable.append(sample.path)
             return None
+        if self.change is not None:
+            image = self.change(image, sample)
+        else:
+            self._lights[sample.path] = facts.light(image)
         looks = decode.looks(image, self.input, sample.looks if self.input.scope == "object" else ())
         return looks if count > self.batch else iter(list(looks))
 

@@ -45,6 +45,7 @@ class Sample:
     height: int
     label: int | None = None
     boxes: Sequence[Box] = field(default_factory=tuple)
+    split: str = ""
 
     @property
     def looks(self) -> list[tuple[float, float, float, float]]:
@@ -96,7 +97,7 @@ def read(root: Path, split: str, learned: Set[str] = frozenset()) -> Truth:
     classes = tuple(ModelClass(int(c["id"]), str(c["name"])) for c in facts["classes"])
     if task == CLASSES:
         samples = [
-            Sample(place, row["path"], row["width"], row["height"], row["label"])
+            Sample(place, row["path"], row["width"], row["height"], row["label"], split=row.get("split") or "")
             for place, row in kept
             if row.get("label") is not None
         ]
@@ -125,7 +126,15 @@ def _boxed(coco: dict[str, Any], wanted: dict[str, Any]) -> tuple[list[Sample], 
             boxes[annotation["image_id"]].append(Box(annotation["category_id"], (x, y, x + w, y + h), crowd))
             annotations.append(annotation)
     samples = [
-        Sample(image_id, image["file_name"], image["width"], image["height"], None, boxes[image_id])
+        Sample(
+            image_id,
+            image["file_name"],
+            image["width"],
+            image["height"],
+            None,
+            boxes[image_id],
+            wanted[image["file_name"]].get("split") or "",
+        )
         for image_id, image in images.items()
     ]
     coco_truth = {**coco, "images": list(images.values()), "annotations": annotations}

@@ -14,13 +14,16 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import Q
 
 from accounts.models import Notification
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
-from datasets.models import DatasetVersion
+from annotation.models import Export
+from datasets.models import DatasetVersion, Import
+from inference.batch.tables import PredictedData
 from inference.monitoring import telling as drift
 from inference.pipelines import beginning, runs, triggers, writing
 from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger, StepRun
@@ -112,11 +115,20 @@ def _versions(trigger: PipelineTrigger) -> Iterator[News]:
 
 def ancestry_of(version: DatasetVersion) -> tuple[int, ...]:
     """The pipelines whose runs led to a dataset version, the first one first; () where people made it."""
-    rows = StepRun.objects.filter(outputs__data__type="dataset", outputs__data__id=version.pk, state=StepRun.State.OK)
+    given = Q(outputs__data__type="dataset", outputs__data__id=version.pk, state=StepRun.State.OK)
+    rows = StepRun.objects.filter(given | _asked_for(version))
     for step in rows.select_related("run").order_by("pk")[:MOST_NEWS]:
         if beginning.kind_of(step.run, step) not in PICKING:
             return (*step.run.trigger.get("ancestry", ()), step.run.pipeline_id)
     return ()
+
+
+def _asked_for(version: DatasetVersion) -> Q:
+    """Steps that asked for a version: known from when it is there, before they are looked at again and give it."""
+    intakes = list(Import.objects.filter(version=version).values_list("pk", flat=True))
+    exports = list(Export.objects.filter(version=version).values_list("pk", flat=True))
+    drafts = list(PredictedData.objects.filter(intake__in=intakes).values_list("pk", flat=True))
+    return Q(kept__import__in=intakes) | Q(kept__export__in=exports) | Q(kept__made__in=drafts)
 
 
 def fire(trigger: PipelineTrigger, news: News) -> PipelineRun | None:

@@ -111,7 +111,9 @@ class TriggerForm(forms.Form):
             Dataset.objects.usable_by(user).order_by("name"), label=gettext_lazy("Dataset"), required=False
         )
         self.fields["service"] = forms.ModelChoiceField(
-            Service.objects.visible_to(user).filter(owner=user).order_by("name"), label=gettext_lazy("Service"), required=False
+            Service.objects.visible_to(user).filter(owner=user).order_by("name"),
+            label=gettext_lazy("Service"),
+            required=False,
         )
         kinds = [one for one in PipelineTrigger.Kind.choices if one[0] != "alarm" or user.can(Action.CLUSTER_MANAGE)]
         self.fields["kind"] = forms.ChoiceField(label=gettext_lazy("What begins a run"), choices=kinds)

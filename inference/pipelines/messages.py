@@ -36,6 +36,9 @@ PIPELINE = {
     "convert_none_faster": Wording(
         _("What was accepted (%(text)s) is not faster than the model as it is. Keep all, to go on with one of them.")
     ),
+    "convert_not_kept": Wording(
+        _("What was accepted (%(text)s) did not become a version, or was deleted. Look into the log of the conversion.")
+    ),
     "convert_no_data": Wording(
         _("Nobody knows on which data %(model)s was trained, or it is not for you. Connect data to judge on.")
     ),
@@ -63,6 +66,9 @@ PIPELINE = {
         )
     ),
     "push_stopped": Wording(_("The push was stopped, or its row is gone.")),
+    "data_not_yours": Wording(
+        _("%(name)s is not yours to change, so the answers cannot become its next version. Leave that out.")
+    ),
     "predicted_nothing": Wording(_("The prediction left no answers. Look into its log.")),
     "version_failed": Wording(_("No dataset version came of the answers. %(text)s")),
     "hook": Wording(_("Pipeline %(name)s #%(number)s: %(text)s")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
+from statistics import median
 from typing import Any
 
 from django.urls import reverse
@@ -15,11 +16,15 @@ from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.models import ModelVersion
 from inference.pipelines.advance import FINAL, WHOLE
+from inference.pipelines.graph import Spec
 from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval, StepRun
 from workers import kinds as job_kinds
 from workers.clock import now
 
 MOST_FIGURES = 4  # of one step in a row
+LATELY = 5  # runs that tell how long a step takes
+MOST_EARLIER = 1000  # rows of them that are read
+PEOPLE = ("approve", "people")  # kinds that take as long as people do
 
 
 def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
@@ -56,6 +61,7 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "job_state": job.state if job else "",
         "progress": job.progress if job and row.state == StepRun.State.STARTED else None,
         "url": job_kinds.url_of(job) if job and may_see else "",
+        "log": f"{reverse('workers:job', args=[job.pk])}?tab=console" if job and may_see else "",
         "started": row.started_at,
         "ended": row.ended_at,
         "elapsed_s": elapsed_s(row.started_at, row.ended_at),
@@ -111,6 +117,30 @@ def times_of(run: PipelineRun) -> dict[str, float]:
     """How long people were waited for, in seconds."""
     rows = run.step_runs.filter(approval__isnull=False, started_at__isnull=False)
     return {"waited_s": sum(elapsed_s(row.started_at, row.ended_at) or 0.0 for row in rows)}
+
+
+def eta_s(run: PipelineRun, spec: Spec, steps: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """How long the run still takes, as its steps took lately; None where one of them has not ended well before.
+
+    The longest way through what is left, beside which all else runs. What waits for people counts for nothing.
+    """
+    lately: dict[str, list[float]] = {}
+    ended = StepRun.objects.filter(run__pipeline=run.pipeline_id, state=StepRun.State.OK, item=WHOLE, approval=None)
+    for name, begun, over in ended.order_by("-pk").values_list("step", "started_at", "ended_at")[:MOST_EARLIER]:
+        if begun and over:
+            lately.setdefault(name, []).append((over - begun).total_seconds())
+    left: dict[str, float] = {}
+    for key in spec.order():
+        before = max((left[source] for source in spec.steps[key].sources if source in left), default=0.0)
+        shown = steps.get(key, {})
+        if shown.get("state") in FINAL or spec.steps[key].kind in PEOPLE:
+            left[key] = before
+        elif key not in lately:
+            return None
+        else:
+            usual = median(lately[key][:LATELY])
+            left[key] = before + max(0.0, usual - (shown.get("elapsed_s") or 0.0))
+    return round(max(left.values(), default=0.0), 1)
 
 
 def results_of(outputs: Mapping[str, Any]) -> list[dict[str, str]]:

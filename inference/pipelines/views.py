@@ -31,7 +31,11 @@ def index(request: SignedInRequest) -> HttpResponse:
     states = dict(PipelineRun.State.choices)
     for row in page.rows:
         row.last_label = states.get(row.last_state, "")
-    asked = StepApproval.objects.visible_to(request.user).answerable_by(request.user).select_related("step_run__run__pipeline")
+    asked = (
+        StepApproval.objects.visible_to(request.user)
+        .answerable_by(request.user)
+        .select_related("step_run__run__pipeline")
+    )
     context = {"page": page, "asked": [one for one in asked if not one.answers.filter(person=request.user).exists()]}
     return render(request, "pipelines/_table.html" if request.htmx else "pipelines/list.html", context)
 
@@ -159,6 +163,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_control": may and request.user.can(Action.JOBS_CONTROL),
         "is_live": showing.is_live(run),
         "times": showing.times_of(run),
+        "eta_s": showing.eta_s(run, spec, steps) if showing.is_live(run) else None,
         "elapsed_s": showing.elapsed_s(run.created_at, run.ended_at),
         "asked": [one for one in steps.values() if one["approval"] and one["approval"]["mine"]],
         "graph": {
@@ -192,7 +197,9 @@ def run_act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
 @needs(Action.SELF_MANAGE)
 def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
     """Answer a question."""
-    approval: StepApproval = get_object_or_404(StepApproval.objects.visible_to(request.user).put_to(request.user), pk=pk)
+    approval: StepApproval = get_object_or_404(
+        StepApproval.objects.visible_to(request.user).put_to(request.user), pk=pk
+    )
     with refusals_said(request):
         comment = request.POST.get("comment", "")
         approvals.answer(approval, by=request.user, answer=request.POST.get("answer", ""), comment=comment)

@@ -1,4 +1,4 @@
-"""The score from which the answers of a version are taken, as its newest evaluation found it."""
+"""The score from which answers of a version are taken, as its newest evaluation found it or somebody chose there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOKED_AT = 5  # evaluations: those of some tasks know no such score
 
 @dataclass(frozen=True)
 class BestScore:
-    """A score within 0..1, and the evaluation in which answers from it on were right and complete most (F1)."""
+    """A score within 0..1, and the evaluation where answers from it on had the best F1, or somebody chose it."""
 
     score: float
     evaluation: Evaluation
@@ -35,7 +35,8 @@ def of(version: ModelVersion, *, by: User) -> BestScore | None:
 def _of(version: ModelVersion, by: User) -> BestScore | None:
     rows = version.evaluations.visible_to(by).filter(published_attempt__gt=0).select_related("job")
     for evaluation in rows.order_by("-pk")[:LOOKED_AT]:
-        score = finite(evaluation.metrics.get("threshold"))
+        chosen = evaluation.chosen_threshold
+        score = finite(evaluation.metrics.get("threshold") if chosen is None else chosen)
         if score is not None and 0 < score < 1:
             return BestScore(score, evaluation)
     return None

@@ -30,7 +30,7 @@ from inference.task_kinds.served import ServedTask
 
 LEAST, MOST = 2, 6
 MOST_IMAGES = 100_000
-DRAWN = {"errors", "heat", "objects"}  # of an entry: only its picture needs them
+DRAWN = {"errors", "heat", "mistakes", "objects"}  # of an entry: only its picture needs them
 BROKEN = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 FEW_IMAGES = 30  # of fewer, equal models were told apart in up to 88 of 100 cases (of one image) instead of 5
 SIGNIFICANT = 0.05
@@ -171,8 +171,8 @@ def _compared(which: tuple[tuple[Any, ...], ...], base: int) -> Comparison:
     place = [row.pk for row in rows].index(base)
     numbers = [row.pk for row in rows]
     count = len(entries[0])
-    with _readable(rows):
-        compared = _rows(task, entries, numbers, place) if count else []
+    with readable(rows):
+        compared = rows_of(task, entries, numbers, place) if count else []
         mcnemar = _mcnemar(task, entries, numbers, place)
     told = {figure.key for figure in task.pages.figures} - {row.key for row in compared}
     summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
@@ -201,7 +201,7 @@ def paired(rows: Sequence[Evaluation]) -> list[list[dict[str, Any]]]:
 def _entries(row: Evaluation, only: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
     """Entries by path: all of them without maps and outlines, which are most of their bytes, or some of them whole."""
     found: dict[str, dict[str, Any]] = {}
-    with _readable([row]):
+    with readable([row]):
         for entry in results.every_image(row):
             path = str(entry["path"])
             if only is None:
@@ -224,7 +224,7 @@ def light(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _readable(rows: Sequence[Evaluation]) -> Iterator[None]:
+def readable(rows: Sequence[Evaluation]) -> Iterator[None]:
     """Results lie among the outputs of jobs: whatever stands there breaks no page."""
     try:
         yield
@@ -235,11 +235,19 @@ def _readable(rows: Sequence[Evaluation]) -> Iterator[None]:
         raise Invalid(said, field="evaluation") from None
 
 
-def _rows(task: ServedTask, entries: Sequence[resampling.Entries], numbers: Sequence[int], base: int) -> list[Row]:
+def rows_of(
+    task: ServedTask,
+    entries: Sequence[resampling.Entries],
+    numbers: Sequence[int],
+    base: int,
+    *,
+    resamples: int = resampling.RESAMPLES,
+) -> list[Row]:
+    """All figures of a task of evaluations by their numbers; `base` is the place of the one the others differ from."""
     few = len(entries[0]) < FEW_IMAGES
     found = []
     # sorted, so that the same evaluations have the same draws in whatever order they were named
-    for one in resampling.score(task, entries, seed=sorted(numbers)):
+    for one in resampling.score(task, entries, seed=sorted(numbers), resamples=resamples):
         lower = one.figure.lower_is_better
         row = Row(one.figure.key, one.figure.label, lower, [])
         for place, number in enumerate(numbers):
@@ -307,7 +315,7 @@ def disagreements(
         Invalid: no such choice.
     """
     first, second = paired(pair)
-    with _readable(pair):
+    with readable(pair):
         both = _chosen(list(zip(first, second, strict=True)), TASKS[pair[0].task].right, show)
     shown = [one["path"] for one, _other in both[begin : begin + count]]
     whole = [_entries(row, only=set(shown)) for row in pair]

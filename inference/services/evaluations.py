@@ -53,6 +53,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "iou_threshold": Parameter(0.05, 1, 0.5),  # of two boxes of a class overlapping more, one stays
     "max_detections": Parameter(1, 1000, 100, whole=True),  # per image
     "batch": Parameter(1, 256, 8, whole=True),  # images in one run of the model
+    "altered_images": Parameter(0, 5000, 0, whole=True),  # judged in altered copies too, 12 or 15 of each
 }
 
 

@@ -66,8 +66,13 @@ class Pairs:
         return [np.bincount(places, own, self.classes).astype(float) for places, own in parts]
 
 
-def score(task: ServedTask, entries: Sequence[Entries], *, seed: Sequence[int]) -> list[Scored]:
+def score(
+    task: ServedTask, entries: Sequence[Entries], *, seed: Sequence[int], resamples: int = RESAMPLES
+) -> list[Scored]:
     """All figures of a task, of the entries of each evaluation, whose images stand in one order.
+
+    Args:
+        resamples: how often images are drawn; average precisions take as many at most, and fewer of many answers.
 
     Figures are left out for which entries lack what they take: an older evaluator did not write it yet.
     """
@@ -76,26 +81,26 @@ def score(task: ServedTask, entries: Sequence[Entries], *, seed: Sequence[int]) 
     means = task.means if pairs else ()
     images = len(entries[0])
     flat = np.concatenate([*sums.values(), np.empty((0, len(entries), images))]).reshape(-1, images)
-    drawn_sums = np.empty((RESAMPLES, len(flat)))
-    drawn_means = np.empty((RESAMPLES, len(means), len(entries)))
-    for begin, often in _draws(images, seed=seed):
+    drawn_sums = np.empty((resamples, len(flat)))
+    drawn_means = np.empty((resamples, len(means), len(entries)))
+    for begin, often in _draws(images, seed=seed, count=resamples):
         drawn_sums[begin : begin + AT_ONCE] = often @ flat.T
         if means:
             drawn_means[begin : begin + AT_ONCE] = _means(means, pairs, often)
-    by_measure = np.moveaxis(drawn_sums.reshape(RESAMPLES, len(sums), 2, len(entries)), 1, 0)
+    by_measure = np.moveaxis(drawn_sums.reshape(resamples, len(sums), 2, len(entries)), 1, 0)
     quotients = [
         Scored(measure, _quotients(own[0].sum(1), own[1].sum(1)), _quotients(drawn[:, 0], drawn[:, 1]))
         for (measure, own), drawn in zip(sums.items(), by_measure, strict=True)
     ]
     whole = _means(means, pairs, np.ones((1, images)))[0] if means else ()
     return [
-        *_ranked(task, entries, seed),
+        *_ranked(task, entries, seed, resamples),
         *quotients,
         *(Scored(mean, whole[at], drawn_means[:, at]) for at, mean in enumerate(means)),
     ]
 
 
-def _ranked(task: ServedTask, entries: Sequence[Entries], seed: Sequence[int]) -> list[Scored]:
+def _ranked(task: ServedTask, entries: Sequence[Entries], seed: Sequence[int], most: int) -> list[Scored]:
     """Average precisions, of fewer draws; none of a task without, where entries lack them or are too many."""
     if not task.ranked:
         return []
@@ -103,7 +108,7 @@ def _ranked(task: ServedTask, entries: Sequence[Entries], seed: Sequence[int]) -
         rankings = [average_precision.Ranking(own) for own in entries]
     except KeyError:
         return []
-    images, count = len(entries[0]), average_precision.draws_of(rankings)
+    images, count = len(entries[0]), min(most, average_precision.draws_of(rankings))
     if not count:
         return []
     whole = np.stack([one.precisions(np.ones((1, images)))[0] for one in rankings])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from aiplatform.lib.files import OutsideRoot, open_beneath
+from aiplatform.lib.numbers import finite
 from inference.models import Evaluation
+from inference.task_kinds import TASKS
 from workers.runs import RunDir
 
 FILES = ("evaluation.json", "images.jsonl", "predictions.json", "predictions.jsonl", "metrics.json")
@@ -41,20 +43,33 @@ def _parsed(place: str, changed: int) -> dict[str, Any]:
     return content
 
 
-def images(evaluation: Evaluation, *, cell: str = "", begin: int = 0, count: int = 24) -> tuple[list[Any], bool]:
+def images(
+    evaluation: Evaluation, *, cell: str = "", mistake: str = "", begin: int = 0, count: int = 24
+) -> tuple[list[Any], bool]:
     """Return some of the evaluated images, worst first, and whether more follow.
 
     Args:
         cell: "t,a" (places in the confusion matrix) leaves only images that have this pair; "t," those that show t,
             whatever was answered, and ",a" those where a was answered.
+        mistake: leaves only images with a mistake of this kind, see task_kinds/mistaken.py.
     """
     images: list[Any] = []
-    for position, image in enumerate(_images(evaluation, cell)):
+    chosen = _images(evaluation, cell)
+    if mistake:
+        chosen = (image for image in chosen if any(one[0] == mistake for one in image.get("mistakes", ())))
+    for position, image in enumerate(chosen):
         if position >= begin + count:
             return images, True
         if position >= begin:
             images.append(image)
     return images, False
+
+
+def manual_names(task: str, metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Figures by the names of the manual, those it names and that there are."""
+    named = TASKS[task].pages.figures if task in TASKS else ()
+    values = {one.manual: finite(metrics.get(one.key)) for one in named if one.manual}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def stamp(evaluation: Evaluation) -> tuple[str, int]:

@@ -132,6 +132,14 @@ class Figure:
     label: str
     help: str = ""
     live: bool = False  # follows the threshold a reader moves
+    manual: str = ""  # what the manual of the first platform calls it
+
+
+#: Below the figures of detectors: what the manual of the first platform shows beside them.
+LOSSES = (
+    "Classification_Loss, Localization_Loss, Regularization_Loss and Total_Loss are not shown: they belong to a "
+    "training, and a model’s file does not say which losses it learned by. They stand on the page of its training."
+)
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,7 @@ class Pages:
         legend: template above the judged images, "" for none.
         try_script: module that shows an answer on the page of a service.
         try_controls: template between picture and answer there, "" for none. It gets score_percent.
+        note: below the tiles, "" for none.
         snippet: lines of Python that use `answer`, the reply of a call.
     """
 
@@ -167,12 +176,18 @@ class Pages:
     legend: str = ""
     try_controls: str = ""
     threshold: bool = False  # callers choose the lowest score of an answer
+    note: str = ""
     snippet: str = 'for prediction in answer.json()["predictions"]:\n    print(prediction)'
 
     def texts(self) -> list[str]:
         """Every text a page translates."""
         figures = (*self.figures, *self.class_columns)
-        return [self.curve_note, self.counted, *(text for figure in figures for text in (figure.label, figure.help))]
+        return [
+            self.curve_note,
+            self.counted,
+            self.note,
+            *(text for figure in figures for text in (figure.label, figure.help)),
+        ]
 
 
 @dataclass(frozen=True)
@@ -251,6 +266,13 @@ def counted() -> tuple[Measure, ...]:
     )
 
 
+def ranked_answers(one: Mapping[str, Any]) -> list[tuple[float, bool]]:
+    """Scores of the answers of an entry that has `ranked`, and whether each finds an object with an overlap of 0.5."""
+    return [
+        (float(score), bool(int(right) & 1)) for _kind, score, right, passed in one["ranked"] if not int(passed) & 1
+    ]
+
+
 def class_recall(right: Floats, there: Floats, _answered: Floats) -> Floats:
     """Share of what is there of each class that was answered."""
     return right / there
@@ -290,6 +312,8 @@ class ServedTask:
         means: further figures by which evaluations are compared, see `ClassMean`.
         ranked: average precisions by which evaluations are compared, see `Ranked`.
         right: whether a model made no mistake on an image; None of a task whose answers are not right or wrong.
+        scored: the scores of an image's answers that should be probabilities, and whether each is right; None of a task
+            without such scores.
         elsewhere: what other tools call it: ends of transformers' architectures, its problem types, Ultralytics' tasks.
     """
 
@@ -304,4 +328,5 @@ class ServedTask:
     means: tuple[ClassMean, ...] = ()
     ranked: tuple[Ranked, ...] = ()
     right: Callable[[Mapping[str, Any]], bool] | None = None
+    scored: Callable[[Mapping[str, Any]], Iterable[tuple[float, bool]]] | None = None
     elsewhere: tuple[str, ...] = ()

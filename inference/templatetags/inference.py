@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import markdown
 from inference import model_tasks
+from inference.models import SPLIT_WORDS
+from inference.services.learning import AUTO
 from inference.views import figures, notes
 from training import param_words
 from training.figure_words import word
@@ -30,6 +32,12 @@ def task_word(task: str | None) -> Any:
 def markdown_of(text: str) -> SafeString:
     """Markdown as HTML: all text escaped, no tags but ours."""
     return markdown.render(text)
+
+
+@register.filter
+def split_word(split: str) -> Any:
+    """What a split is called, also where it is chosen later."""
+    return _("Automatic") if split == AUTO else SPLIT_WORDS.get(split, split)
 
 
 @register.filter
@@ -104,6 +112,16 @@ def answer_boxes(image: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"class_id": class_id, "score": f"{score:.3f}", **_corners(x1, y1, x2, y2)}
         for class_id, score, x1, y1, x2, y2 in image["answers"]
+    ]
+
+
+@register.filter
+def mistake_boxes(image: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Boxes of mistakes of one kind, answers or what was missed: class_id, x, y, w, h."""
+    return [
+        {"class_id": class_id, **_corners(*corners)}
+        for name, class_id, _score, *corners, _truth in image.get("mistakes", ())
+        if name == kind
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,17 +19,13 @@ from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from aiplatform.lib.pages import needs
 from inference.models import Evaluation
 from inference.services import differences, results
-from inference.services.differences import BETTER, NO_DIFFERENCE, WORSE, Comparison, Value
+from inference.services.differences import Comparison
 from inference.task_kinds import TASKS
+from inference.telling.cells import VERDICTS, cell
 from inference.views.evaluations import pages_of
 from inference.views.figures import NONE
 
 PER_PAGE = 6
-VERDICTS = {
-    BETTER: (gettext_lazy("better"), "ok"),
-    WORSE: (gettext_lazy("worse"), "fail"),
-    NO_DIFFERENCE: (gettext_lazy("not a difference"), "info"),
-}
 SHOWN = {
     "differ": gettext_lazy("they differ most"),
     "only_first": gettext_lazy("only the first is right"),
@@ -39,22 +34,12 @@ SHOWN = {
 }
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One figure of one evaluation, as text."""
-
-    value: str
-    interval: str = ""
-    difference: str = ""
-    verdict: tuple[Any, str] | None = None
-
-
 @needs(Action.EVALUATIONS_VIEW)
 @require_safe
 def compare(request: SignedInRequest) -> HttpResponse:
     """`?evaluation=1&evaluation=2[&base=1]`: their figures, differences, and images on which they disagree."""
     try:
-        rows, base = differences.chosen(request.user, _numbers(request), base=ids.number(request.GET.get("base", "")))
+        rows, base = differences.chosen(request.user, numbers_of(request), base=ids.number(request.GET.get("base", "")))
         found = differences.compare(rows, base)
     except NotFound:
         raise
@@ -66,14 +51,15 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "rows": rows,
         "base": base,
         "found": found,
-        "figures": [(_(row.label), [_cell(value) for value in row.values]) for row in found.rows],
+        "figures": [(_(row.label), [cell(value) for value in row.values]) for row in found.rows],
         "told": _told(found, rows),
         "few": differences.FEW_IMAGES if found.images < differences.FEW_IMAGES else 0,
         "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
         "differing": _differing(rows),
         "images_urls": [(other, _images_url(base, other)) for other in others],
-        "rebase": {row.pk: _query(rows, base=row.pk) for row in rows},
+        "rebase": {row.pk: query_of(rows, base=row.pk) for row in rows},
         "pages": pages_of(base),
+        "slices_url": f"{reverse('inference:evaluation-compared-slices')}?{query_of(rows, base=base.pk)}",
     }
     return render(request, "inference/compare.html", context)
 
@@ -82,7 +68,7 @@ def compare(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def compared_images(request: SignedInRequest) -> HttpResponse:
     """A part of the gallery: images of two evaluations beside each other; `?show=` see `differences.disagreements`."""
-    rows, _base = differences.chosen(request.user, _numbers(request))
+    rows, _base = differences.chosen(request.user, numbers_of(request))
     if len(rows) != 2:
         raise Invalid(_("Choose two evaluations."), field="evaluation")
     show, begin = request.GET.get("show", "differ"), min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
@@ -108,7 +94,8 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
     return render(request, "inference/_compared_images.html", context)
 
 
-def _numbers(request: HttpRequest) -> list[int]:
+def numbers_of(request: HttpRequest) -> list[int]:
+    """The evaluations that the address of a page names."""
     given = [ids.number(text) for text in request.GET.getlist("evaluation")]
     return [number for number in given if number is not None]
 
@@ -122,24 +109,13 @@ def _certain(entry: dict[str, Any], least: float) -> dict[str, Any]:
     return {**entry, "answers": [one for one in entry.get("answers", []) if one[1] >= least]}
 
 
-def _query(rows: list[Evaluation], **more: Any) -> str:
+def query_of(rows: list[Evaluation], **more: Any) -> str:
+    """The part of an address that names evaluations."""
     return urlencode([*(("evaluation", row.pk) for row in rows), *more.items()])
 
 
 def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
-    return f"{reverse('inference:evaluation-compared-images')}?{_query([first, second], **more)}"
-
-
-def _cell(value: Value) -> Cell:
-    if value.value is None:
-        return Cell(NONE)
-    interval = f"{value.low:.3f} … {value.high:.3f}" if value.low is not None and value.high is not None else ""
-    if value.difference is None:
-        return Cell(f"{value.value:.3f}", interval)
-    off = value.difference
-    return Cell(
-        f"{value.value:.3f}", interval, f"{off.value:+.3f} ({off.low:+.3f} … {off.high:+.3f})", VERDICTS[off.verdict]
-    )
+    return f"{reverse('inference:evaluation-compared-images')}?{query_of([first, second], **more)}"
 
 
 def _told(found: Comparison, rows: list[Evaluation]) -> list[tuple[str, list[str]]]:

@@ -19,12 +19,16 @@ from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
+from inference.evaluation_sets import sets
+from inference.evaluation_sets.forms import initial_of
+from inference.evaluation_sets.tables import EvaluationSet
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.orders import EVALUATIONS
-from inference.services import evaluations, learning, promotion, results
+from inference.services import evaluations, learning, mending, promotion, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
+from inference.telling import judged
 from inference.views.figures import GROUP_WORDS, tiles
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -48,9 +52,17 @@ def evaluation_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def evaluation_new(request: SignedInRequest) -> HttpResponse:
-    """The form of an evaluation; `?model_version=` and `?version=` fill in what is known."""
+    """The form of an evaluation; `?model_version=`, `?version=` and `?set=` fill in what is known.
+
+    Sent with "import", it comes back with the values of the parameter set that was chosen.
+    """
     known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
-    form = EvaluationForm(request.POST or None, user=request.user, initial=known)
+    imports = "import" in request.POST
+    if imports:
+        known = {name: request.POST[name] for name in EvaluationForm.base_fields if name in request.POST}
+    known |= _set_values(request, known.get("parameter_set") or request.GET.get("set", ""))
+    sent = request.POST if request.POST and not imports else None
+    form = EvaluationForm(sent, user=request.user, initial=known)
     if form.is_valid():
         with refusals_shown_on(form):
             evaluation = evaluations.submit(user=request.user, **form.submission())
@@ -64,6 +76,15 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
         "fit_url": reverse("inference:evaluation-fit"),
     }
     return render(request, "inference/evaluation_new.html", context, status=422 if form.errors else 200)
+
+
+def _set_values(request: SignedInRequest, number: str) -> dict[str, Any]:
+    """Initial values of a parameter set that this person may use; its data only where it is theirs to use."""
+    row = EvaluationSet.objects.usable_by(request.user).for_list().filter(pk=ids.number(number) or 0).first()
+    if row is None:
+        return {}
+    found = initial_of(row) | {"parameter_set": row.pk, "version": sets.usable_version(row, request.user)}
+    return {name: value for name, value in found.items() if value not in (None, "") or name == "split"}
 
 
 @require_POST
@@ -104,6 +125,8 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "found": content,
         "tiles": tiles(evaluation.task, content["summary"]) if content else [],
         "pages": pages_of(evaluation),
+        "mistakes": judged.mistakes_of(content or {}),
+        "robustness": judged.robustness_of(content or {}, evaluation.task),
         "shown": _for_script(content) if content else None,
         "verdicts": promotion.verdicts_on(evaluation),
         "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
@@ -131,14 +154,19 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
     """
     evaluation = _visible(request, pk)
     cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
+    mistake = request.GET.get("mistake", "")
+    mending.check_kind(mistake)
     at = min(ids.number(begin) or 0, 10**8)
-    images, more = results.images(evaluation, cell=cell, begin=at, count=PER_PAGE)
+    images, more = results.images(evaluation, cell=cell, mistake=mistake, begin=at, count=PER_PAGE)
     content = results.load(evaluation) or {}
     context = {
         "evaluation": evaluation,
         "pages": pages_of(evaluation),
         "images": images,
         "cell": cell,
+        "mistake": mistake,
+        "mistake_words": judged.MISTAKE_WORDS.get(mistake),
+        "name": mending.name_for(evaluation, request.user) if (cell or mistake) and at == 0 else "",
         "said": _cell_words(content, cell),
         "next": at + PER_PAGE if more else None,
         "begin": at,

@@ -48,7 +48,9 @@ def main() -> None:
         say("sweep, one job of each has ended", taken(bench.sweep, 1), "")
         alone, with_engine = bench.alone(STEPS), bench.chain(STEPS)
         added = (with_engine - alone) / STEPS
-        print(f"  chain of {STEPS}: {1e3 * with_engine / STEPS:.1f} ms a step, the job alone {1e3 * alone / STEPS:.1f} ms")
+        print(
+            f"  chain of {STEPS}: {1e3 * with_engine / STEPS:.1f} ms a step, the job alone {1e3 * alone / STEPS:.1f} ms"
+        )
         print(f"  the engine adds {1e3 * added:.1f} ms a step (≤ 50 ms)")
         spent, wakes = bench.each(asked.items)
         print(f"  for-each of {asked.items}: {spent:.2f} s in {wakes} wake-ups, {1e3 * spent / wakes:.1f} ms each")

@@ -41,18 +41,22 @@ def dataset_version(
     )
 
 
-def evaluation(owner: User, tmp_path: Path, *, task: str = "detection", seed: int = 0) -> Evaluation:
+def evaluation(
+    owner: User, tmp_path: Path, *, task: str = "detection", seed: int = 0, params: dict[str, float] | None = None
+) -> Evaluation:
     """Of a tiny model of this task, on a version made for it."""
     model = factory.model_version(owner, tmp_path, name=f"net_{task}", task=task)
     carried = "classification" if task in ("classification", "embedding") else "detection"
     root = tmp_path / f"data-{task}"
     made = versions.keypoints(root, seed=seed) if task == "keypoints" else None
-    return judged(owner, model, dataset_version(owner, root, task=carried, seed=seed, made=made))
+    return judged(owner, model, dataset_version(owner, root, task=carried, seed=seed, made=made), params)
 
 
-def judged(owner: User, model: ModelVersion, data: DatasetVersion) -> Evaluation:
+def judged(
+    owner: User, model: ModelVersion, data: DatasetVersion, params: dict[str, float] | None = None
+) -> Evaluation:
     """Submitted, run by hand in its run directory, published."""
-    made = evaluations.submit(user=owner, model_version=model, version=data, split="test")
+    made = evaluations.submit(user=owner, model_version=model, version=data, split="test", params=params)
     run_dir = RunDir.of(made.job_id, 1)
     for folder in (run_dir.outputs, run_dir.checkpoints):
         folder.mkdir(parents=True, exist_ok=True)

@@ -82,7 +82,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     for trial in range(50):
         hard = chance.random(300)
         entries = [[{"right": bool(one)} for one in hard < share] for share in (0.75, 0.80)]
-        (row,) = differences._rows(task, entries, [trial, 1000 + trial], 0)
+        (row,) = differences.rows_of(task, entries, [trial, 1000 + trial], 0)
         difference = row.values[1].difference
         held += difference.low <= 0.05 <= difference.high
 
@@ -97,7 +97,7 @@ def test_every_task_is_compared_by_figures_of_its_own_entries(alice, tmp_path, t
             "tagging": {"answers": [[1, 0.9, True], [2, 0.6, False]], "missed": [3]},
             "anomaly": {"right": True},
         }[task]
-        (first, *_rest) = differences._rows(TASKS[task], [[entries] * 3] * 2, [1, 2], 0)
+        (first, *_rest) = differences.rows_of(TASKS[task], [[entries] * 3] * 2, [1, 2], 0)
         values = {"instances": 0.8, "tagging": 0.0, "anomaly": 1.0}
         assert first.values[0].value == pytest.approx(values[task])
         return
@@ -151,7 +151,7 @@ def test_macro_figures_of_a_classifier_are_those_counted_by_hand():
     entries = [{"cells": [cell]} for cell in cells]
 
     found = {
-        row.key: row.values[0].value for row in differences._rows(TASKS["classification"], [entries] * 2, [1, 2], 0)
+        row.key: row.values[0].value for row in differences.rows_of(TASKS["classification"], [entries] * 2, [1, 2], 0)
     }
 
     assert found == pytest.approx(
@@ -163,9 +163,9 @@ def test_means_of_many_classes_are_counted_as_those_of_few(monkeypatch):
     chance = np.random.default_rng(3)
     entries = [[{"cells": [f"{t},{a}"]} for t, a in chance.integers(0, 5, (40, 2))] for _model in "ab"]
 
-    few = differences._rows(TASKS["classification"], entries, [1, 2], 0)
+    few = differences.rows_of(TASKS["classification"], entries, [1, 2], 0)
     monkeypatch.setattr(resampling, "MOST_CELLS", 0)
-    many = differences._rows(TASKS["classification"], entries, [1, 2], 0)
+    many = differences.rows_of(TASKS["classification"], entries, [1, 2], 0)
 
     assert few == many
     assert len(few) == 3

@@ -33,7 +33,13 @@ def test_evaluation_is_queued_with_its_defaults(alice, model, data):
 
     assert (made.job.kind, made.job.state) == ("evaluation", "queued")
     assert made.job.name == "cells_v1_on_colours_detection_v1"
-    assert made.params == {"score_threshold": 0.01, "iou_threshold": 0.5, "max_detections": 100, "batch": 8}
+    assert made.params == {
+        "score_threshold": 0.01,
+        "iou_threshold": 0.5,
+        "max_detections": 100,
+        "batch": 8,
+        "altered_images": 0,
+    }
 
 
 def test_evaluation_without_a_name_keeps_the_words_of_model_and_data(alice, model, data):

@@ -21,6 +21,7 @@ from inference.conversion import conversions
 from inference.conversion.tables import ConvertedVariant
 from inference.edge import fleet
 from inference.edge.tables import EdgeDevice, EdgeGroup
+from inference.evaluation_sets import sets
 from inference.feedback import samples
 from inference.keys import keys
 from inference.models import ModelVersion
@@ -36,7 +37,7 @@ from training.environments import services as environments
 from training.experiments.models import View
 from training.job_templates import services as templates
 from training.reports import writing as reports
-from training.services import homes, looking
+from training.services import homes, looking, parameter_sets
 from workers.models import (
     Alarm,
     AlarmAddress,
@@ -118,7 +119,7 @@ def make(tmp_path: Path) -> World:
     run.log.write_text("said\n")
     (run.outputs / "metrics.json").write_text("{}")
     wrote(looking.profile(trained, by=owner), GPU)
-    params = _params(owner, trained)
+    params = parameter_sets.save(user=owner, name="mine", preset="detect", params=trained.params)
     (homes.home_of(owner) / "metrics.json").write_text("{}")
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
     template = templates.create(user=owner, name="again", kind="command", content=templates.from_job(command.job))
@@ -174,6 +175,7 @@ def make(tmp_path: Path) -> World:
         (r"models/versions/|model-versions/", {"pk": model.pk}),
         (r"model-tasks/|models/tries/", {"pk": model_jobs.measure(user=owner, version=model).pk, "place": 0}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
+        (r"evaluations/sets/|evaluation-sets/", {"pk": sets.save(user=owner, name="own", **sets.of(evaluation)).pk}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
         (r"push/pushes/|v1/\^pushes/", {"pk": models.push(owner, model).pk}),
@@ -315,12 +317,6 @@ def _export(task: Any, owner: User) -> Any:
     made = exports.start(annotation_set=task.set, by=owner)
     exports.convert(made.pk)
     return Export.objects.get(pk=made.pk)
-
-
-def _params(owner: User, trained: Any) -> Any:
-    from training.services import parameter_sets
-
-    return parameter_sets.save(user=owner, name="mine", preset="detect", params=trained.params)
 
 
 def _planned(owner: User, version: Any, brought: Any) -> int:

@@ -9,7 +9,7 @@ from annotation.services import exports, review, work
 from datasets.models import Dataset
 from datasets.services import imports
 from inference.models import Evaluation
-from inference.pipelines import checks, expressions, graph, loop, runs
+from inference.pipelines import checks, expressions, firing, graph, loop, runs
 from inference.pipelines.models import PipelineRun, StepRun
 from inference.pipelines.steps import comparing
 from inference.services import aliases
@@ -61,7 +61,10 @@ def test_data_is_chosen_split_and_merged_and_the_next_run_takes_the_same(alice):
     }  # fmt: skip
     made = pipeline(alice, steps)
     run = again(made, alice)
-    imported(run, "some")
+    imports.run(step(run, "some").kept["import"])
+    assert firing.ancestry_of(Dataset.objects.get(name="cells_some").newest) == (made.pk,)  # nobody looked yet
+    looked(run)
+    assert firing.ancestry_of(Dataset.objects.get(name="cells").newest) == ()
     imported(run, "dealt")
     imported(run, "all")
 

@@ -1,11 +1,13 @@
 import json
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
 
-from inference.pipelines import loop
-from inference.pipelines.models import StepApproval, Pipeline, PipelineRun
-from tests.pipelines.made import begun, command, complete, pipeline, states
+from inference.pipelines import graph, loop, showing
+from inference.pipelines.models import Pipeline, PipelineRun, StepApproval
+from tests.pipelines.made import again, begun, command, complete, pipeline, states
+from workers.clock import now
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 
@@ -46,7 +48,9 @@ def test_pages_lead_from_nothing_to_a_run_that_asks(page, alice):
     shown = page.get(reverse("pipelines:run", args=[run.pk])).content.decode()
     assert "Ship it?" in shown
     assert "AP50 0.9" in shown
-    page.post(reverse("pipelines:approval", args=[StepApproval.objects.get().pk]), {"answer": "passed", "comment": "ok"})
+    page.post(
+        reverse("pipelines:approval", args=[StepApproval.objects.get().pk]), {"answer": "passed", "comment": "ok"}
+    )
     loop.advance_run(run.pk)
     assert states(run)["ship"] == "started"
     assert "asks you" not in page.get(reverse("pipelines:list")).content.decode()
@@ -156,3 +160,18 @@ def test_pipeline_goes_out_and_in_as_text_and_says_what_differs(page, alice):
     assert changes[0]["sentence"] in page.get(reverse("pipelines:versions", args=[made.pk])).content.decode()
     page.post(reverse("pipelines:put-text", args=[made.pk]), {"text": "steps: &x {a: *x}"})
     assert made.versions.count() == 2
+
+
+def test_run_says_how_long_it_still_takes(page, alice):
+    made = pipeline(alice, {"one": command(), "two": command(after=["one"]), "beside": command()})
+    first = again(made, alice)
+    complete(first, "one", "beside")
+    complete(first, "two")
+    ended = now()
+    for name, seconds in (("one", 100), ("two", 30), ("beside", 60)):
+        first.step_runs.filter(step=name).update(started_at=ended - timedelta(seconds=seconds), ended_at=ended)
+
+    second = again(made, alice)
+    steps = showing.steps_of(second, alice)
+    assert showing.eta_s(second, graph.parse(second.spec), steps) == pytest.approx(130, abs=5)
+    assert "left, without what people take" in page.get(reverse("pipelines:run", args=[second.pk])).content.decode()

@@ -25,7 +25,7 @@ from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import judged
 from tests.inference.running import bring
-from tests.pipelines.made import end, pipeline, step
+from tests.pipelines.made import begun, end, pipeline, step
 from tests.pipelines.shipping import look, shipped
 from workers.proxy import endpoints
 
@@ -120,6 +120,13 @@ def test_serve_makes_a_service_and_changes_it_at_once(alice, model, newer, data,
     service.refresh_from_db()
     assert (row.state, row.message.code) == ("failed", "pipeline.server_ended_beside")
     assert (service.model_version, service.next_job) == (model, None)
+
+    run = shipped(alice, newer, data, kind="serve", **{"with": {"service": "demo"}})
+    service.refresh_from_db()
+    bring(service.next_job, "running")
+    assert look(run, aside=True).state == "ok"
+    service.refresh_from_db()
+    assert (service.model_version, service.next_job) == (newer, None)
 
 
 @pytest.fixture
@@ -227,6 +234,10 @@ def test_edge_is_over_when_devices_run_it_and_fails_when_the_release_is_halted(a
     assert look(run).outputs["figures"]["values"] == {"devices": 3, "running": 3, "failed": 0}
     assert step(run, "it").state == "ok"
 
+    again = shipped(alice, model, data, kind="edge", **{"with": {"group": "Gates", "share": "10"}})
+    look(again, aside=True)
+    assert (look(again).state, EdgeGroup.objects.get().share) == ("ok", 100)  # no device is taken the model from
+
     run = shipped(alice, newer, data, kind="edge", **{"with": {"group": "Gates", "share": "100"}})
     look(run, aside=True)
     said("failed_self_test")
@@ -317,3 +328,11 @@ def test_steps_refuse_early_what_could_only_fail_after_hours(alice, model, data)
         runs.begin(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)))
 
     assert sorted(one.blamed for one in refused.value.every) == sorted(bad)
+
+
+def test_a_model_comes_into_a_run_by_its_name(alice, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+    run = begun(alice, {"take": {"kind": "model", "with": {"model": f"{version.model.name}:{version.number}"}}})
+
+    assert run.state == "ok"
+    assert step(run, "take").outputs["model"]["id"] == version.pk

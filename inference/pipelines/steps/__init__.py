@@ -27,6 +27,7 @@ def register() -> None:
 
     KINDS.register(
         data.DatasetStep(),
+        data.ModelStep(),
         data.ItemsStep(),
         versions.FilterStep(),
         versions.SplitStep(),

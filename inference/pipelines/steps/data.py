@@ -14,6 +14,7 @@ from aiplatform.lib.errors import Invalid
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind
 from inference.pipelines.models import reference
 from inference.pipelines.steps import rows
+from inference.services import references
 
 MOST_ITEMS = 1000
 
@@ -41,6 +42,31 @@ class DatasetStep(StepKind):
     def begin(self, call: Call) -> Begun:
         version = rows.version_of(rows.dataset_named(call.params["dataset"], call.user), call.params["version"])
         return Begun(done=Done({"data": reference("dataset", version)}))
+
+
+class ModelStep(StepKind):
+    """A version of a model, chosen when the run comes to it."""
+
+    name = "model"
+    label = gettext_lazy("Model version")
+    about = gettext_lazy("Takes a version of a model by its alias or number, when the run comes to it.")
+    group = "data"
+    icon = "models"
+    acts = True  # an alias may stand for another one by now
+    needs = Action.MODELS_VIEW
+    outputs = (Port("model", gettext_lazy("Model"), "model"),)
+    params = (
+        Param("model", gettext_lazy("Model"), required=True, help=gettext_lazy(
+            "Such as cells@champion, cells:3, or cells for the newest; of another person OWNER/cells.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        if params.get("model"):
+            references.find(user, params["model"], to_use=True, field="model")
+
+    def begin(self, call: Call) -> Begun:
+        version = references.find(call.user, call.params["model"], to_use=True, field="model")
+        return Begun(done=Done({"model": reference("model", version)}))
 
 
 class ItemsStep(StepKind):

@@ -98,9 +98,14 @@ def _group(row: StepRun) -> EdgeGroup | None:
 
 
 def _release(row: StepRun, group: EdgeGroup) -> None:
+    """Release it, where it is not on its way already to as many devices: a share never shrinks."""
     owner = row.run.owner
     version = rows.model_version({"id": row.kept["version"]}, owner)
     asked = {name: row.kept[name] for name in ("share", "soak_minutes")}
+    on_its_way = group.wanted is not None and group.wanted.version_id == version.pk and not group.halted
+    if group.wanted is not None and on_its_way and group.share >= asked["share"]:
+        lasting.keep(row, package=group.wanted.sha256)
+        return
     released = fleet.release(group=group, version=version, by=owner, **asked)
     assert released.wanted is not None  # it was just set
     lasting.keep(row, package=released.wanted.sha256)

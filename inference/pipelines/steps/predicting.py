@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import NotAllowed
-from datasets.models import Import
+from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services.imports import NotNow
-from inference.batch import drafts, predictions
+from inference.batch import drafts, predictions, shapes
 from inference.batch.tables import PredictedData, Prediction
+from inference.models import ModelVersion
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import lasting, rows
@@ -57,13 +59,17 @@ class PredictStep(StepKind):
 
     def begin(self, call: Call) -> Begun:
         self.check(call.params, call.user)
+        model = rows.model_version(call.only("model"), call.user)
+        data = rows.dataset_version(call.only("data"), call.user)
+        if call.params["version"]:
+            _check_draft(model, data, call.user)
         resources: Resources = {"gpus_per_node": call.params["gpus"]}
         if call.params["cpus"] is not None:
             resources["cpus"] = call.params["cpus"]
         prediction = predictions.submit(
             user=call.user,
-            model_version=rows.model_version(call.only("model"), call.user),
-            version=rows.dataset_version(call.only("data"), call.user),
+            model_version=model,
+            version=data,
             split="" if call.params["split"] == "all" else call.params["split"],
             score_threshold=call.params["min_score"],
             name=call.name,
@@ -91,6 +97,18 @@ class PredictStep(StepKind):
         if intake.state != Import.State.DONE or intake.version is None:
             return None
         return Done(outputs | {"data": reference("dataset", intake.version)})
+
+
+def _check_draft(model: ModelVersion, data: DatasetVersion, user: User) -> None:
+    """Refuse before it runs what `drafts.make` would refuse after it.
+
+    Raises:
+        CannotDraft, StepFailed.
+    """
+    if not shapes.draft_of(model.task):
+        raise drafts.CannotDraft(_("Answers of this task are no annotations. Download them instead."))
+    if not Dataset.objects.editable_by(user).filter(pk=data.dataset_id).exists():
+        raise StepFailed(wording.message("pipeline.data_not_yours", name=data.dataset.name))
 
 
 def _make(row: StepRun, prediction: Prediction) -> None:

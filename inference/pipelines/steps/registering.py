@@ -183,7 +183,8 @@ class ConvertStep(StepKind):
             raise StepFailed(wording.message("pipeline.convert_none", text=_told(variants)))
         made = [one for one in good if one.made is not None]
         if not made:
-            raise StepFailed(wording.message("pipeline.convert_none_faster", text=_told(good)))
+            code = "convert_not_kept" if conversion and conversion.fastest else "convert_none_faster"
+            raise StepFailed(wording.message(f"pipeline.{code}", text=_told(good)))
         best = min(made, key=lambda one: (_p50(one), one.pk))
         numbers = {name: value for name in SHOWN if (value := best.figures.get(name)) is not None}
         numbers |= {f"{one.target}.{name}": one.figures[name] for one in variants

@@ -20,6 +20,7 @@ from inference.pipelines.models import StepRun
 from inference.pipelines.steps import lasting, named, rows
 from inference.push import pushes
 from inference.push.tables import Push, PushTarget
+from workers.clock import now
 
 LONGEST_URL, LONGEST_TEXT = 500, 400
 MOST_OUTPUTS, MOST_FIGURES = 20, 50  # that a message names
@@ -50,8 +51,10 @@ class PushStep(lasting.LastingStep):
     def begin(self, call: Call) -> Begun:
         target = named.found(PushTarget.objects.usable_by(call.user), call.params["target"], call.user, field="target")
         version: ModelVersion = rows.model_version(call.only("model"), call.user)
+        begun = now()
         push = pushes.submit(user=call.user, version=version, target=target, content=call.params["content"])
-        return Begun(kept={"push": push.pk}, look_again=lasting.FIRST_LOOK)
+        kept = {"push": push.pk, "own": push.created_at >= begun}  # else it was on its way already
+        return Begun(kept=kept, look_again=lasting.FIRST_LOOK)
 
     def go_on(self, row: StepRun) -> Done | None:
         push = Push.objects.filter(pk=row.kept["push"]).first()
@@ -66,7 +69,7 @@ class PushStep(lasting.LastingStep):
 
     def stop(self, row: StepRun) -> None:
         push = Push.objects.filter(pk=row.kept["push"]).first()
-        if push is not None:
+        if push is not None and row.kept["own"]:
             pushes.stop(push)
 
 

@@ -12,3 +12,5 @@ function show() {
 
 kind?.addEventListener("change", show);
 show();
+
+export {};

@@ -21,11 +21,18 @@ from inference.task_kinds.served import (
 
 PAGES = Pages(
     figures=(
-        Figure("accuracy", "Accuracy", "Share of images whose most probable class is right"),
-        Figure("recall_5", "Recall_5", "Share of images whose class is among the five most probable"),
-        Figure("classification_loss", "Classification_Loss", "Mean cross-entropy of the probabilities"),
-        Figure("precision", "Precision", "Mean over the classes", live=True),
-        Figure("recall", "Recall", "Mean over the classes", live=True),
+        Figure("accuracy", "Accuracy", "Share of images whose most probable class is right", manual="Accuracy"),
+        Figure(
+            "recall_5", "Recall_5", "Share of images whose class is among the five most probable", manual="Recall_5"
+        ),
+        Figure(
+            "classification_loss",
+            "Classification_Loss",
+            "Mean cross-entropy of the probabilities",
+            manual="Classification_Loss",
+        ),
+        Figure("precision", "Precision", "Mean over the classes", live=True, manual="Precision"),
+        Figure("recall", "Recall", "Mean over the classes", live=True, manual="Recall"),
         Figure("f1", "F1", "Mean over the classes", live=True),
     ),
     headline=("accuracy",),
@@ -38,6 +45,10 @@ PAGES = Pages(
     ),
     script="inference/evaluation.js",
     counted="Images",
+    note=(
+        "Regularization_Loss and Total_Loss are not shown: they belong to a training, and a model’s file does not say "
+        "how it was regularized. They stand on the page of its training."
+    ),
     caption="inference/task_kinds/classification/_caption.html",
     try_script="inference/task_kinds/classification.js",
 )
@@ -66,5 +77,6 @@ CLASSIFICATION = ServedTask(
         ClassMean("f1", "F1", class_f1),
     ),
     right=lambda one: bool(one["right"]),
+    scored=lambda one: [(float(one["answers"][0][1]), bool(one["right"]))],
     elsewhere=("ForImageClassification", "classify"),
 )

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from inference.task_kinds.detection.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, average_precisions, counted
+from inference.task_kinds.served import (
+    LOSSES,
+    SHAPES,
+    Figure,
+    Pages,
+    ServedTask,
+    average_precisions,
+    counted,
+    ranked_answers,
+)
 
 PAGES = Pages(
     figures=(
-        Figure("map", "mAP", "Average precision over overlaps of 0.50 to 0.95, as COCO has it"),
+        Figure("map", "mAP", "Average precision over overlaps of 0.50 to 0.95, as COCO has it", manual="mAP"),
         Figure("ap50", "AP50", "Average precision at an overlap of 0.50"),
         Figure("ap75", "AP75", "Average precision at an overlap of 0.75"),
         Figure("ar100", "AR100", "Average recall with at most 100 boxes per image"),
@@ -21,10 +30,12 @@ PAGES = Pages(
         "inference/results/_curves.html",
         "inference/results/_classes.html",
         "inference/results/_confusion.html",
+        "inference/results/_mistakes.html",
         "inference/results/_images.html",
     ),
     script="inference/evaluation.js",
     curve_note="overlap 0.50",
+    note=LOSSES,
     class_columns=(Figure("ap50", "AP50"), Figure("ap75", "AP75")),
     caption="inference/task_kinds/detection/_caption.html",
     overlay="inference/task_kinds/detection/_overlay.html",
@@ -43,5 +54,6 @@ DETECTION = ServedTask(
     measures=counted(),
     ranked=average_precisions("mAP", "AP50", "AP75"),
     right=lambda one: not one["fp"] and not one["fn"],
+    scored=ranked_answers,
     elsewhere=("ForObjectDetection", "detect"),
 )

@@ -16,6 +16,7 @@ from inference.evaluator import counts
 from inference.evaluator.truth import Box, Sample, Truth, Unfit
 from inference.server.decode import Placement
 from inference.server.spec import DecodeSpec, ModelSpec
+from inference.task_kinds.detection import mistakes
 from inference.task_kinds.detection.answer import detections
 from inference.task_kinds.matching import boxes_overlap, ranked
 from inference.task_kinds.served import Arrays, Line
@@ -139,6 +140,10 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     places = {c.id: number for number, c in enumerate(truth.classes)}
     matrix = np.zeros((len(places) + 1,) * 2, int)
     images = [_image(sample, by_path[sample.path]["boxes"], threshold, places, matrix) for sample in samples]
+    every = [mistakes.of_image(by_path[one.path]["boxes"], one.boxes, _forgiven) for one in samples]
+    certain = [mistakes.from_score(own, one.boxes, threshold) for own, one in zip(every, samples, strict=True)]
+    for image, judged in zip(images, certain, strict=True):
+        image["mistakes"] = mistakes.drawn(judged)
     images.sort(key=lambda one: (-one["badness"], -(one["fp"] + one["fn"]), one["path"]))
     evaluation = {
         "summary": {**summary, **counts.mean_rates(classes, place), "threshold": threshold},
@@ -152,6 +157,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
             "threshold": threshold,
             "iou": MATCH_IOU,
         },
+        "mistakes": mistakes.told(every, certain, truths, threshold),
     }
     return evaluation, images
 

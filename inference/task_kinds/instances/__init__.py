@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from inference.task_kinds.instances.answer import ANSWER
-from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask, average_precisions, counted
+from inference.task_kinds.served import (
+    LOSSES,
+    SHAPES,
+    Figure,
+    Pages,
+    ServedTask,
+    average_precisions,
+    counted,
+)
 
 PAGES = Pages(
     figures=(
-        Figure("map", "Mask AP", "Average precision of the masks over overlaps of 0.50 to 0.95, as COCO has it"),
+        Figure(
+            "map",
+            "Mask AP",
+            "Average precision of the masks over overlaps of 0.50 to 0.95, as COCO has it",
+            manual="mAP",
+        ),
         Figure("ap50", "Mask AP50", "Average precision of the masks at an overlap of 0.50"),
         Figure("ap75", "Mask AP75", "Average precision of the masks at an overlap of 0.75"),
         Figure("box_map", "Box AP", "Average precision of the boxes over overlaps of 0.50 to 0.95"),
@@ -22,9 +35,11 @@ PAGES = Pages(
         "inference/results/_curves.html",
         "inference/results/_classes.html",
         "inference/results/_confusion.html",
+        "inference/results/_mistakes.html",
         "inference/results/_images.html",
     ),
     script="inference/evaluation.js",
+    note=LOSSES,
     curve_note="boxes, overlap 0.50",
     class_columns=(Figure("ap50", "Mask AP50"), Figure("box_ap50", "Box AP50")),
     caption="inference/task_kinds/instances/_caption.html",

@@ -18,12 +18,40 @@ def add(evaluate: Noun) -> None:
     verb = evaluate.verb("compare", compare, "Compare two to six evaluations of the same images.")
     verb.add_argument("ids", nargs="+", metavar="id")
     verb.add_argument("--base", type=int, metavar="ID", help="measure the others against this one (the first)")
+    verb = evaluate.verb("slices", slices, "Figures of parts of the images, of one evaluation or of two to six.")
+    verb.add_argument("ids", nargs="+", metavar="id")
+    verb.add_argument("--base", type=int, metavar="ID", help="measure the others against this one (the first)")
+    verb.add_argument("-q", "--search", help="ask for images of your own: words in their path")
+    verb.add_argument("--class-id", type=int, metavar="ID", help="ask for images of your own: a class on them")
+    verb.add_argument("--split", help="ask for images of your own: a split")
+
+
+def slices(args: argparse.Namespace) -> None:
+    """Print a row for each part, worst first, a column for each evaluation."""
+    _check(args.ids)
+    asked = {"search": args.search, "class_id": args.class_id, "split": args.split}
+    if len(args.ids) == 1:
+        found = args.client.get(f"evaluations/{args.ids[0]}/slices/", **asked)
+    else:
+        found = args.client.get("evaluations/comparison/slices/", evaluation=args.ids, base=args.base, **asked)
+    if args.json:
+        output.as_json(found)
+        return
+    heads: list[Column] = [
+        ("by", "by"), ("part", "name"), ("images", lambda row: f"{row['images']}{' (few)' if row['few'] else ''}"),
+        ("figure", "figure"), *((number, _told(place)) for place, number in enumerate(args.ids)),
+    ]  # fmt: skip
+    output.table(found["slices"], heads, empty="All images are alike in what is known of them.")
+
+
+def _check(ids: list[str]) -> None:
+    if not all(word.isdecimal() for word in ids):
+        raise ClientError("Give numbers of evaluations. See: aip evaluate list", USAGE)
 
 
 def compare(args: argparse.Namespace) -> None:
     """Print a row for each figure, a column for each evaluation; then who is right where."""
-    if not all(word.isdecimal() for word in args.ids):
-        raise ClientError("Give numbers of evaluations. See: aip evaluate list", USAGE)
+    _check(args.ids)
     found = args.client.get("evaluations/comparison/", evaluation=args.ids, base=args.base)
     if args.json:
         output.as_json(found)
@@ -47,10 +75,14 @@ def _head(row: Mapping[str, Any]) -> str:
 
 def _told(place: int) -> Callable[[Any], object]:
     def value(row: Any) -> object:
+        if not row["values"]:
+            return ""
         own = row["values"][place]
         if own["value"] is None:
             return ""
         off = own.get("difference")
+        if off is None and own.get("low") is not None and "images" in row:
+            return f"{own['value']:.4f} ({own['low']:.4f} … {own['high']:.4f})"
         if off is None:
             return f"{own['value']:.4f}"
         half = (off["high"] - off["low"]) / 2

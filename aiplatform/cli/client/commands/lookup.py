@@ -113,6 +113,10 @@ def parameter_set(client: Client, given: str) -> int:
     return int(given) if given.isdigit() else int(_named(client, "training/params/", given, "parameter set")["id"])
 
 
+def evaluation_set(client: Client, given: str) -> int:
+    return int(given) if given.isdigit() else int(_named(client, "evaluation-sets/", given, "parameter set")["id"])
+
+
 def service(client: Client, given: str) -> Any:
     """A service by id or name, as a row."""
     if given.isdigit():

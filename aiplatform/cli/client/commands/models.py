@@ -12,7 +12,9 @@ from aiplatform.cli.client.commands import (
     bringing,
     composing,
     converting,
+    evaluation_sets,
     evaluations_compared,
+    evaluations_judged,
     lookup,
     registry,
     resources,
@@ -109,10 +111,11 @@ def add(nouns: Nouns, parent: Parent) -> None:
     registry.add(models)
     converting.add(models)
     composing.add(models)
-    evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.")
+    evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.", also=["evaluations"])
     verb = evaluate.verb("start", start, "Evaluate a model version on a dataset version.")
     verb.add_argument("model", help=registry.VERSION)
-    verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
+    verb.add_argument("--data", help="dataset version: its id, NAME, or NAME:VERSION; that of the set when left out")
+    verb.add_argument("--set", metavar="SET", help="a parameter set by id or name; what you give goes before it")
     verb.add_argument(
         "--split", help="train, val, test, unseen (what it did not learn from), or auto; all images when left out"
     )
@@ -122,6 +125,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(evaluate.verb("list", evaluation_list, "List evaluations."))
     evaluate.verb("show", evaluation, "Show the figures of one evaluation.").add_argument("id")
     evaluations_compared.add(evaluate)
+    evaluation_sets.add(evaluate, parent)
+    evaluations_judged.add(evaluate)
 
 
 def model_list(args: argparse.Namespace) -> None:
@@ -172,7 +177,8 @@ def baseline(args: argparse.Namespace) -> None:
 def start(args: argparse.Namespace) -> int | None:
     fields = {
         "model_version": lookup.model_version(args.client, args.model),
-        "version": lookup.version(args.client, args.data),
+        "version": lookup.version(args.client, args.data) if args.data else None,
+        "parameter_set": lookup.evaluation_set(args.client, args.set) if args.set else None,
         "split": args.split,
         "name": args.name,
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, printing
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands import html_files, lookup
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 from aiplatform.cli.client.http import Client
@@ -37,9 +37,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--visibility", choices=["private", "group", "public"], default="private", help="who sees it")
     verb = report.verb("export", export, "Save a report as one HTML file, or as PDF, as you may see its runs now.")
     verb.add_argument("report", help="title or id")
-    verb.add_argument("file", nargs="?", help="where to; report-ID.html or .pdf when left out, - for what goes out")
-    verb.add_argument("--pdf", action="store_true", help="print it by a Chromium of this machine")
-    verb.add_argument("-f", "--force", action="store_true", help="write over a file that is there")
+    html_files.options(verb, "report-ID")
 
 
 def find(client: Client, given: str) -> Any:
@@ -82,22 +80,4 @@ def export(args: argparse.Namespace) -> None:
     if args.pdf:
         printing.browser()  # before anything is asked for
     row = find(args.client, args.report)
-    out = args.file == "-"
-    target = Path(args.file or f"report-{row['id']}.{'pdf' if args.pdf else 'html'}")
-    if target.exists() and not args.force and not out:
-        raise ClientError(f"{target} is there already. Add --force to write over it.", USAGE)
-    if out and args.pdf:
-        raise ClientError("Name a file for the PDF.", USAGE)
-    answer = args.client.open("GET", f"reports/{row['id']}/export/")
-    try:
-        html = answer.read()
-    finally:
-        answer.close()
-    if out:
-        sys.stdout.write(html.decode())
-        return
-    if args.pdf:
-        printing.as_pdf(html, target)
-    else:
-        target.write_bytes(html)
-    done(args, {"file": str(target)}, f"Saved as {target}.")
+    html_files.save(args, f"reports/{row['id']}/export/", f"report-{row['id']}")

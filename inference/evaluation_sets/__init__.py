@@ -1,0 +1,1 @@
+"""Parameters of evaluations under a name."""

@@ -1,0 +1,105 @@
+"""Small charts as SVG, drawn by the server so that they stand in a printed report as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDE, HIGH, LEFT, BELOW = 320, 200, 36, 24
+LINE_KINDS = 8  # colours of lines, see tokens.css
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar from the ground on, all numbers as SVG wants them."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points, and the number of its colour."""
+
+    points: str
+    colour: int
+    title: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A dot with words."""
+
+    x: str
+    y: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A number beside an axis."""
+
+    x: str
+    y: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What `inference/_chart.html` draws."""
+
+    label: str
+    bars: Sequence[Bar] = ()
+    lines: Sequence[Line] = ()
+    marks: Sequence[Mark] = ()
+    across: Sequence[Tick] = ()
+    up: Sequence[Tick] = ()
+    width: int = WIDE
+    height: int = HIGH
+
+
+class Frame:
+    """From values to places: x from `low` to `high`, y from 0 to `top`."""
+
+    def __init__(self, *, low: float = 0.0, high: float = 1.0, top: float = 1.0) -> None:
+        self.low, self.high, self.top = low, high if high > low else low + 1, top if top > 0 else 1.0
+
+    def x(self, value: float) -> float:
+        """The place of a value across."""
+        return LEFT + (value - self.low) / (self.high - self.low) * (WIDE - LEFT - 8)
+
+    def y(self, value: float) -> float:
+        """The place of a value upwards."""
+        return HIGH - BELOW - min(max(value, 0.0), self.top) / self.top * (HIGH - BELOW - 8)
+
+    def bar(self, left: float, right: float, value: float, title: str) -> Bar:
+        """A bar between two values across."""
+        x, y = self.x(left), self.y(value)
+        return Bar(_n(x + 0.5), _n(y), _n(max(0.5, self.x(right) - x - 1)), _n(self.y(0) - y), title)
+
+    def line(self, pairs: Sequence[tuple[float, float]], title: str = "", colour: int = 1) -> Line:
+        """A line through values."""
+        points = " ".join(f"{_n(self.x(x))},{_n(self.y(y))}" for x, y in pairs)
+        return Line(points, (colour - 1) % LINE_KINDS + 1, title)
+
+    def mark(self, x: float, y: float, title: str) -> Mark:
+        """A dot at values."""
+        return Mark(_n(self.x(x)), _n(self.y(y)), title)
+
+    def across(self, values: Sequence[tuple[float, str]]) -> list[Tick]:
+        """Numbers below the chart."""
+        return [Tick(_n(self.x(value)), _n(HIGH - 6), text) for value, text in values]
+
+    def up(self, values: Sequence[tuple[float, str]]) -> list[Tick]:
+        """Numbers left of the chart."""
+        return [Tick(_n(LEFT - 6), _n(self.y(value) + 4), text) for value, text in values]
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}"
+
+
+SHARES = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")]
