@@ -69,7 +69,7 @@ export class Palette {
       stop.abort();
       ghost?.remove();
       const under = document.elementFromPoint(now.clientX, now.clientY);
-      if (ghost && now.type === "pointerup" && this.editor.stage.root.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
+      if (ghost && now.type === "pointerup" && !this.editor.list.open && this.editor.main.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
       setTimeout(() => (this.dragged = false)); // after the click that may follow
     };
     addEventListener("pointerup", end, { signal });
