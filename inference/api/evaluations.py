@@ -126,8 +126,8 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def annotate(self, request: ApiRequest, pk: str) -> Response:
         """Make a dataset of the images with a mistake, annotated as they are now."""
-        given = sent(judging.AnnotateIn(data=request.data))
-        made = mending.annotate(self.get_object(), by=request.user, **given)
+        evaluation = self.get_object()
+        made = mending.annotate(evaluation, by=request.user, **sent(judging.AnnotateIn(data=request.data)))
         return Response({"dataset": made.pk}, status=201)
 
     @extend_schema(responses={(200, "text/html"): OpenApiTypes.STR})
