@@ -35,7 +35,7 @@ export class Palette {
   }
 
   #kind(kind) {
-    const element = el("button", "pl-kind", { type: "button", title: kind.about, "data-kind": kind.name, "data-group": kind.group }, icon(kind.icon || "box"), el("span", "", {}, kind.label));
+    const element = el("button", "pl-kind", { type: "button", title: kind.about, "data-kind": kind.name, "data-group": kind.group }, icon(kind.icon || "tasks"), el("span", "", {}, kind.label));
     element.addEventListener("click", () => !this.dragged && this.#put(kind.name));
     element.addEventListener("pointerdown", (event) => event.pointerType !== "touch" && event.button === 0 && this.#drag(event, element, kind));
     return element;
