@@ -38,7 +38,8 @@ FACTS = {
     "busy": 95, "share": 40, "bound": 0.9, "metric": "gpu", "alias": "digits", "than": "cells v1",
     "of": "cells v1", "service": "demo", "images": 300, "apart": "0.41",
     "allowed": "0.13", "train": 80, "val": 10, "test": 10, "seed": 7, "query": "class=cells",
-    "people": "anna", "comment": "as it stands", "question": "as it stands", "rule": "digits > 1", "values": "digits = 2",
+    "people": "anna", "comment": "as it stands", "question": "as it stands", "rule": "digits > 1",
+    "values": "digits = 2",
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {
