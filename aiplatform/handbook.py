@@ -76,6 +76,9 @@ GLOSSARY: tuple[tuple[Any, tuple[Word, ...]], ...] = (
         Word("recall", _("Recall"), _("Of what is there, the share that the model found.")),
         Word("threshold", _("Threshold"), _("Answers with a lower score are not shown.")),
         Word("service", _("Service"), _("A job that answers requests with a model.")),
+        Word("pipeline", _("Pipeline"), _("Steps from data to a model in use, drawn once and run again and again.")),
+        Word("gate", _("Gate"), _("A step that goes on one way or the other by a rule over figures.")),
+        Word("trigger", _("Trigger"), _("What begins runs of a pipeline by itself: the clock, new data, a webhook.")),
     )),
     (_("Machines"), (
         Word("machine", _("Machine"), _("A computer that runs jobs.")),

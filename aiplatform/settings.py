@@ -360,6 +360,8 @@ SPECTACULAR_SETTINGS = {
         "DeviceKindEnum": "workers.models.Device.Kind",
         "JobStateEnum": "workers.states.JobState",
         "NoticeKindEnum": "accounts.services.notify.KINDS.names",
+        "PipelineTriggerKindEnum": "inference.pipelines.models.PipelineTrigger.Kind",
+        "PipelineRunStateEnum": "inference.pipelines.models.PipelineRun.State",
         "SeverityEnum": "workers.models.Severity",
         "StageEnum": "inference.models.Stage",
         "StudyStateEnum": "training.studies.models.Study.State",

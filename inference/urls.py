@@ -17,7 +17,7 @@ from inference.torch_export import views as torch_export
 from inference.traffic import views as traffic
 from inference.trying import views as trying
 from inference.video import views as video
-from inference.views import comparing, evaluations, judging, models, registry, reporting, services, slicing
+from inference.views import comparing, evaluations, judging, models, registry, services, slicing
 
 app_name = "inference"
 urlpatterns = [
@@ -63,7 +63,7 @@ urlpatterns = [
     path("evaluations/<int:pk>/", evaluations.evaluation_detail, name="evaluation-detail"),
     path("evaluations/<int:pk>/images/", evaluations.evaluation_images, name="evaluation-images"),
     path("evaluations/<int:pk>/image/<path:path>", evaluations.evaluation_image, name="evaluation-image"),
-    path("evaluations/<int:pk>/report/", reporting.evaluation_report, name="evaluation-report"),
+    path("evaluations/<int:pk>/report/", judging.evaluation_report, name="evaluation-report"),
     path("evaluations/<int:pk>/calibration/", judging.evaluation_calibration, name="evaluation-calibration"),
     path("evaluations/<int:pk>/threshold/", judging.evaluation_threshold, name="evaluation-threshold"),
     path("evaluations/<int:pk>/annotate/", judging.evaluation_annotate, name="evaluation-annotate"),

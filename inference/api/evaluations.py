@@ -23,7 +23,7 @@ from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
 from inference.orders import EVALUATIONS
 from inference.services import calibration, evaluations, mending, results
-from inference.views import reporting
+from inference.telling import report as reports
 from workers.states import GROUPS, JobState
 
 
@@ -126,15 +126,15 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def annotate(self, request: ApiRequest, pk: str) -> Response:
         """Make a dataset of the images with a mistake, annotated as they are now."""
-        given = sent(judging.AnnotateIn(data=request.data))
-        made = mending.annotate(self.get_object(), by=request.user, **given)
+        evaluation = self.get_object()
+        made = mending.annotate(evaluation, by=request.user, **sent(judging.AnnotateIn(data=request.data)))
         return Response({"dataset": made.pk}, status=201)
 
     @extend_schema(responses={(200, "text/html"): OpenApiTypes.STR})
     @action(detail=True, methods=["get"], pagination_class=None)
     def report(self, request: ApiRequest, pk: str) -> HttpResponse:
         """All of it as one HTML file that needs nothing else."""
-        return reporting.answer(self.get_object(), request.user)
+        return reports.answer(self.get_object(), request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])

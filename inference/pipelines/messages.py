@@ -23,10 +23,10 @@ PIPELINE = {
     "chain_too_long": Wording(_("More than %(most)s pipelines began each other in a row, so this one did not.")),
     "still_busy": Wording(_("An earlier run of this trigger went on.")),
     "asked": Wording(_("%(name)s #%(number)s asks: %(question)s")),
-    "gate": Wording(_("%(rule)s: %(values)s")),
+    "gate": Wording(_("%(rule)s, with %(values)s")),
     "news_ok": Wording(_("Pipeline %(name)s #%(number)s is completed")),
     "news_failed": Wording(_("Pipeline %(name)s #%(number)s failed")),
-    "news_step": Wording(_("%(name)s #%(number)s: %(text)s")),
+    "news_step": Wording(_("Pipeline %(name)s #%(number)s says: %(text)s")),
     # put to work
     "model_not_yours": Wording(_("%(model)s is not yours to change. Ask its owner to share it for managing.")),
     "converted": Wording(_("%(text)s is the fastest that was accepted.")),

@@ -81,7 +81,7 @@ class RetryIn(StepIn):
     use_cache = serializers.BooleanField(default=True, help_text="false: do all of it anew.")
 
 
-class AnswerIn(StrictMixin, serializers.Serializer[Any]):
+class StepAnswerIn(StrictMixin, serializers.Serializer[Any]):
     answer = serializers.ChoiceField(choices=[(one, one) for one in approvals.ANSWERS])
     comment = serializers.CharField(max_length=500, default="", allow_blank=True)
 
@@ -98,7 +98,7 @@ class StepApprovalOut(serializers.ModelSerializer[StepApproval]):
         read_only_fields = fields
 
 
-class AnswerOut(serializers.ModelSerializer[StepApprovalAnswer]):
+class StepAnswerOut(serializers.ModelSerializer[StepApprovalAnswer]):
     person: Any = serializers.CharField(source="person.username")
 
     class Meta:
@@ -176,9 +176,9 @@ class StepApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         rows = StepApproval.objects.visible_to(user).put_to(user).select_related("step_run").prefetch_related("people")
         return rows.filter(step_run__state="asking") if self.action == "list" else rows
 
-    @extend_schema(request=AnswerIn, responses={201: AnswerOut})
+    @extend_schema(request=StepAnswerIn, responses={201: StepAnswerOut})
     @action(detail=True, methods=["post"])
     def answer(self, request: ApiRequest, pk: str) -> Response:
         """Answer it, once."""
-        row = approvals.answer(self.get_object(), by=request.user, **sent(AnswerIn(data=request.data)))
-        return Response(AnswerOut(row).data, status=201)
+        row = approvals.answer(self.get_object(), by=request.user, **sent(StepAnswerIn(data=request.data)))
+        return Response(StepAnswerOut(row).data, status=201)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,33 +19,19 @@ from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from aiplatform.lib.pages import needs
 from inference.models import Evaluation
 from inference.services import differences, results
-from inference.services.differences import BETTER, NO_DIFFERENCE, WORSE, Comparison, Value
+from inference.services.differences import Comparison
 from inference.task_kinds import TASKS
+from inference.telling.cells import VERDICTS, cell
 from inference.views.evaluations import pages_of
 from inference.views.figures import NONE
 
 PER_PAGE = 6
-VERDICTS = {
-    BETTER: (gettext_lazy("better"), "ok"),
-    WORSE: (gettext_lazy("worse"), "fail"),
-    NO_DIFFERENCE: (gettext_lazy("not a difference"), "info"),
-}
 SHOWN = {
     "differ": gettext_lazy("they differ most"),
     "only_first": gettext_lazy("only the first is right"),
     "only_second": gettext_lazy("only the second is right"),
     "both_wrong": gettext_lazy("both are wrong"),
 }
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One figure of one evaluation, as text."""
-
-    value: str
-    interval: str = ""
-    difference: str = ""
-    verdict: tuple[Any, str] | None = None
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -131,19 +116,6 @@ def query_of(rows: list[Evaluation], **more: Any) -> str:
 
 def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
     return f"{reverse('inference:evaluation-compared-images')}?{query_of([first, second], **more)}"
-
-
-def cell(value: Value) -> Cell:
-    """A figure with its interval and its difference, as text."""
-    if value.value is None:
-        return Cell(NONE)
-    interval = f"{value.low:.3f} … {value.high:.3f}" if value.low is not None and value.high is not None else ""
-    if value.difference is None:
-        return Cell(f"{value.value:.3f}", interval)
-    off = value.difference
-    return Cell(
-        f"{value.value:.3f}", interval, f"{off.value:+.3f} ({off.low:+.3f} … {off.high:+.3f})", VERDICTS[off.verdict]
-    )
 
 
 def _told(found: Comparison, rows: list[Evaluation]) -> list[tuple[str, list[str]]]:

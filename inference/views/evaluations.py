@@ -28,7 +28,7 @@ from inference.orders import EVALUATIONS
 from inference.services import evaluations, learning, mending, promotion, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
-from inference.views import judging
+from inference.telling import judged
 from inference.views.figures import GROUP_WORDS, tiles
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -125,8 +125,8 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "found": content,
         "tiles": tiles(evaluation.task, content["summary"]) if content else [],
         "pages": pages_of(evaluation),
-        "mistakes": judging.mistakes_of(content or {}),
-        "robustness": judging.robustness_of(content or {}, evaluation.task),
+        "mistakes": judged.mistakes_of(content or {}),
+        "robustness": judged.robustness_of(content or {}, evaluation.task),
         "shown": _for_script(content) if content else None,
         "verdicts": promotion.verdicts_on(evaluation),
         "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
@@ -165,7 +165,7 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
         "images": images,
         "cell": cell,
         "mistake": mistake,
-        "mistake_words": judging.MISTAKE_WORDS.get(mistake),
+        "mistake_words": judged.MISTAKE_WORDS.get(mistake),
         "name": mending.name_for(evaluation, request.user) if (cell or mistake) and at == 0 else "",
         "said": _cell_words(content, cell),
         "next": at + PER_PAGE if more else None,

@@ -8,9 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from inference.task_kinds import TASKS
-from inference.task_kinds.served import Figure
+from inference.telling.tiles import NONE, tiles
 
-NONE = "–"
+__all__ = ["NONE", "tiles"]  # where others look for them
+
 #: groups of states that evaluations are filtered by, with their words
 GROUP_WORDS = {
     "waiting": gettext_lazy("Waiting"),
@@ -20,24 +21,6 @@ GROUP_WORDS = {
     "failed": gettext_lazy("Failed"),
     "stopped": gettext_lazy("Stopped"),
 }
-
-
-def tiles(task: str, summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Summary tiles: [{"key", "label", "help", "value", "live"}], values as text; none for an unknown task."""
-    figures = TASKS[task].pages.figures if task in TASKS else ()
-    return [_tile(figure, summary) for figure in figures]
-
-
-def _tile(figure: Figure, summary: dict[str, Any]) -> dict[str, Any]:
-    value = summary.get(figure.key)
-    return {
-        "key": figure.key,
-        "label": _(figure.label),
-        "help": figure.help and _(figure.help),
-        "value": NONE if value is None else f"{value:.3f}",
-        "live": figure.live,
-        "manual": figure.manual if figure.manual != _(figure.label) else "",
-    }
 
 
 def headline(task: str, metrics: dict[str, Any]) -> str:

@@ -6,8 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_safe
 
 from accounts.http import SignedInRequest
@@ -17,35 +15,9 @@ from aiplatform.lib.errors import DomainError, NotFound
 from aiplatform.lib.pages import needs
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.services import differences, slices
-from inference.services.slices import ASKED, COUNT, LIGHT, MARK, OBJECT, PIXELS, SPLIT, Asked, Slice
-from inference.task_kinds import TASKS
-from inference.views.comparing import cell, numbers_of, query_of
-
-BY_WORDS = {
-    SPLIT: gettext_lazy("Split"),
-    PIXELS: gettext_lazy("Size of the image"),
-    LIGHT: gettext_lazy("Brightness"),
-    COUNT: gettext_lazy("Objects on it"),
-    OBJECT: gettext_lazy("Size of objects"),
-    MARK: gettext_lazy("Mark"),
-    ASKED: gettext_lazy("Asked for"),
-}
-NAME_WORDS = {
-    (PIXELS, "small"): gettext_lazy("below 0.25 million pixels"),
-    (PIXELS, "medium"): gettext_lazy("0.25 to 1 million pixels"),
-    (PIXELS, "large"): gettext_lazy("1 to 4 million pixels"),
-    (PIXELS, "huge"): gettext_lazy("from 4 million pixels on"),
-    (LIGHT, "dark"): gettext_lazy("dark (below 85 of 255)"),
-    (LIGHT, "medium"): gettext_lazy("medium (85 to 170)"),
-    (LIGHT, "bright"): gettext_lazy("bright (from 170 on)"),
-    (COUNT, "none"): pgettext_lazy("objects", "none"),
-    (COUNT, "one"): gettext_lazy("one object"),
-    (COUNT, "some"): gettext_lazy("2 to 5 objects"),
-    (COUNT, "many"): gettext_lazy("more than 5 objects"),
-    (OBJECT, "small"): gettext_lazy("small objects (below 32² pixels)"),
-    (OBJECT, "medium"): gettext_lazy("medium objects (32² to 96²)"),
-    (OBJECT, "large"): gettext_lazy("large objects (from 96² on)"),
-}
+from inference.services.slices import Asked
+from inference.telling.parts import by_word, cells_of, figure_word, name_word
+from inference.views.comparing import numbers_of, query_of
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -101,28 +73,3 @@ def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -
         "hidden": [("evaluation", row.pk) for row in rows] + [("base", base.pk)] if len(rows) > 1 else [],
         "query": query_of(rows, base=base.pk) if len(rows) > 1 else "",
     }  # fmt: skip
-
-
-def cells_of(one: Slice) -> list[Any]:
-    """Its figures as text, of each evaluation; none where none can be had."""
-    return [cell(value) for value in one.row.values] if one.row else []
-
-
-def figure_word(first: Evaluation, found: list[Slice]) -> str:
-    """What the figure of most parts is called."""
-    rows = [one.row for one in sorted(found, key=lambda one: one.by == OBJECT) if one.row]
-    return _(rows[0].label) if rows else _(TASKS[first.task].pages.figures[0].label)
-
-
-def by_word(one: Slice) -> Any:
-    """What a part is a part by, for people."""
-    return BY_WORDS[one.by]
-
-
-def name_word(one: Slice) -> Any:
-    """Which part it is, for people."""
-    if one.by == ASKED:
-        return _("your images")
-    if one.by == SPLIT:
-        return SPLIT_WORDS.get(one.name, _("in no split")) if one.name in ("none", *SPLIT_WORDS) else one.name
-    return NAME_WORDS.get((one.by, one.name), one.name)

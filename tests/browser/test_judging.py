@@ -1,4 +1,4 @@
-"""What an evaluation tells, in a real browser: parts of its images, mistakes, thresholds, altered copies, its report."""
+"""What an evaluation tells, in a real browser: parts of its images, mistakes, thresholds, its report."""
 
 from __future__ import annotations
 

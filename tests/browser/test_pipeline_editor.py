@@ -110,7 +110,7 @@ def test_steps_are_dragged_linked_refused_and_offered_by_mouse(drawn):
     pull(page, page.locator(f"{STEP.format('train')} .pl-step-name"), page.locator(".pl-map"))
     assert page.locator(STEP.format("train")).bounding_box() != before
     page.keyboard.press("Control+z")  # one drag is one entry
-    until(page, "!editor.stage.shifted.size && !editor.stage.dirty.size")
+    until(page, "editor.graph.undone.length === 1 && !editor.stage.shifted.size")
     assert page.locator(STEP.format("train")).bounding_box() == before
     page.keyboard.down("Shift")
     page.mouse.move(box["x"] + 3, box["y"] + 3)

@@ -26,7 +26,7 @@ def test_run_goes_the_way_that_its_gate_says(alice):
 
     complete(run, "train", figures={"ap50": 0.91})
     assert states(run) == {"train": "ok", "gate": "ok", "ship": "started", "tell": "skipped"}
-    assert str(step(run, "gate").message) == "AP50 >= 0.8: AP50 = 0.91"
+    assert str(step(run, "gate").message) == "AP50 >= 0.8, with AP50 = 0.91"
 
     complete(run, "ship")
     assert run.state == "ok"

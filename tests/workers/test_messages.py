@@ -38,10 +38,13 @@ FACTS = {
     "busy": 95, "share": 40, "bound": 0.9, "metric": "gpu", "alias": "digits", "than": "cells v1",
     "of": "cells v1", "service": "demo", "images": 300, "apart": "0.41",
     "allowed": "0.13", "train": 80, "val": 10, "test": 10, "seed": 7, "query": "class=cells",
+    "people": "anna", "comment": "as it stands", "question": "as it stands", "rule": "digits > 1",
+    "values": "digits = 2",
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {
     "version.split": {"group": "folder"}, "archive.unsafe_name": {"why": {"code": "archive.name_drive", "facts": {}}},
+    "pipeline.broke": {"why": "OSError: [Errno 28]"}, "pipeline.items_failed": {"of": 9},
     "job.reason": {"reason": "owner"}, "job.fault": {"signal": "SIGSEGV"}, "job.signal": {"signal": "SIGKILL"},
     "alarm.title": {"severity": "warning", "rule": "gpu_hot"},
     "alarm.over": {"severity": "critical", "rule": "gpu_hot"},

@@ -192,7 +192,8 @@ def _alone(candidate: Evaluation) -> dict[str, float]:
     """A comparison with nobody."""
     own = _numbers(candidate)
     task = TASKS[candidate.task]
-    lower = {one.key for one in (*task.measures, *task.means) if one.lower_is_better}
+    lower = {one.key for one in task.measures if one.lower_is_better}
+    lower |= {one.key for one in task.means if one.lower_is_better}
     values: dict[str, float] = {**own, "champion.exists": 0.0, "p": 0.0}
     for name in own:
         off = -FAR if name in lower else FAR

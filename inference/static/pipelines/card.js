@@ -46,7 +46,7 @@ export class Card {
     this.kind = kind.name;
     this.element.dataset.group = kind.group;
     this.element.replaceChildren(this.head);
-    this.head.replaceChildren(icon(kind.icon || "box"), this.title);
+    this.head.replaceChildren(icon(kind.icon || "tasks"), this.title);
     this.hasBody = false;
     this.element.style.height = `${this.stage.sizes.height(this.id)}px`;
   }

@@ -283,7 +283,7 @@ export class Editor extends EventTarget {
 
   #kindChoice(kind, value) {
     const group = this.graph.catalogue.groups.find(({ name }) => name === kind.group)?.label ?? "";
-    return { value, label: kind.label, icon: kind.icon || "box", about: group, words: [kind.name, kind.about].join(" ") };
+    return { value, label: kind.label, icon: kind.icon || "tasks", about: group, words: [kind.name, kind.about].join(" ") };
   }
 
   /** Choose a kind by its name and put a step of it. */

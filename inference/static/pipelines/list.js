@@ -61,7 +61,7 @@ export class List {
     if (known?.kind === kind.name) return known;
     known?.element.remove();
     const parts = { number: el("span", "pl-row-number num muted"), about: el("span", "pl-row-about muted small"), fed: el("span", "pl-row-fed muted small"), wrong: el("span", "pl-row-wrong") };
-    const summaryLine = el("summary", "pl-row-head", {}, parts.number, icon(kind.icon || "box"), el("strong", "pl-row-name", {}, id), parts.about, parts.wrong, parts.fed);
+    const summaryLine = el("summary", "pl-row-head", {}, parts.number, icon(kind.icon || "tasks"), el("strong", "pl-row-name", {}, id), parts.about, parts.wrong, parts.fed);
     const details = el("details", "", {}, summaryLine);
     const element = el("li", "pl-row", { "data-id": id, "data-group": kind.group }, details);
     const row = { element, details, kind: kind.name, form: /** @type {StepForm | null} */ (null), ...parts };

@@ -35,7 +35,7 @@ export class Palette {
   }
 
   #kind(kind) {
-    const element = el("button", "pl-kind", { type: "button", title: kind.about, "data-kind": kind.name, "data-group": kind.group }, icon(kind.icon || "box"), el("span", "", {}, kind.label));
+    const element = el("button", "pl-kind", { type: "button", title: kind.about, "data-kind": kind.name, "data-group": kind.group }, icon(kind.icon || "tasks"), el("span", "", {}, kind.label));
     element.addEventListener("click", () => !this.dragged && this.#put(kind.name));
     element.addEventListener("pointerdown", (event) => event.pointerType !== "touch" && event.button === 0 && this.#drag(event, element, kind));
     return element;
@@ -69,7 +69,7 @@ export class Palette {
       stop.abort();
       ghost?.remove();
       const under = document.elementFromPoint(now.clientX, now.clientY);
-      if (ghost && now.type === "pointerup" && this.editor.stage.root.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
+      if (ghost && now.type === "pointerup" && !this.editor.list.open && this.editor.main.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
       setTimeout(() => (this.dragged = false)); // after the click that may follow
     };
     addEventListener("pointerup", end, { signal });

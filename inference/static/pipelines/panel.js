@@ -42,7 +42,7 @@ export class Panel {
   #step(id) {
     const { graph } = this.editor;
     const kind = graph.catalogue.kind(graph.steps.get(id)?.kind ?? "");
-    this.head.replaceChildren(icon(kind.icon || "box"), kind.label);
+    this.head.replaceChildren(icon(kind.icon || "tasks"), kind.label);
     this.form = new StepForm(this.editor, id);
     this.body.replaceChildren(this.form.element);
   }

@@ -13,28 +13,24 @@ from typing import Any
 
 from django.contrib.staticfiles import finders
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
 
-from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import titles
 from aiplatform.lib.downloads import attachment
 from aiplatform.lib.errors import DomainError, NotFound
 from aiplatform.lib.numbers import finite
-from aiplatform.lib.pages import needs
 from datasets import pictures
 from datasets.models import DatasetVersion
 from datasets.services import thumbnails
 from inference.models import Evaluation
 from inference.services import results, slices
 from inference.task_kinds import TASKS
-from inference.views import charts, figures, judging, slicing
-from inference.views.charts import Chart, Frame
+from inference.telling import charts, judged, parts
+from inference.telling.charts import Chart, Frame
+from inference.telling.tiles import tiles
 from workers.clock import now
 
 SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/report.css")
@@ -60,13 +56,13 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "made_at": now(),
         "styles": _styles(),
         "pages": task.pages if task else None,
-        "tiles": figures.tiles(evaluation.task, content["summary"]),
+        "tiles": tiles(evaluation.task, content["summary"]),
         "parameters": sorted(_plain(content.get("parameters")).items()),
         "classes": _classes(content),
         "confusion": _confusion(content),
         "curves": _curves(content),
-        "mistakes": judging.mistakes_of(content),
-        "robustness": judging.robustness_of(content, evaluation.task),
+        "mistakes": judged.mistakes_of(content),
+        "robustness": judged.robustness_of(content, evaluation.task),
         "images": _images(evaluation, reader),
         "names": {one["id"]: one["name"] for one in content.get("classes", [])},
         **_parts(evaluation),
@@ -85,14 +81,6 @@ def answer(evaluation: Evaluation, reader: User) -> HttpResponse:
     sent = HttpResponse(html(evaluation, reader), content_type="text/html; charset=utf-8")
     sent["Content-Disposition"] = attachment(file_name(evaluation))
     return sent
-
-
-@needs(Action.EVALUATIONS_VIEW)
-@require_safe
-def evaluation_report(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The report of an evaluation, to save."""
-    evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
-    return answer(evaluation, request.user)
 
 
 def _plain(given: Any) -> dict[str, Any]:
@@ -152,19 +140,19 @@ def _parts(evaluation: Evaluation) -> dict[str, Any]:
         return {"parts": []}
     rows = [
         (
-            slicing.by_word(one),
-            slicing.name_word(one),
+            parts.by_word(one),
+            parts.name_word(one),
             one,
-            slicing.cells_of(one),
+            parts.cells_of(one),
         )
         for one in found
     ]
-    return {"parts": rows, "part_figure": slicing.figure_word(evaluation, found)}
+    return {"parts": rows, "part_figure": parts.figure_word(evaluation, found)}
 
 
 def _calibrated(evaluation: Evaluation) -> dict[str, Any]:
     try:
-        return judging.calibrated(evaluation)
+        return judged.calibrated(evaluation)
     except DomainError:
         return {}
 
