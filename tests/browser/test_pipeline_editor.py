@@ -200,6 +200,7 @@ def test_hostile_text_is_refused_in_a_sentence(drawn):
     assert page.locator("#root img").count() == 0
 
 
+@pytest.mark.long
 def test_list_does_all_that_the_canvas_does(drawn, accessible):
     page = drawn(width=390)
     rows = page.locator(".pl-row")
@@ -299,6 +300,7 @@ def test_draft_is_kept_and_two_tabs_do_not_overwrite_each_other(drawn, accessibl
     assert (drafts.revision, drafts.spec["steps"]["train"]["with"]["epochs"]) == (1, 8)
 
 
+@pytest.mark.long
 def test_steps_of_a_run_are_coloured_and_opened(drawn, accessible):
     page = drawn(Drafts(), script=pipeline_page.VIEW)
     page.evaluate(

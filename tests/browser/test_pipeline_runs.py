@@ -55,6 +55,7 @@ def test_run_asks_and_goes_on(open_as, alice, asking, accessible, fits, shot, wi
     shot(page, f"pipeline-{width}")
 
 
+@pytest.mark.long
 def test_pipeline_is_given_a_trigger_and_compared_with_its_past(open_as, alice, asking, accessible, shot):
     made = asking.pipeline
     changed = {**STEPS, "ship": command("ship --fast", when="ask.passed")}
