@@ -387,4 +387,4 @@ def _told(owner: User) -> int:
     from accounts.services.notify import KINDS, notify
 
     notify(owner, KINDS.names()[0], title=verbatim("It ended."), key="job:1")
-    return int(Notification.objects.get(user=owner).pk)
+    return int(Notification.objects.get(user=owner, key="job:1").pk)
