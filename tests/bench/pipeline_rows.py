@@ -48,7 +48,7 @@ class Bench:
             )
             StepRun.objects.bulk_create(
                 (
-                    StepRun(run=run, step=key, state="started" if key == "s00" else "waiting", job=one if key == "s00" else None)
+                    StepRun(run=run, step=key, state="started", job=one) if key == "s00" else StepRun(run=run, step=key)
                     for run, one in zip(made, jobs, strict=True)
                     for key in first.spec["steps"]
                 ),
