@@ -36,7 +36,7 @@ def outcome(step: StepRun) -> Done | Message | None:
         said = wording.message("pipeline.refused_by", person=refused.person.get_full_name(), comment=refused.comment)
         return Done(answer=REFUSED, message=said)
     if len(answers) >= approval.needed:
-        people = ", ".join(one.person.get_full_name() for one in answers)
+        people = ", ".join(one.person.get_full_name() + (f" ({one.comment})" if one.comment else "") for one in answers)
         return Done(answer=PASSED, message=wording.message("pipeline.passed_by", people=people))
     if approval.expires_at is not None and approval.expires_at <= now():
         if approval.at_expiry in ANSWERS:

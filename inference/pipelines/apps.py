@@ -11,8 +11,8 @@ class PipelinesConfig(AppConfig):
         from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform import navigation as side_bar
-        from aiplatform.lib import sweeps
-        from inference.pipelines import arranging, loop, messages, navigation
+        from aiplatform.lib import search, sweeps
+        from inference.pipelines import arranging, loop, messages, navigation, searching
         from inference.pipelines.models import Pipeline
         from inference.pipelines.steps import register as register_steps
         from workers.jobs import listeners
@@ -31,5 +31,6 @@ class PipelinesConfig(AppConfig):
                 url=lambda row: reverse("pipelines:detail", args=[row.pk]),
             )
         )
+        search.register("pipeline", _("Pipeline"), "branch", needs=Action.JOBS_VIEW, find=searching.pipelines)
         ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline), arranging.Handed())
         side_bar.register(side_bar.Source("work", navigation.entries))

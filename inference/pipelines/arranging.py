@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.utils.timezone import get_default_timezone_name
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import rates, sealed
-from aiplatform.lib.errors import Invalid, NotAllowed, Refusals
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from datasets.models import Dataset
 from inference.models import Service
 from inference.pipelines import firing, graph, inlining, signatures, triggers, writing
@@ -24,6 +24,14 @@ from workers.clock import now
 from workers.models import AlarmRule
 
 K = PipelineTrigger.Kind
+
+
+class BeganNone(DomainError):
+    """A delivery was taken, and begins no run: an earlier one goes on, or its run was refused."""
+
+    code: ClassVar[str] = "began_none"
+
+
 MOST = 20  # triggers of one pipeline
 MOST_BODY = 64 << 10  # bytes of a delivery
 MOST_A_MINUTE = 60  # deliveries to one trigger
@@ -168,7 +176,8 @@ def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: M
     Raises:
         BadSignature: it was not proven to come from who knows the secret, now.
         TooOften: more than sixty proven ones in a minute.
-        Invalid: it is switched off, or its run was refused.
+        BeganNone: an earlier run goes on, or its run was refused.
+        Invalid: it is switched off.
     """
     secret = sealed.unseal(trigger.secret).get("secret", "")
     delivery = signatures.verify([secret], signature, body, now())
@@ -181,5 +190,5 @@ def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: M
         row = trigger.firings.filter(key=delivery.key[:120]).select_related("run").first()
         if row is not None and row.run is not None:
             return row.run
-        raise Invalid(str(row.message if row else "") or _("It began no run."))
+        raise BeganNone(str(row.message if row else "") or _("It began no run."))
     return run

@@ -14,6 +14,8 @@ from inference.pipelines import inlining, values
 from inference.pipelines.graph import Link, Spec, Step
 from inference.pipelines.kinds import KINDS, TYPES, Port, StepKind
 
+NONE: frozenset[str] = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -36,7 +38,7 @@ def problems(
 
     Args:
         user: as whom it would run.
-        parameters: values for this run; None takes the defaults.
+        parameters: values for this run; None takes the defaults, and what has none is left to the run.
         within: number of the pipeline, where it has one.
         authors: see `inlining.inline`.
     """
@@ -44,8 +46,9 @@ def problems(
     found: list[Problem] = []
     if not spec.steps:
         found.append(Problem("", "", _("There are no steps yet. Add one from the palette.")))
+    unset = frozenset(name for name, value in given.items() if value in (None, "")) if parameters is None else NONE
     for key in spec.order():
-        found += _of_step(spec, spec.steps[key], user, given)
+        found += _of_step(spec, spec.steps[key], user, given, unset)
     if not found and inlining.has_inside(spec):
         found += _inside(spec, user, given, within, authors)
     return found
@@ -90,7 +93,9 @@ def check(
     found.end()
 
 
-def _of_step(spec: Spec, step: Step, user: User, given: Mapping[str, Any]) -> Iterator[Problem]:
+def _of_step(
+    spec: Spec, step: Step, user: User, given: Mapping[str, Any], unset: frozenset[str] = NONE
+) -> Iterator[Problem]:
     kind = KINDS.find(step.kind)
     if kind is None:
         yield Problem(step.key, "kind", _("There is no step kind “%(kind)s”.") % {"kind": step.kind})
@@ -99,7 +104,7 @@ def _of_step(spec: Spec, step: Step, user: User, given: Mapping[str, Any]) -> It
         yield Problem(step.key, "", _("You are not allowed to do this: %(kind)s.") % {"kind": kind.label})
     yield from _inputs(spec, step, kind)
     yield from _conditions(spec, step)
-    yield from _params(step, kind, user, values.scope(given, step.key))
+    yield from _params(step, kind, user, values.scope(given, step.key), unset)
 
 
 def _inputs(spec: Spec, step: Step, kind: StepKind) -> Iterator[Problem]:
@@ -158,7 +163,9 @@ def _conditions(spec: Spec, step: Step) -> Iterator[Problem]:
             yield Problem(step.key, "each", _("A step that decides runs once, not for each item."))
 
 
-def _params(step: Step, kind: StepKind, user: User, given: Mapping[str, Any]) -> Iterator[Problem]:
+def _params(
+    step: Step, kind: StepKind, user: User, given: Mapping[str, Any], unset: frozenset[str]
+) -> Iterator[Problem]:
     try:
         names = values.names(step.params)
     except DomainError as exc:
@@ -172,7 +179,7 @@ def _params(step: Step, kind: StepKind, user: User, given: Mapping[str, Any]) ->
     if values.uses_item(step.params) and step.each is None:
         yield Problem(step.key, "each", _("${item} is known only in a step that runs for each item of a list."))
         return
-    later = {name for name, value in step.params.items() if values.uses_item(value)}
+    later = {name for name, value in step.params.items() if values.uses_item(value) or values.names(value) & unset}
     try:
         now = values.substitute({name: value for name, value in step.params.items() if name not in later}, given)
         whole = now | {name: _stand_in(kind, name) for name in later}

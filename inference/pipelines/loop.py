@@ -21,7 +21,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.pipelines import approvals, beginning, cache, graph
-from inference.pipelines.advance import WHOLE, Action, Row, State, Wishes, advance
+from inference.pipelines.advance import GOOD, WHOLE, Action, Row, State, Wishes, advance
 from inference.pipelines.kinds import KINDS, Done, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
 from workers.clock import now
@@ -239,8 +239,20 @@ def _apply(
     elif action.item == WHOLE and spec.steps[action.step].each is not None and action.state in (State.OK, State.FAILED):
         _move(step, action.state, **_gathered(spec.steps[action.step], step, newest, action.state))
     else:
-        message = wording.message("pipeline.skipped_by_person") if action.step in run.skip else Message()
-        _move(step, action.state, message=message)
+        _move(step, action.state, message=_why_not(run, spec.steps[action.step], newest, action.state))
+
+
+def _why_not(run: PipelineRun, of: graph.Step, newest: Mapping[tuple[str, int], StepRun], state: State) -> Message:
+    """Why a step is left out; nothing of one that is cancelled."""
+    if state is not State.SKIPPED:
+        return Message()
+    if of.key in run.skip:
+        return wording.message("pipeline.skipped_by_person")
+    asked = newest.get((of.when.step, WHOLE)) if of.when else None
+    if of.when and asked is not None and asked.answer and asked.answer != of.when.port:
+        return wording.message("pipeline.other_answer", step=of.when.step, answer=asked.answer)
+    missing = [name for name in of.needs if (row := newest.get((name, WHOLE))) and row.state not in GOOD]
+    return wording.message("pipeline.left_out_with", steps=", ".join(missing[:5])) if missing else Message()
 
 
 def _open_list(spec: graph.Spec, whole: StepRun, newest: Mapping[tuple[str, int], StepRun]) -> None:
@@ -313,6 +325,9 @@ def _finish(run: PipelineRun, state: State) -> None:
     names = sorted(set(StepRun.objects.filter(run=run, item=WHOLE, state=State.FAILED).values_list("step", flat=True)))
     still = [name for name in names if _last_failed(run, name)]
     message = wording.message("pipeline.failed", steps=", ".join(still[:10])) if state is State.FAILED else Message()
+    refusing = StepRun.objects.filter(run=run, item=WHOLE, state=State.OK, answer=approvals.REFUSED)
+    if state is State.OK and (names := sorted(set(refusing.values_list("step", flat=True)))):
+        message = wording.message("pipeline.refused_at", steps=", ".join(names[:10]))
     columns: dict[str, Any] = {"state": state, "message": message, "ended_at": now()}
     ended = PipelineRun.objects.filter(pk=run.pk, state=PipelineRun.State.RUNNING).update(**columns)
     if ended and state is not State.CANCELLED:

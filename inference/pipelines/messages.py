@@ -11,6 +11,9 @@ from aiplatform.lib.wording import Wording
 PIPELINE = {
     "broke": Wording(_("The platform could not do this step: %(why)s. Tell an operator, and retry it.")),
     "skipped_by_person": Wording(_("A person left it out.")),
+    "other_answer": Wording(_("%(step)s answered “%(answer)s”.")),
+    "left_out_with": Wording(_("It needs %(steps)s.")),
+    "refused_at": Wording(_("Ended early: %(steps)s refused.")),
     "items_failed": Wording(ngettext_lazy("%(count)s of %(of)s failed.", "%(count)s of %(of)s failed.", "count")),
     "failed": Wording(_("These steps failed: %(steps)s.")),
     "kind_gone": Wording(_("The step kind “%(kind)s” is not installed any more.")),

@@ -14,18 +14,20 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from datasets.models import DatasetVersion
-from inference.models import ModelVersion
+from inference.models import Evaluation, ModelVersion, Service
 from inference.pipelines.advance import FINAL, WHOLE
 from inference.pipelines.cache import TABLES
 from inference.pipelines.graph import Spec
-from inference.pipelines.kinds import TYPES
+from inference.pipelines.kinds import KINDS, TYPES
 from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval, StepRun
 from workers import kinds as job_kinds
 from workers.clock import now
 
 MOST_FIGURES = 4  # of one step in a row
+MOST_ABOUT = 20  # things that a question shows
 LATELY = 5  # runs that tell how long a step takes
 MOST_EARLIER = 1000  # rows of them that are read
+TURNED_DOWN = ("refused", "no", "too_few")  # answers that end a way
 PEOPLE = ("approve", "people")  # kinds that take as long as people do
 
 
@@ -60,9 +62,11 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
     message = str(row.message)
     if not message and row.state == StepRun.State.STARTED and job is not None:
         message = str(job.message)
+    answered = answer_word(row)
     return {
         "state": row.state,
-        "label": row.get_state_display(),
+        "label": answered or row.get_state_display(),
+        "tone": "skipped" if row.answer in TURNED_DOWN else row.state,
         "attempt": row.attempt,
         "message": message,
         "answer": row.answer,
@@ -79,6 +83,13 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "items": dict(counts),
         "approval": _asked(approval, user) if approval and row.state == StepRun.State.ASKING else None,
     }
+
+
+def answer_word(row: StepRun) -> str:
+    """What a step that decides has answered, as its port is called; "" for all others."""
+    kind = KINDS.find(str(row.run.spec["steps"].get(row.step, {}).get("kind", ""))) if row.answer else None
+    port = kind.output(row.answer) if kind else None
+    return str(port.label) if port else ""
 
 
 def _closed(shown: dict[str, Any], user: User) -> dict[str, Any]:
@@ -170,12 +181,27 @@ def eta_s(run: PipelineRun, spec: Spec, steps: Mapping[str, Mapping[str, Any]]) 
     return round(max(left.values(), default=0.0), 1)
 
 
-def results_of(outputs: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What a step gave, as short texts with the pages that show more."""
-    return [_result(value) for _port, value in sorted(outputs.items())]
+def results_of(outputs: Mapping[str, Any], user: User) -> list[dict[str, str]]:
+    """What a step gave, as short texts with the pages that show more to this person."""
+    return [_result(value, user) for _port, value in sorted(outputs.items())]
 
 
-def _result(value: Any) -> dict[str, str]:
+def about(spec: Spec, key: str, steps: Mapping[str, Mapping[str, Any]], user: User) -> list[dict[str, str]]:
+    """What led to a question: what the steps before it gave, in their order."""
+    before, open_ = set[str](), list(spec.steps[key].sources)
+    while open_:
+        if (name := open_.pop()) not in before:
+            before.add(name)
+            open_ += spec.steps[name].sources
+    return [
+        {"step": name, **one}
+        for name in spec.order()
+        if name in before and name in steps
+        for one in results_of(steps[name]["outputs"], user)
+    ][:MOST_ABOUT]
+
+
+def _result(value: Any, user: User) -> dict[str, str]:
     if isinstance(value, list):
         return {"text": ngettext("%(count)s item", "%(count)s items", len(value)) % {"count": len(value)}, "url": ""}
     if value.get("type") == "figures":
@@ -183,21 +209,23 @@ def _result(value: Any) -> dict[str, str]:
         text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MOST_FIGURES] if number is not None)
         more = " …" if len(numbers) > MOST_FIGURES else ""
         evaluation = value.get("evaluation")
-        return {"text": text + more, "url": f"/evaluations/{evaluation}/" if evaluation else ""}
-    return {"text": str(value.get("label", "")), "url": page_of(value)}
+        there = evaluation and Evaluation.objects.visible_to(user).filter(pk=evaluation).exists()
+        return {"text": text + more, "url": reverse("inference:evaluation-detail", args=[evaluation]) if there else ""}
+    return {"text": str(value.get("label", "")), "url": page_of(value, user)}
 
 
-def page_of(reference: Mapping[str, Any]) -> str:
-    """The page that shows what a reference names; "" where there is none."""
+def page_of(reference: Mapping[str, Any], user: User) -> str:
+    """The page that shows what a reference names; "" where there is none for this person."""
     number = int(reference.get("id") or 0)
     if reference.get("type") == "dataset":
-        found = DatasetVersion.objects.filter(pk=number).values_list("dataset_id", "number").first()
+        found = DatasetVersion.objects.visible_to(user).filter(pk=number).values_list("dataset_id", "number").first()
         return f"{reverse('datasets:detail', args=[found[0]])}?version={found[1]}" if found else ""
     if reference.get("type") == "model":
-        found = ModelVersion.objects.filter(pk=number).values_list("model_id", "number").first()
+        found = ModelVersion.objects.visible_to(user).filter(pk=number).values_list("model_id", "number").first()
         return f"{reverse('inference:model-detail', args=[found[0]])}?version={found[1]}" if found else ""
     if reference.get("type") == "service" and number:
-        return reverse("inference:service-detail", args=[number])
+        there = Service.objects.visible_to(user).filter(pk=number).exists()
+        return reverse("inference:service-detail", args=[number]) if there else ""
     return ""
 
 

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.pages import needs, refusals_said
-from inference.pipelines import diffing, python_text, text, text_reading, writing
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import needs
+from inference.pipelines import checks, diffing, graph, python_text, text, text_reading, writing
 from inference.pipelines.models import Pipeline, PipelineVersion
 
 FORMS = ("yaml", "python")
@@ -56,13 +57,24 @@ def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
     pipeline: Pipeline = get_object_or_404(rows, pk=pk)
     given = request.POST.get("text", "")[: text_reading.MOST_BYTES + 1]
-    with refusals_said(request):
+    note = request.POST.get("note", "")[: writing.MOST_NOTE]
+    wrong: list[str] = []
+    may_save = False
+    try:
         read = text.from_yaml(given)
-        note = request.POST.get("note", "")[: writing.MOST_NOTE]
-        version = writing.save_version(pipeline, user=request.user, spec=read.spec, layout=read.layout, note=note)
-        messages.info(request, _("Version %(number)s is saved.") % {"number": version.number})
-        return redirect("pipelines:detail", pk)
-    return redirect("pipelines:text", pk)
+        found = checks.problems(graph.parse(read.spec), request.user, within=pipeline.pk)
+        wrong, may_save = [f"{one.step}: {one.message}" if one.step else one.message for one in found], True
+        if not wrong or request.POST.get("anyway"):
+            version = writing.save_version(pipeline, user=request.user, spec=read.spec, layout=read.layout, note=note)
+            messages.info(request, _("Version %(number)s is saved.") % {"number": version.number})
+            return redirect("pipelines:detail", pk)
+    except DomainError as exc:
+        wrong = [one.message for one in exc.every]
+    context = {
+        "pipeline": pipeline, "version": writing.newest(pipeline), "form": "yaml", "written": given, "may_edit": True,
+        "wrong": wrong, "note": note, "may_save": may_save,
+    }  # fmt: skip
+    return render(request, "pipelines/text.html", context, status=422)
 
 
 @require_safe

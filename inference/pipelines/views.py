@@ -156,7 +156,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "rows": [
             {
                 "key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key],
-                "results": showing.results_of(steps[key]["outputs"]),
+                "results": showing.results_of(steps[key]["outputs"], request.user),
                 "item_words": showing.item_words(steps[key]["items"]),
             }
             for key in spec.order()
@@ -170,7 +170,11 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "times": showing.times_of(run),
         "eta_s": showing.eta_s(run, spec, steps) if showing.is_live(run) else None,
         "elapsed_s": showing.elapsed_s(run.created_at, run.ended_at),
-        "asked": [one for one in steps.values() if one["approval"] and one["approval"]["mine"]],
+        "asked": [
+            one | {"about": showing.about(spec, key, steps, request.user)}
+            for key, one in steps.items()
+            if one["approval"] and one["approval"]["mine"]
+        ],
         "graph": {
             "catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout,
             "url": reverse("api-pipeline-run-detail", args=[pk]), "steps": steps, "live": showing.is_live(run),

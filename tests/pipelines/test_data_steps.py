@@ -98,11 +98,11 @@ def test_step_waits_while_another_import_of_its_dataset_is_open(alice):
 def test_data_of_others_is_not_changed_and_what_is_wrong_is_said_before_the_run(alice, bob):
     shared = data.dataset(bob, "open", visibility="public")
     data.version(shared, images=4)
-    run = begun(alice, {"open": dataset("open"), "dealt": {"kind": "split", "from": {"data": "open.data"}}})
+    run = begun(alice, {"open": dataset("bob/open"), "dealt": {"kind": "split", "from": {"data": "open.data"}}})
     assert "not yours to change" in str(step(run, "dealt").message)
 
     steps = {
-        "open": dataset("open"),
+        "open": dataset("bob/open"),
         "some": {"kind": "filter", "with": {"query": "size=3"}, "from": {"data": "open.data"}},
         "dealt": {"kind": "split", "with": {"train": 50}, "from": {"data": "open.data"}},
         "study": {"kind": "study", "from": {"data": "open.data"},

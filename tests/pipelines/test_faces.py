@@ -158,8 +158,13 @@ def test_pipeline_goes_out_and_in_as_text_and_says_what_differs(page, alice):
     changes = page.get(f"/api/v1/pipelines/{made.pk}/diff/", {"a": 1, "b": 2}).json()
     assert [one["step"] for one in changes] == ["one"]
     assert changes[0]["sentence"] in page.get(reverse("pipelines:versions", args=[made.pk])).content.decode()
-    page.post(reverse("pipelines:put-text", args=[made.pk]), {"text": "steps: &x {a: *x}"})
+    kept = page.post(reverse("pipelines:put-text", args=[made.pk]), {"text": "steps: &x {a: *x}"})
+    assert (kept.status_code, "steps: &amp;x" in kept.content.decode()) == (422, True)
+    odd = {"text": written.replace("command: a", "comand: a")}
+    assert "has no parameter “comand”" in page.post(reverse("pipelines:put-text", args=[made.pk]), odd).content.decode()
     assert made.versions.count() == 2
+    page.post(reverse("pipelines:put-text", args=[made.pk]), odd | {"anyway": "1"})
+    assert made.versions.count() == 3
 
 
 def test_run_says_how_long_it_still_takes(page, alice):

@@ -47,6 +47,8 @@ def test_run_tells_its_owner_once_and_not_of_every_job(alice):
     complete(run, "train", figures={"AP50": 0.1})
 
     assert [row.title.code for row in alice.notifications.order_by("pk")] == ["pipeline.news_step", "pipeline.news_ok"]
+    assert str(run.message) == "Ended early: gate refused."
+    assert str(step(run, "ship").message) == "gate answered “refused”."
 
 
 def test_step_that_fails_tries_again_and_only_what_depends_on_it_is_left_out(alice):

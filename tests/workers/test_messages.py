@@ -39,7 +39,7 @@ FACTS = {
     "of": "cells v1", "service": "demo", "images": 300, "apart": "0.41",
     "allowed": "0.13", "train": 80, "val": 10, "test": 10, "seed": 7, "query": "class=cells",
     "people": "anna", "comment": "as it stands", "question": "as it stands", "rule": "digits > 1",
-    "values": "digits = 2",
+    "values": "digits = 2", "step": "digits", "answer": "digits",
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {

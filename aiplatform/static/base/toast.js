@@ -23,6 +23,7 @@ function region() {
  * @param {{href?: string, more?: string}} [link]  where more of it stands, and the word that leads there
  */
 export function toast(text, kind = "info", { href = "", more = "" } = {}) {
+  for (const old of document.querySelectorAll(".toast")) if (old.querySelector("p")?.textContent === text) old.remove(); // said again
   const item = document.createElement("div");
   item.className = `toast toast-${kind}`;
   const words = document.createElement("p");

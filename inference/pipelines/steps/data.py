@@ -31,7 +31,12 @@ class DatasetStep(StepKind):
     needs = Action.DATASETS_VIEW
     outputs = (Port("data", gettext_lazy("Data"), "dataset"),)
     params = (
-        Param("dataset", gettext_lazy("Dataset"), required=True, help=gettext_lazy("Its name or number.")),
+        Param(
+            "dataset",
+            gettext_lazy("Dataset"),
+            required=True,
+            help=gettext_lazy("Its name or number; of another person OWNER/NAME."),
+        ),
         Param("version", gettext_lazy("Version"), default="latest", help=gettext_lazy("latest, or a number.")),
     )
 

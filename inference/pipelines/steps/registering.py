@@ -119,7 +119,7 @@ class ConvertStep(StepKind):
             "tensorrt_fp16.")),
         Param("max_loss", gettext_lazy("Largest loss"), form="number", default=conversions.MAX_LOSS, low=0, high=1,
               help=gettext_lazy("By how much the main figure may be lower than that of the model as it is, 0 to 1.")),
-        Param("keep", gettext_lazy("What becomes versions"), form="choice", default=conversions.KEEP_FASTEST,
+        Param("keep", gettext_lazy("What becomes versions"), form="choice", default=conversions.KEEP_ALL,
               choices=tuple((name, KEEP_WORDS[name]) for name in (conversions.KEEP_FASTEST, conversions.KEEP_ALL))),
         Param("split", gettext_lazy("Split to judge on"), default=AUTO, help=gettext_lazy(
             "auto: what says most about the model. test, val, train; unseen: images it did not learn from; all.")),

@@ -13,6 +13,7 @@ from aiplatform.lib.errors import Invalid
 from datasets.models import Dataset, DatasetVersion
 from inference.models import ModelVersion
 from inference.pipelines.kinds import StepFailed
+from inference.pipelines.steps import named
 
 
 def dataset_named(name: str, user: User) -> Dataset:
@@ -22,14 +23,16 @@ def dataset_named(name: str, user: User) -> Dataset:
         Invalid: there is none that this person may work with.
     """
     usable = Dataset.objects.usable_by(user)
-    found = list(usable.filter(name=name).order_by("pk")[:50])
-    own = [row for row in found if row.owner_id == user.pk]
-    chosen = (own or found)[:1]
-    if not chosen and (number := ids.number(name)):
-        chosen = list(usable.filter(pk=number))
-    if not chosen:
+    row: Dataset | None = named.find(usable, name, user)
+    if row is None and (number := ids.number(name)):
+        row = usable.filter(pk=number).first()
+    if row is None:
+        theirs = usable.filter(name=name).select_related("owner").order_by("pk").first()
+        if theirs is not None:
+            said = _("You have no dataset “%(name)s”. For that of another person write %(owner)s/%(name)s.")
+            facts = {"name": name[:80], "owner": theirs.owner.username}
+            raise Invalid(said % facts, field="dataset")
         raise Invalid(_("You have no dataset “%(name)s”.") % {"name": name[:80]}, field="dataset")
-    row: Dataset = chosen[0]
     return row
 
 

@@ -36,6 +36,8 @@ export function pick(title, choices, { placeholder = t("Search"), none = t("Noth
   const draw = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = choices.filter(({ label, about = "", words: more = "" }) => words.every((word) => `${label} ${about} ${more}`.toLowerCase().includes(word)));
+    const begins = ({ label }) => words.length > 0 && label.toLowerCase().startsWith(words[0]);
+    found.sort((one, other) => Number(begins(other)) - Number(begins(one)));
     shown = found.slice(0, MOST);
     list.replaceChildren(...shown.map((choice, n) => option(choice, n)));
     list.hidden = !shown.length;

@@ -6,7 +6,7 @@ import { View } from "./view.js";
 const EVERY_MS = 2000;
 const SLOW_MS = 10000; // while nobody looks at the page
 
-/** @typedef {{state: string, label: string, message: string, progress: number | null, items: Record<string, number>,
+/** @typedef {{state: string, tone: string, label: string, message: string, progress: number | null, items: Record<string, number>,
  *   elapsed_s: number | null, url: string}} ShownStep */
 
 /** What a step says under its name. @param {ShownStep} step */
@@ -17,7 +17,7 @@ function words(step) {
 /** @param {Record<string, ShownStep>} steps */
 function states(steps) {
   return Object.fromEntries(Object.entries(steps).map(([key, step]) => [key, {
-    state: step.state, label: step.label, text: words(step), progress: step.progress, items: Object.keys(step.items).length ? step.items : null,
+    state: step.tone, label: step.label, text: words(step), progress: step.progress, items: Object.keys(step.items).length ? step.items : null,
   }]));
 }
 
