@@ -205,7 +205,7 @@ def _result(value: Any, user: User) -> dict[str, str]:
     if isinstance(value, list):
         return {"text": ngettext("%(count)s item", "%(count)s items", len(value)) % {"count": len(value)}, "url": ""}
     if value.get("type") == "figures":
-        numbers = list(value.get("values", {}).items())
+        numbers = sorted(value.get("values", {}).items(), key=lambda one: "." in one[0])  # those of its own first
         text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MOST_FIGURES] if number is not None)
         more = " …" if len(numbers) > MOST_FIGURES else ""
         evaluation = value.get("evaluation")

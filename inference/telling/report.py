@@ -37,6 +37,7 @@ SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/report.cs
 IMAGES = 12
 MOST_CELLS = 30  # classes of a confusion matrix that a page of paper holds
 MOST_CLASSES = 200
+BOX = 6  # numbers of an answer with a box: class, score, corners
 
 
 def html(evaluation: Evaluation, reader: User) -> str:
@@ -63,7 +64,7 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "curves": _curves(content),
         "mistakes": judged.mistakes_of(content),
         "robustness": judged.robustness_of(content, evaluation.task),
-        "images": _images(evaluation, reader),
+        "images": _images(evaluation, reader, content["summary"].get("threshold")),
         "names": {one["id"]: one["name"] for one in content.get("classes", [])},
         **_parts(evaluation),
         **_calibrated(evaluation),
@@ -157,8 +158,8 @@ def _calibrated(evaluation: Evaluation) -> dict[str, Any]:
         return {}
 
 
-def _images(evaluation: Evaluation, reader: User) -> list[tuple[dict[str, Any], str]]:
-    """The worst images with their thumbnails as data, for those who may see the dataset."""
+def _images(evaluation: Evaluation, reader: User, threshold: Any) -> list[tuple[dict[str, Any], str]]:
+    """The worst images with their thumbnails as data and answers from the threshold on, for readers of the dataset."""
     version = DatasetVersion.objects.visible_to(reader).filter(pk=evaluation.version_id or 0).first()
     if version is None:
         return []
@@ -172,8 +173,22 @@ def _images(evaluation: Evaluation, reader: User) -> list[tuple[dict[str, Any], 
         except (pictures.BadImage, OSError, DomainError):
             data = b""
         address = f"data:image/webp;base64,{base64.b64encode(data).decode()}" if data else ""
-        found.append((entry, address))
+        found.append((_from(entry, finite(threshold) or 0.0), address))
     return found
+
+
+def _from(entry: dict[str, Any], threshold: float) -> dict[str, Any]:
+    """The entry of an image with those of its answers alone that reach a score; of tasks whose answers have boxes."""
+    answers = entry.get("answers")
+    if not isinstance(answers, list) or not all(isinstance(one, list) and len(one) >= BOX for one in answers):
+        return entry
+    kept = [place for place, one in enumerate(answers) if (finite(one[1]) or 0.0) >= threshold]
+    beside = {
+        name: [entry[name][place] for place in kept]
+        for name in ("outlines",)
+        if isinstance(entry.get(name), list) and len(entry[name]) == len(answers)
+    }
+    return entry | beside | {"answers": [answers[place] for place in kept]}
 
 
 @cache

@@ -117,6 +117,9 @@ def test_report_is_one_file_that_needs_nothing_else(api, client, alice, bob, mad
     assert text.count("data:image/webp;base64,") == 5
     assert not re.findall(r"(?:src|href)=\"(?!data:)[^\"#]", text)
     assert "@media print" in text
+    scores = [float(score) for score in re.findall(r'data-score="([\d.]+)"', text)]
+    assert scores
+    assert min(scores) >= made.metrics["threshold"] - 5e-4  # as the page draws them
     assert "<script" not in text
     assert sent.content.decode().count("chart-line") == text.count("chart-line")
     assert api.get(f"/api/v1/evaluations/{made.pk}/report/").status_code == 404
