@@ -51,7 +51,7 @@ class CompareStep(lasting.LastingStep):
     )
     outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)
     params = (
-        Param("champion", gettext_lazy("Champion"), default="", help=gettext_lazy(
+        Param("champion", gettext_lazy("Champion by name"), default="", help=gettext_lazy(
             "Such as cells@champion, where no link says it. As long as there is none, every candidate passes.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
               help=gettext_lazy("For an evaluation of the champion, where there is none yet.")),

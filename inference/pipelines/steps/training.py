@@ -51,7 +51,7 @@ class TrainStep(StepKind):
               help=gettext_lazy("JSON, such as {“epochs”: 3}; what is left out is the preset's own.")),
         Param("minutes", gettext_lazy("Time budget in minutes"), form="number", default=None, low=0.1, high=100_000,
               help=gettext_lazy("It ends well when the time is used; presets only.")),
-        Param("model", gettext_lazy("Model"), default="", help=gettext_lazy(
+        Param("model", gettext_lazy("Name of the model"), default="", help=gettext_lazy(
             "Which model gets a version. Empty: one called after the pipeline and the step.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=None, low=0, high=128,
               help=gettext_lazy("Empty: one where there are any.")),
