@@ -60,7 +60,10 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
     given = {name: one.default for name, one in spec.parameters.items()} | run.parameters
     given = values.scope(given, step.step)
     params = kind.checked(values.substitute(dict(of.params), given, item=item, has_item=has_item))
-    inputs = {port: _references(links, newest) for port, links in of.inputs.items()}
+    inputs = {
+        port: [item] if has_item and links == (of.each,) and isinstance(item, Mapping) else _references(links, newest)
+        for port, links in of.inputs.items()
+    }
     missing = [port.label for port in kind.inputs if not port.optional and not inputs.get(port.name)]
     if missing:
         raise StepFailed(_("There is nothing for %(ports)s.") % {"ports": ", ".join(map(str, missing))})

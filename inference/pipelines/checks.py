@@ -118,7 +118,7 @@ def _inputs(spec: Spec, step: Step, kind: StepKind) -> Iterator[Problem]:
         if len(links) > 1 and not port.many:
             yield Problem(step.key, name, _("%(port)s takes one link only.") % {"port": port.label})
         for link in links:
-            if why := _misfit(spec, link, port):
+            if why := _misfit(spec, link, port, paired=link == step.each):
                 yield Problem(step.key, name, why)
     for port in kind.inputs:
         if not port.optional and port.name not in step.inputs:
@@ -126,14 +126,19 @@ def _inputs(spec: Spec, step: Step, kind: StepKind) -> Iterator[Problem]:
             yield Problem(step.key, port.name, _("%(port)s is not connected: it needs %(type)s.") % facts)
 
 
-def _misfit(spec: Spec, link: Link, port: Port) -> str:
-    """Why an output does not fit an input; "" if it does."""
+def _misfit(spec: Spec, link: Link, port: Port, *, paired: bool) -> str:
+    """Why an output does not fit an input; "" if it does.
+
+    Args:
+        paired: the step runs for each item of this very output, so each time it gets the one of its item.
+    """
     given = output_of(spec, link)
     if given is None:
         return _("%(link)s is not there: its step has no such output.") % {"link": link}
     repeated = spec.steps[link.step].each is not None
-    if repeated and not port.many:
-        return _("%(link)s is there once for each item. Connect it to an input that takes several.") % {"link": link}
+    if repeated and not port.many and not paired:
+        said = _("%(link)s is there once for each item. Let this step run for each of %(link)s, or take another input.")
+        return said % {"link": link}
     if given.type == port.type or (port.type == "any" and given.type != "signal"):
         return ""
     facts = {"link": link, "given": TYPES[given.type], "type": TYPES[port.type]}

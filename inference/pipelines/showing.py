@@ -24,6 +24,7 @@ from workers import kinds as job_kinds
 from workers.clock import now
 
 MOST_FIGURES = 4  # of one step in a row
+MOST_LISTED = 10  # items of a list
 MOST_ABOUT = 20  # things that a question shows
 LATELY = 5  # runs that tell how long a step takes
 MOST_EARLIER = 1000  # rows of them that are read
@@ -183,7 +184,12 @@ def eta_s(run: PipelineRun, spec: Spec, steps: Mapping[str, Mapping[str, Any]]) 
 
 def results_of(outputs: Mapping[str, Any], user: User) -> list[dict[str, str]]:
     """What a step gave, as short texts with the pages that show more to this person."""
-    return [_result(value, user) for _port, value in sorted(outputs.items())]
+    found = []
+    for _port, value in sorted(outputs.items()):
+        found.append(_result(value, user))
+        if isinstance(value, list):
+            found += [_result(one, user) for one in value[:MOST_LISTED] if isinstance(one, Mapping) and "type" in one]
+    return found
 
 
 def about(spec: Spec, key: str, steps: Mapping[str, Mapping[str, Any]], user: User) -> list[dict[str, str]]:

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import approvals, loop, runs, writing
+from inference.pipelines import approvals, checks, graph, loop, runs, writing
 from inference.pipelines.models import StepApproval, StepRun
 from tests.pipelines.made import again, begun, command, complete, end, pipeline, states, step
 from workers.clock import now
@@ -235,3 +235,22 @@ def test_a_second_run_does_no_evaluation_again_and_says_from_where_its_figures_a
     assert step(second, "one").cached_from.run == first
     assert step(second, "one").outputs["figures"]["values"] == {"AP50": 0.5}
     assert states(again(made, alice, use_cache=False))["one"] == "started"
+
+
+def test_a_step_runs_for_each_result_of_another_and_gets_the_one_of_its_item(alice):
+    steps = {
+        "list": {"kind": "items", "with": {"values": [1, 2, 3]}},
+        "train": command("echo ${item}", each="list.items"),
+        "gate": {"kind": "compare", "from": {"figures": "train.figures"}, "each": "train.figures",
+                 "with": {"champion": "cells@champion"}},
+    }  # fmt: skip
+    apart = {**steps, "gate": {name: value for name, value in steps["gate"].items() if name != "each"}}
+    found = checks.problems(graph.parse({"steps": apart}), alice)
+    assert [(one.step, one.field) for one in found] == [("gate", "figures")]
+
+    run = begun(alice, steps)
+    for item in range(3):
+        end(step(run, "train", item).job, figures={"AP50": item / 10})
+    loop.advance_run(run.pk)
+    said = [str(step(run, "gate", item).message) for item in range(3)]
+    assert all("no evaluation" in one for one in said)  # each was begun with figures, of a command

@@ -96,7 +96,8 @@ export function refusal(graph, link, following) {
   const wanted = link.sort === "data" ? input?.type : link.sort === "when" ? SIGNAL : LIST;
   if (!wanted) return t("%(step)s has no input “%(port)s”.", { step: link.to, port: link.into });
   if (link.sort === "each" && catalogue.kind(target.kind).outputs.some(({ type }) => type === SIGNAL)) return t("A step that decides runs once, not for each item.");
-  if (source.each && (link.sort === "when" || (link.sort === "data" && !input?.many))) return t("“%(out)s” of %(step)s is there once for each item. Only inputs that take several can have it.", { out: link.out, step: link.from });
+  const paired = target.each === `${link.from}.${link.out}`; // it runs for each item of this very output
+  if (source.each && (link.sort === "when" || (link.sort === "data" && !input?.many && !paired))) return t("“%(out)s” of %(step)s is there once for each item. Let this step run for each of them first (More), or take an input that takes several.", { out: link.out, step: link.from });
   if (fits(given.type, wanted) || (link.sort === "each" && source.each)) return "";
   return t("“%(port)s” of %(step)s takes: %(wanted)s. “%(out)s” gives: %(given)s.", {
     port: link.into, step: link.to, wanted: catalogue.typeLabel(wanted), out: link.out, given: catalogue.typeLabel(given.type),
