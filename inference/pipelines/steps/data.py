@@ -87,7 +87,7 @@ class ItemsStep(StepKind):
     params = (
         Param(
             "values", gettext_lazy("Values"), form="json", required=True,
-            help=gettext_lazy("JSON, such as [0.1, 0.01], or [{“lr”: 0.1, “epochs”: 5}]."),
+            help=gettext_lazy('JSON, such as [0.1, 0.01], or [{"lr": 0.1, "epochs": 5}].'),
         ),
     )  # fmt: skip
 

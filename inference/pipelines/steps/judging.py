@@ -33,7 +33,7 @@ class EvaluateStep(StepKind):
         Param("split", gettext_lazy("Split"), default=AUTO, help=gettext_lazy(
             "auto: what says most about the model. test, val, train; unseen: images it did not learn from; all.")),
         Param("params", gettext_lazy("Parameters"), form="json", default=None,
-              help=gettext_lazy("JSON, such as {“score_threshold”: 0.01}.")),
+              help=gettext_lazy('JSON, such as {"score_threshold": 0.01}.')),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
     )  # fmt: skip

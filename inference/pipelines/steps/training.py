@@ -48,7 +48,7 @@ class TrainStep(StepKind):
     params = (
         Param("preset", gettext_lazy("Preset"), default="", help=gettext_lazy("Empty: the one made for the data.")),
         Param("params", gettext_lazy("Parameters"), form="json", default=None,
-              help=gettext_lazy("JSON, such as {“epochs”: 3}; what is left out is the preset's own.")),
+              help=gettext_lazy('JSON, such as {"epochs": 3}; what is left out is as the preset has it.')),
         Param("minutes", gettext_lazy("Time budget in minutes"), form="number", default=None, low=0.1, high=100_000,
               help=gettext_lazy("It ends well when the time is used; presets only.")),
         Param("model", gettext_lazy("Name of the model"), default="", help=gettext_lazy(
