@@ -122,7 +122,7 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
     if not paths:
         raise NothingToMend(_("No image is behind this."))
     if len(paths) > MOST_IMAGES:
-        said = _("%(count)s images are behind this, at most %(most)s become a dataset.")
+        said = _("At most %(most)s images become a dataset, and %(count)s are behind this.")
         raise NothingToMend(said % {"count": f"{len(paths):,}", "most": f"{MOST_IMAGES:,}"})
     length = sum(_bytes(version.images_path / path) for path in paths)
     about = {
