@@ -9,7 +9,9 @@ from tests.matrix import answers, world
 from tests.matrix.answers import IN, METHOD, SIGN_IN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
-PUBLIC_API = re.compile(r"api/v1/((auth/token|nodes/join|nodes/probe|pipeline-hooks)/|edge/(enrol|packages/|report|word))")
+PUBLIC_API = re.compile(
+    r"api/v1/((auth/token|nodes/join|nodes/probe|pipeline-hooks)/|edge/(enrol|packages/|report|word))"
+)
 
 
 def test_b01_route_table_setup_has_an_id_for_every_route(ground):
