@@ -87,10 +87,9 @@ class PipelineRunQuerySet(OwnedQuerySet):
     def for_list(self) -> Self:
         return self.select_related("owner", "pipeline", "version")
 
-    def asking(self, user: User) -> Self:
-        """Runs with a question that this person may answer."""
-        open_ = Q(step_runs__state="asking", step_runs__approval__people=user)
-        return self.filter(open_).distinct()
+    def put_to(self, user: User) -> Self:
+        """Runs with a question that is put to this person."""
+        return self.filter(step_runs__approval__people=user).distinct()
 
     def in_state(self, word: str) -> Self:
         return self.filter(state=word) if word else self

@@ -9,7 +9,7 @@ from accounts import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotAllowed
 from inference.pipelines import arranging, firing, loop, runs, writing
-from inference.pipelines.models import Pipeline, PipelineRun, StepRun
+from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, StepRun
 from tests.factories import datasets, people
 from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
 from workers import clock
@@ -200,3 +200,16 @@ def test_cached_figures_are_called_after_the_step_that_gives_them(alice, monkeyp
 
     run = begun(alice, {"late": command(), "gate": gate})
     assert (states(run), step(run, "gate").answer) == ({"late": "cached", "gate": "ok"}, "passed")
+
+
+def test_whoever_is_asked_sees_the_run_whatever_their_roles_show(client, alice, anna):
+    steps = {"ask": {"kind": "approve", "with": {"people": "anna", "question": "Are these boxes right?"}}}
+    run, other = begun(alice, steps), begun(alice, {"one": command()})
+    client.force_login(anna)
+
+    assert "Are these boxes right?" in client.get(f"/pipelines/runs/{run.pk}/").content.decode()
+    assert client.get(f"/pipelines/runs/{other.pk}/").status_code == 404
+    client.post(f"/pipelines/approvals/{StepApproval.objects.get().pk}/", {"answer": "passed"})
+    loop.advance_run(run.pk)
+    run.refresh_from_db()
+    assert run.state == "ok"

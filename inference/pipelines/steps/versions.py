@@ -55,7 +55,7 @@ class MakesVersion(StepKind):
         Raises:
             DomainError.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"The step kind {self.name!r} does not say what it asks for.")
 
     def start(self, asked: Mapping[str, Any], user: User) -> Import:
         """Queue the version.
@@ -64,7 +64,7 @@ class MakesVersion(StepKind):
             NotNow: another import of the dataset is open.
             DomainError: it cannot be made.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"The step kind {self.name!r} does not say how its version is made.")
 
     def begin(self, call: Call) -> Begun:
         kept = {"asked": self.asked(call)}
