@@ -69,8 +69,8 @@ class Device:
 class AtWork(Walk):
     """Alice and her detector."""
 
-    def begin(self, data: Path, folder: Path, minutes: float) -> None:
-        """People, pictures, and a training of so many minutes."""
+    def begin(self, data: Path, folder: Path) -> None:
+        """People and pictures."""
         self.data, self.folder, self.failures = data, folder, list[str]()
         names = (data / "ImageSets" / "Main" / "test.txt").read_text().split()
         self.tests = [data / "JPEGImages" / f"{name}.jpg" for name in names]
@@ -80,6 +80,9 @@ class AtWork(Walk):
         )[1]
         self.token = answer["token"]
         self.aip("upload", "bccd", data, "--wait")
+
+    def train_for(self, minutes: float) -> None:
+        """A training of so many minutes."""
         budget = f"budget_minutes={minutes}"
         self.aip(
             "train", "submit", "cells", "--data", "bccd", "--preset", "detect", "--cpus", 2, "-p", budget, "--wait"
@@ -275,7 +278,8 @@ def main() -> int:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         with running(Path(scratch) / "data") as up:
             walk = AtWork(up, chromium, Path(scratch), look=look)
-            walk.begin(asked.data, Path(scratch), asked.minutes)
+            walk.begin(asked.data, Path(scratch))
+            walk.train_for(asked.minutes)
             for act in (walk.convert, walk.canary, walk.edge, walk.watch, walk.correct):
                 began = time.monotonic()
                 print(act.__name__, flush=True)
