@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import approvals, checks, graph, loop, runs, writing
+from inference.pipelines import applying, approvals, checks, graph, loop, runs, writing
 from inference.pipelines.models import StepApproval, StepRun
 from tests.pipelines.made import again, begun, command, complete, end, pipeline, states, step
 from workers.clock import now
@@ -196,7 +196,7 @@ def test_a_kill_between_two_transactions_begins_nothing_twice(alice, monkeypatch
             row = StepRun.objects.filter(run=run, step="one", state="started", item__gte=0).order_by("item")[item]
             end(row.job)
         with monkeypatch.context() as patch:
-            patch.setattr(loop, "_apply", killed)
+            patch.setattr(applying.Due, "_begin", killed)
             with pytest.raises(Killed):
                 loop.advance_run(run.pk)
         loop.advance_run(run.pk)
