@@ -280,10 +280,15 @@ def _set(row: Row, state: State) -> Action:
 def retry_from(steps: Mapping[str, Step], rows: Sequence[Row], start: str) -> list[Action]:
     """Do `start` and everything after it again: new attempts; old rows stay as what was.
 
+    What a cancelled run left undone comes back as well, with all that is after it: who goes on takes the cancelling
+    back, and a run of which a part stayed cancelled could only end as cancelled.
+
     Returns [] while any of them is under way, and for steps that were never reached.
     """
-    chosen = after(steps, start)
-    newest = {key: row for (key, item), row in newest_of(rows).items() if item == WHOLE and key in chosen}
+    wholes = {key: row for (key, item), row in newest_of(rows).items() if item == WHOLE and key in steps}
+    undone = [key for key, row in wholes.items() if row.state is State.CANCELLED]
+    chosen = set().union(*(after(steps, key) for key in [start, *undone]))
+    newest = {key: row for key, row in wholes.items() if key in chosen}
     if start not in newest or any(row.state not in FINAL for row in newest.values()):
         return []
     return [

@@ -7,12 +7,17 @@ a service or a message, has no key.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import platform
 from collections.abc import Container, Iterable, Mapping
+from functools import lru_cache
+from importlib import metadata
 from typing import Any
 
 from accounts.models import User
+from aiplatform import __version__
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion, Service
@@ -26,6 +31,13 @@ TABLES: Mapping[str, tuple[Any, str]] = {
     "model": (ModelVersion, "sha256"),
     "service": (Service, ""),
 }
+
+
+#: Packages whose versions decide what a training, an evaluation or a conversion makes.
+COMPUTING = (
+    "torch", "torchvision", "numpy", "scipy", "scikit-learn", "pillow", "onnx", "onnxruntime", "onnxruntime-gpu",
+    "openvino", "tensorrt", "optuna",
+)  # fmt: skip
 
 
 class Lookup(Container[tuple[str, int]]):
@@ -79,6 +91,8 @@ class Lookup(Container[tuple[str, int]]):
             "inputs": {port: [self._content(one) for one in given] for port, given in call.inputs.items()},
             "further": dict(further),
         }
+        if kind.computes:
+            decides["with"] = environment()
         text = json.dumps(decides, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
@@ -103,6 +117,16 @@ class Lookup(Container[tuple[str, int]]):
             counts = newest is not None and all_there(_references(newest.outputs), self.run.owner)
             self._earlier[key] = newest if counts else None
         return self._earlier[key]
+
+
+@lru_cache(maxsize=1)
+def environment() -> dict[str, str]:
+    """Versions of the platform and of what its programs compute with; packages that are absent are left out."""
+    found = {"aiplatform": __version__, "python": platform.python_version()}
+    for name in COMPUTING:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _references(outputs: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
