@@ -1,7 +1,7 @@
 """Steps that make dataset versions of others: chosen images, other splits, several put together.
 
 Each is an import of the dataset that gets the version. While another import of it is open, the step waits for its end.
-Where the run is cancelled the import is as well, unless its version is being written already.
+Where the run is cancelled the import is as well.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def stop_import(number: int | None) -> None:
     def cancel() -> None:
         intake = Import.objects.filter(pk=number).first()
         if intake is not None:
-            with contextlib.suppress(imports.NotNow):  # it is over, or its version is being written
-                imports.cancel(intake)
+            with contextlib.suppress(imports.NotNow):  # it is over
+                imports.stop(intake)
 
     transaction.on_commit(cancel, robust=True)
 
