@@ -252,9 +252,7 @@ def _begun(step: Step, row: Row, cached: Cached, room: int) -> list[Action]:
     return [Action("begin", row.step, row.item, row.attempt, State.STARTED)]
 
 
-def _items(
-    run: _Run, step: Step, row: Row, items: Sequence[Row], count: int, cached: Cached
-) -> list[Action]:
+def _items(run: _Run, step: Step, row: Row, items: Sequence[Row], count: int, cached: Cached) -> list[Action]:
     """Compare the rows with the list: who died between two inserts must not lose an item."""
     there = {one.item for one in items}
     first = first_of(step, row.attempt - 1)

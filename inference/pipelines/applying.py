@@ -82,9 +82,7 @@ class Due:
         return True
 
     def _insert(self, actions: Sequence[Action]) -> None:
-        made = [
-            StepRun(run=self.run, step=action.step, item=action.item, attempt=action.attempt) for action in actions
-        ]
+        made = [StepRun(run=self.run, step=action.step, item=action.item, attempt=action.attempt) for action in actions]
         for step in StepRun.objects.bulk_create(made):
             self.newest[step.step, step.item] = step
 

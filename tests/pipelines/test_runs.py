@@ -1,7 +1,6 @@
 from datetime import timedelta
 
 import pytest
-
 from django.db import OperationalError
 
 from aiplatform import env
