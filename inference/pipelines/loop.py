@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from django.db import OperationalError, transaction
 from django.db.models import F
@@ -31,6 +31,7 @@ from workers.models import Job
 from workers.states import FINAL
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 AT_ONCE = 500  # runs of one sweep
 TOGETHER = 20  # runs for which a sweep reads once what machines there are
@@ -86,20 +87,18 @@ def is_of_run(job: Job) -> bool:
 def advance_run(number: int) -> None:
     """Bring one run on as far as it goes now; idempotent."""
     for _call in range(MOST_CALLS):
-        if not _tried(number):
+        if not tried(partial(_advance_once, number)):
             return
 
 
-def _tried(number: int) -> bool:
-    """One transaction, begun anew where the database refused it: nothing of the one before is left."""
-    for attempt in range(1, MOST_TRIES + 1):
+def tried(act: Callable[[], T]) -> T:
+    """What one transaction gives, begun anew where the database refused it: nothing of the one before is left."""
+    for _attempt in range(MOST_TRIES - 1):
         try:
-            return _advance_once(number)
+            return act()
         except (OperationalError, Moved):
-            if attempt == MOST_TRIES:
-                raise
-            log.info("pipeline run=%s is tried again", number, exc_info=True)
-    return False
+            log.info("pipelines: a transaction is tried again", exc_info=True)
+    return act()
 
 
 @transaction.atomic
