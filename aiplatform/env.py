@@ -222,6 +222,12 @@ FAKE_NPUS = _read("AIP_FAKE_NPUS", 0, int, "Pretend to have this many NPUs, to t
 FAKE_GPUS = _read("AIP_FAKE_GPUS", 0, int, "Pretend to have this many GPUs, to try and test; marked as simulated.")
 CPU_OVERCOMMIT = _read("AIP_CPU_OVERCOMMIT", 2.0, float, "How many CPU slots are offered per physical core.")
 MIN_RUN_S = _read("AIP_MIN_RUN_S", 600.0, float, "Seconds a job runs at least before it may be asked to make room.")
+PIPELINE_RUN_DAYS = _read(
+    "AIP_PIPELINE_RUN_DAYS", 180, int, "A run of a pipeline that ended so many days ago is deleted; 0: never."
+)
+PIPELINE_RUNS_KEPT = _read(
+    "AIP_PIPELINE_RUNS_KEPT", 50, int, "So many of the newest runs of each pipeline stay, however old they are."
+)
 CUDA_MPS_PIPE = _read("AIP_CUDA_MPS_PIPE", "", str, "Pipe folder of an MPS daemon that you run, for shares of cards.")
 MPS_DIR = _read("AIP_MPS_DIR", "", str, "Short folder of MPS daemons that nodes run; empty: /run, or the run folder.")
 IDLE_WARN_HOURS = _read(

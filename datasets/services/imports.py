@@ -190,6 +190,23 @@ def cancel(row: Import) -> Import:
     return row
 
 
+def stop(row: Import) -> Import:
+    """Cancel an import that may have come to its version already, for whoever asked for it and is stopped itself.
+
+    A worker that writes the version loses it; what it left is removed by the sweep, once it surely writes no more.
+
+    Raises:
+        NotNow: it is over.
+    """
+    untouched = Import.objects.filter(pk=row.pk, state__in=Import.OPEN, holder="")
+    if untouched.update(state=S.CANCELLED, done=0, total=0, phase="", updated_at=now()):
+        row.refresh_from_db()
+        clean(row)
+    else:
+        _move(row, set(Import.OPEN), S.CANCELLED, _("This import cannot be cancelled any more."))
+    return row
+
+
 def _move(row: Import, allowed: set[S], to: S, refusal: str, **fields: object) -> None:
     """Compare-and-set; a worker that holds the import loses it."""
     changed = Import.objects.filter(pk=row.pk, state__in=allowed).update(

@@ -7,7 +7,7 @@ into nothing. Whoever dies between two actions loses none: each call compares wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -15,6 +15,7 @@ from typing import Literal
 from inference.pipelines.graph import Step, after
 
 WHOLE = -1  # the item of a step's own row
+Cached = Container[tuple[str, int]]
 
 
 class State(StrEnum):
@@ -144,16 +145,21 @@ def advance(
     steps: Mapping[str, Step],
     rows: Sequence[Row],
     wishes: Wishes = Wishes(),
-    cached: frozenset[tuple[str, int]] = frozenset(),
+    cached: Cached = frozenset(),
+    most: int | None = None,
 ) -> list[Action]:
     """Everything that is due now, in a stable order; [] means: wait for something to happen.
 
     Args:
         steps: the run's own copy of the pipeline, without circles.
         rows: all rows of the run, in any order.
-        cached: steps and items whose results were found; the caller looks keys up and knows the outputs.
+        cached: steps and items whose results were found; the caller looks keys up and knows the outputs. Asked for
+            those alone that could begin at once.
+        most: how many may be begun now, within the limit; None: all that the limit lets.
     """
     run = _Run(steps, rows, wishes)
+    if most is not None:
+        run.room = min(run.room, most)
     actions: list[Action] = []
     for key in sorted(steps):
         due = _due(run, steps[key], cached)
@@ -179,7 +185,7 @@ def _end(run: _Run) -> State | None:
     return State.FAILED if State.FAILED in ends else State.OK
 
 
-def _due(run: _Run, step: Step, cached: frozenset[tuple[str, int]]) -> list[Action]:
+def _due(run: _Run, step: Step, cached: Cached) -> list[Action]:
     row, items = run.whole(step.key), run.items.get(step.key, [])
     if row is None:
         return [Action("insert", step.key)]
@@ -238,15 +244,15 @@ def _verdict(run: _Run, step: Step) -> State | None:
     return State.STARTED
 
 
-def _begun(step: Step, row: Row, cached: frozenset[tuple[str, int]], room: int) -> list[Action]:
+def _begun(step: Step, row: Row, cached: Cached, room: int) -> list[Action]:
+    if room <= 0:
+        return []
     if row.attempt == first_of(step, round_of(step, row.attempt)) and (row.step, row.item) in cached:
         return [_set(row, State.CACHED)]
-    return [Action("begin", row.step, row.item, row.attempt, State.STARTED)] if room > 0 else []
+    return [Action("begin", row.step, row.item, row.attempt, State.STARTED)]
 
 
-def _items(
-    run: _Run, step: Step, row: Row, items: Sequence[Row], count: int, cached: frozenset[tuple[str, int]]
-) -> list[Action]:
+def _items(run: _Run, step: Step, row: Row, items: Sequence[Row], count: int, cached: Cached) -> list[Action]:
     """Compare the rows with the list: who died between two inserts must not lose an item."""
     there = {one.item for one in items}
     first = first_of(step, row.attempt - 1)
@@ -272,10 +278,15 @@ def _set(row: Row, state: State) -> Action:
 def retry_from(steps: Mapping[str, Step], rows: Sequence[Row], start: str) -> list[Action]:
     """Do `start` and everything after it again: new attempts; old rows stay as what was.
 
+    What a cancelled run left undone comes back as well, with all that is after it: who goes on takes the cancelling
+    back, and a run of which a part stayed cancelled could only end as cancelled.
+
     Returns [] while any of them is under way, and for steps that were never reached.
     """
-    chosen = after(steps, start)
-    newest = {key: row for (key, item), row in newest_of(rows).items() if item == WHOLE and key in chosen}
+    wholes = {key: row for (key, item), row in newest_of(rows).items() if item == WHOLE and key in steps}
+    undone = [key for key, row in wholes.items() if row.state is State.CANCELLED]
+    chosen = set().union(*(after(steps, key) for key in [start, *undone]))
+    newest = {key: row for key, row in wholes.items() if key in chosen}
     if start not in newest or any(row.state not in FINAL for row in newest.values()):
         return []
     return [

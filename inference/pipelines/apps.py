@@ -19,7 +19,7 @@ class PipelinesConfig(AppConfig):
 
         messages.register()
         register_steps()
-        sweeps.register("pipelines.advance_due", "pipelines.fire_due")
+        sweeps.register("pipelines.advance_due", "pipelines.fire_due", "pipelines.prune")
         listeners.register(listeners.Listener("pipelines", loop.job_ended, loop.is_of_run))
         sharing.register(
             sharing.Shareable(

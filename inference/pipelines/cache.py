@@ -7,19 +7,21 @@ a service or a message, has no key.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import platform
+from collections.abc import Container, Iterable, Mapping
+from functools import lru_cache
+from importlib import metadata
 from typing import Any
 
-from django.db.models import QuerySet
-
 from accounts.models import User
+from aiplatform import __version__
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion, Service
 from inference.pipelines import beginning, graph
-from inference.pipelines.advance import FINAL, WHOLE, State
 from inference.pipelines.kinds import KINDS, Call, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
 
@@ -31,41 +33,44 @@ TABLES: Mapping[str, tuple[Any, str]] = {
 }
 
 
-class Lookup:
-    """Keys of the steps that could begin now, and earlier results under them."""
+#: Packages whose versions decide what a training, an evaluation or a conversion makes.
+COMPUTING = (
+    "torch", "torchvision", "numpy", "scipy", "scikit-learn", "pillow", "onnx", "onnxruntime", "onnxruntime-gpu",
+    "openvino", "tensorrt", "optuna",
+)  # fmt: skip
+
+
+class Lookup(Container[tuple[str, int]]):
+    """Earlier results for the steps and items of a run, looked for when somebody asks whether one is `in` it.
+
+    Only what could begin now may be asked for: what feeds it is over.
+    """
 
     def __init__(self, run: PipelineRun, spec: graph.Spec, newest: Mapping[tuple[str, int], StepRun]) -> None:
         self.run, self.spec, self.newest = run, spec, newest
         self._contents: dict[tuple[str, int], str] = {}
         self._keys: dict[int, str] = {}
-        self._earlier: dict[str, StepRun] = {}
-        for step in newest.values():
-            if step.state == State.WAITING and self._may_begin(step) and (key := self._key(step)):
-                self._keys[step.pk] = key
-        if run.use_cache and self._keys:
-            self._earlier = self._found(set(self._keys.values()))
+        self._earlier: dict[str, StepRun | None] = {}
+
+    def __contains__(self, at: object) -> bool:
+        return self.run.use_cache and self._found(self.key_of(self.newest[at])) is not None  # type: ignore[index]
 
     def key_of(self, step: StepRun) -> str:
         """The key of a step that could begin; "" where it is done anew each time."""
-        return self._keys.get(step.pk, "")
-
-    def known(self) -> frozenset[tuple[str, int]]:
-        """Steps and items with an earlier result."""
-        return frozenset(
-            (step.step, step.item) for step in self.newest.values() if self._keys.get(step.pk) in self._earlier
-        )
+        if step.pk not in self._keys:
+            self._keys[step.pk] = self._key(step)
+        return self._keys[step.pk]
 
     def of(self, step: StepRun) -> StepRun:
-        """The earlier row whose result counts."""
-        return self._earlier[self._keys[step.pk]]
+        """The earlier row whose result counts, of a step that is `in` this.
 
-    def _may_begin(self, step: StepRun) -> bool:
-        of = self.spec.steps.get(step.step)
-        if of is None or (step.item == WHOLE and of.each is not None):
-            return False
-        rows = [self.newest.get((source, WHOLE)) for source in of.sources]
-        over = all(row is not None and row.state in FINAL for row in rows)
-        return step.item != WHOLE or over
+        Raises:
+            LookupError: there is none.
+        """
+        found = self._found(self.key_of(step))
+        if found is None:
+            raise LookupError(f"There is no earlier result for {step}.")
+        return found
 
     def _key(self, step: StepRun) -> str:
         kind = KINDS.find(self.spec.steps[step.step].kind)
@@ -86,6 +91,8 @@ class Lookup:
             "inputs": {port: [self._content(one) for one in given] for port, given in call.inputs.items()},
             "further": dict(further),
         }
+        if kind.computes:
+            decides["with"] = environment()
         text = json.dumps(decides, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
@@ -101,12 +108,25 @@ class Lookup:
             self._contents[where] = f"{kind}:{found or where[1]}"
         return self._contents[where]
 
-    def _found(self, keys: set[str]) -> dict[str, StepRun]:
-        rows: QuerySet[StepRun] = StepRun.objects.filter(
-            cache_key__in=keys, state=StepRun.State.OK, run__owner=self.run.owner
-        )
-        newest = {row.cache_key: row for row in rows.defer("kept").order_by("pk")}
-        return {key: row for key, row in newest.items() if all_there(_references(row.outputs), self.run.owner)}
+    def _found(self, key: str) -> StepRun | None:
+        if not key:
+            return None
+        if key not in self._earlier:
+            rows = StepRun.objects.filter(cache_key=key, state=StepRun.State.OK, run__owner=self.run.owner)
+            newest = rows.defer("kept").order_by("-pk").first()
+            counts = newest is not None and all_there(_references(newest.outputs), self.run.owner)
+            self._earlier[key] = newest if counts else None
+        return self._earlier[key]
+
+
+@lru_cache(maxsize=1)
+def environment() -> dict[str, str]:
+    """Versions of the platform and of what its programs compute with; packages that are absent are left out."""
+    found = {"aiplatform": __version__, "python": platform.python_version()}
+    for name in COMPUTING:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _references(outputs: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ same pipeline again, and no chain is longer than five.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -181,14 +182,15 @@ def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, M
     version = trigger.pipeline.versions.filter(number=trigger.agreed).first()
     if version is None:
         return None, wording.message("pipeline.not_agreed", person=trigger.owner.get_full_name())
-    earlier = trigger.pipeline.runs.filter(state=PipelineRun.State.RUNNING, trigger__trigger=trigger.pk)
+    earlier = trigger.pipeline.runs.filter(state=PipelineRun.State.RUNNING)  # whoever began them
     if trigger.busy == PipelineTrigger.Busy.SKIP and earlier.exists():
         return None, wording.message("pipeline.still_busy")
     try:
         with transaction.atomic():
             if trigger.busy == PipelineTrigger.Busy.CANCEL:
-                for run in earlier.filter(cancel=False):
-                    runs.cancel(run)
+                for run in earlier.filter(cancel=False).order_by("pk"):  # all who hold several take them in order
+                    with contextlib.suppress(runs.NotNow):  # it ended meanwhile
+                        runs.cancel(run)
             about = {"by": trigger.kind, "trigger": trigger.pk, "ancestry": list(news.ancestry), **news.facts}
             return runs.begin(
                 user=trigger.owner, version=version, parameters=trigger.parameters, trigger=about

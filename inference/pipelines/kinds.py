@@ -199,6 +199,7 @@ class StepKind:
         name: what specifications say; never changed.
         number: rises whenever what the kind makes of the same inputs changes: earlier results no longer count.
         acts: it changes the world outside of its outputs, so it is done anew in each run.
+        computes: programs make its result, so the versions of what they compute with decide it as well.
         needs: what its owner must be allowed to do, when the run begins and when the step does.
     """
 
@@ -209,6 +210,7 @@ class StepKind:
     icon: str = "tasks"
     number: int = 1
     acts: bool = False
+    computes: bool = False
     needs: Action = Action.JOBS_SUBMIT
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()

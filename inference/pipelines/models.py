@@ -117,6 +117,7 @@ class PipelineRun(models.Model):
     revision = models.PositiveIntegerField(default=0)  # rises with each change that a page shows
     created_at = models.DateTimeField(default=now)
     ended_at = models.DateTimeField(null=True, blank=True)
+    idle_s = models.FloatField(default=0.0)  # between ends and retries
 
     objects = querysets.PipelineRunQuerySet.as_manager()
 
@@ -236,7 +237,7 @@ class PipelineTrigger(models.Model):
         ALARM = "alarm", _("Alarm of the platform")
         WEBHOOK = "webhook", _("Webhook")
 
-    class Busy(models.TextChoices):
+    class Busy(models.TextChoices):  # while any run of the pipeline goes on, whoever began it
         SKIP = "skip", _("Leave it out")
         ALLOW = "allow", _("Run both")
         CANCEL = "cancel", _("Cancel the earlier run")

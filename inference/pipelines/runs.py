@@ -14,6 +14,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from inference.pipelines import approvals, checks, graph, inlining
 from inference.pipelines.advance import WHOLE, Row, State, retry_from
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepRun
+from workers.clock import now
 
 LIMIT = 16
 MOST_AT_ONCE = 500
@@ -79,7 +80,7 @@ def cancel(run: PipelineRun) -> PipelineRun:
 
 @transaction.atomic
 def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> PipelineRun:
-    """Do a step and all that comes after it again; what was stays as history.
+    """Do a step and all that comes after it again, and what cancelling left undone; what was stays as history.
 
     Raises:
         NotAllowed: it is somebody else's run, and its steps run as that person.
@@ -99,6 +100,7 @@ def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> P
     again = {one.step for one in actions}
     PipelineRun.objects.filter(pk=run.pk).update(
         state=PipelineRun.State.RUNNING, message={}, ended_at=None, cancel=False, use_cache=use_cache,
+        idle_s=fresh.idle_s + (max(0.0, (now() - fresh.ended_at).total_seconds()) if fresh.ended_at else 0.0),
         skip=[name for name in fresh.skip if name not in again], revision=F("revision") + 1,
     )  # fmt: skip
     approvals.wake(run.pk)

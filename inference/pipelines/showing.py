@@ -115,6 +115,11 @@ def elapsed_s(begun: datetime | None, ended: datetime | None) -> float | None:
     return None if begun is None else round(((ended or now()) - begun).total_seconds(), 1)
 
 
+def took_s(run: PipelineRun) -> float:
+    """How long a run has taken, in seconds, without the time between an end and a retry."""
+    return round(max(0.0, (elapsed_s(run.created_at, run.ended_at) or 0.0) - run.idle_s), 1)
+
+
 def _earlier(row: StepRun) -> dict[str, Any] | None:
     if row.cached_from is None:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from inference.pipelines import firing, loop
+from inference.pipelines import firing, loop, pruning
 from inference.pipelines.steps import lasting
 
 
@@ -24,6 +24,12 @@ def advance_due() -> None:
 def fire_due() -> None:
     """Begin the runs that triggers ask for."""
     firing.fire_due()
+
+
+@shared_task(name="pipelines.prune", ignore_result=True)
+def prune() -> None:
+    """Delete old runs and firings."""
+    pruning.sweep()
 
 
 @shared_task(name="pipelines.step_aside", ignore_result=True)

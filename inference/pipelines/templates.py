@@ -103,7 +103,7 @@ TEMPLATES.register(
                 "train": {"kind": "train", "with": {"model": "${model}", "minutes": "${minutes}"},
                           "from": {"data": "people.data"}, "when": "people.enough"},
                 "evaluate": {"kind": "evaluate", "from": {"data": "people.data", "model": "train.model"}},
-                "compare": {"kind": "compare", "with": {"champion": "${model}@champion"},
+                "compare": {"kind": "compare", "with": {"champion": "${model}@champion", "first": True},
                             "from": {"figures": "evaluate.figures"}},
                 "gate": {"kind": "gate", "with": {"rule": "better.${figure} == 1"},
                          "from": {"figures": "compare.figures"}},

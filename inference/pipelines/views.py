@@ -60,7 +60,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user).for_list(), pk=pk)
     page = RUNS.page(request, PipelineRun.objects.visible_to(request.user).filter(pipeline=pipeline).for_list())
     for row in page.rows:
-        row.trigger_word, row.elapsed = showing.trigger_word(row), showing.elapsed_s(row.created_at, row.ended_at)
+        row.trigger_word, row.elapsed = showing.trigger_word(row), showing.took_s(row)
     context: dict[str, Any] = {"pipeline": pipeline, "page": page, "refresh": any(not row.is_over for row in page.rows)}
     if request.htmx:
         return render(request, "pipelines/_runs.html", context)
@@ -173,7 +173,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "is_live": showing.is_live(run),
         "times": showing.times_of(run),
         "eta_s": showing.eta_s(run, spec, steps) if showing.is_live(run) else None,
-        "elapsed_s": showing.elapsed_s(run.created_at, run.ended_at),
+        "elapsed_s": showing.took_s(run),
         "asked": [
             one | {"about": showing.about(spec, key, steps, request.user)}
             for key, one in steps.items()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from inference.pipelines.advance import FINAL, GOOD, WHOLE, State, Wishes, is_last, retry_from, round_of
 from inference.pipelines.graph import Step, after
 from tests.long_form import examples
-from tests.pipelines.worlds import World, pipelines
+from tests.pipelines.worlds import FREE, World, pipelines
 
 worlds = st.tuples(pipelines(), st.integers(0, 9999), st.sampled_from([0.0, 0.2, 0.6]), st.integers(0, 9999))
 many = settings(max_examples=examples(500), deadline=None, database=None)
@@ -143,6 +143,34 @@ def test_retry_from_does_a_step_and_all_after_it_once_more(world, data):
                 if name == key and item != WHOLE and round_of(step, attempt) == row.attempt - 1
             }  # fmt: skip
             assert fresh == set(range(last[step.each.step].lengths["items"]))
+
+
+@many
+@given(worlds, st.integers(0, 60), st.data())
+def test_retry_from_in_a_cancelled_run_brings_back_all_that_was_left_undone(world, calls, data):
+    steps, fate, failing, seed = world
+    rng, made = random.Random(seed), World(steps, fate, failing)
+    for _call in range(calls):
+        if not made.ended:
+            rows = made.snapshot()
+            made.apply(made.plan(rows), rows)
+            if work := made.at_work():
+                made.end_job(rng.choice(work))
+    made.wishes = Wishes(cancel=True)
+    if not made.ended:
+        made.play(rng, wild=False)
+    undone = [key for key, row in made.wholes().items() if row.state is State.CANCELLED]
+    start, before = data.draw(st.sampled_from(sorted(steps))), dict(made.begun)
+    actions = retry_from(steps, made.snapshot(), start)
+    again = {action.step for action in actions}
+
+    assert again == set().union(*(after(steps, key) for key in [start, *undone]))
+    made.apply(actions, made.snapshot())
+    made.wishes, made.ended = FREE, None
+    made.play(rng)
+    assert State.CANCELLED not in {made.ended, *(row.state for row in made.wholes().values())}
+    assert set(made.begun.values()) <= {1}
+    assert {key for key, _item, _attempt in made.begun.keys() - before.keys()} <= again
 
 
 def test_retry_from_refuses_while_something_is_under_way():

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from aiplatform.lib.errors import Invalid
 from annotation.services import exports, review, work
-from datasets.models import Dataset
+from datasets.models import Dataset, Import
 from datasets.services import imports
 from inference.models import Evaluation
 from inference.pipelines import checks, expressions, firing, graph, loop, runs
@@ -81,13 +82,23 @@ def test_data_is_chosen_split_and_merged_and_the_next_run_takes_the_same(alice):
     )
 
 
-def test_step_waits_while_another_import_of_its_dataset_is_open(alice):
+def test_step_waits_while_another_import_of_its_dataset_is_open_and_is_stopped_with_its_own(
+    alice, django_capture_on_commit_callbacks
+):
     cells = data.version(data.dataset(alice, "cells"), images=4)
     other = imports.start_from(version=cells, way="chosen", facts={"query": "q=1"}, annotated=True, by=alice)
     steps = {"cells": dataset(), "dealt": {"kind": "split", "from": {"data": "cells.data"}}}
     run = begun(alice, steps)
     looked(run)
     assert "import" not in step(run, "dealt").kept
+
+    stopped = begun(alice, {"cells": dataset(), "some": {
+        "kind": "filter", "with": {"query": "class=cell"}, "from": {"data": "cells.data"}}})  # fmt: skip
+    runs.cancel(stopped)
+    with django_capture_on_commit_callbacks(execute=True):
+        loop.advance_run(stopped.pk)
+    asked = Import.objects.get(pk=step(stopped, "some").kept["import"])
+    assert (states(stopped)["some"], asked.state) == ("cancelled", "cancelled")
 
     imports.run(other.pk)
     looked(run)
@@ -289,7 +300,13 @@ def test_candidate_is_compared_with_the_champion_image_by_image(alice, compare, 
 def test_first_candidate_passes_where_there_is_no_champion_yet(alice, compare, tmp_path):
     candidate = judged.evaluation(alice, tmp_path, task="classification")
 
-    done, _row = compare(candidate, champion="net_classification@champion")
+    with pytest.raises(Invalid, match="There is no model net_classification@champion for you"):
+        compare(candidate, champion="net_classification@champion")
+    _none, row = compare(candidate, champion="net_clasification@champion", first=True)
+    assert row.state == "failed"  # a champion of a model that nobody has
+
+    done, row = compare(candidate, champion="net_classification@champion", first=True)
+    assert "passes as the first one" in str(row.message)
     assert holds("champion.exists == 0 and difference.accuracy.low > 0 and accuracy > champion.accuracy", done)
     assert holds("classification_loss < champion.classification_loss" if "classification_loss" in
                  candidate.metrics else "p == 0", done)  # fmt: skip

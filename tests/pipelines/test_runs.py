@@ -1,10 +1,12 @@
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 
+from aiplatform import env
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import approvals, checks, graph, loop, runs, writing
-from inference.pipelines.models import StepApproval, StepRun
+from inference.pipelines import applying, approvals, checks, graph, loop, pruning, runs, showing, writing
+from inference.pipelines.models import PipelineRun, StepApproval, StepRun
 from tests.pipelines.made import again, begun, command, complete, end, pipeline, states, step
 from workers.clock import now
 from workers.models import Job
@@ -75,7 +77,11 @@ def test_retry_does_a_step_and_all_after_it_again(alice):
     complete(run, "two", event=Event.EXITED_BAD)
     assert run.state == "failed"
 
+    PipelineRun.objects.filter(pk=run.pk).update(
+        created_at=now() - timedelta(hours=9), ended_at=now() - timedelta(hours=8)
+    )
     runs.retry(run, "two", by=alice)
+    assert showing.took_s(run) == pytest.approx(3600, abs=60)  # nothing of it ran for eight hours
     with pytest.raises(runs.NotNow):
         runs.retry(run, "two", by=alice)
     loop.advance_run(run.pk)
@@ -196,7 +202,7 @@ def test_a_kill_between_two_transactions_begins_nothing_twice(alice, monkeypatch
             row = StepRun.objects.filter(run=run, step="one", state="started", item__gte=0).order_by("item")[item]
             end(row.job)
         with monkeypatch.context() as patch:
-            patch.setattr(loop, "_apply", killed)
+            patch.setattr(applying.Due, "_begin", killed)
             with pytest.raises(Killed):
                 loop.advance_run(run.pk)
         loop.advance_run(run.pk)
@@ -204,6 +210,52 @@ def test_a_kill_between_two_transactions_begins_nothing_twice(alice, monkeypatch
     rows = StepRun.objects.filter(run=run, step="one", item__gte=0)
     assert rows.count() == 60
     assert rows.exclude(job=None).values("job").distinct().count() == rows.exclude(job=None).count() == 60
+
+
+def test_a_step_is_begun_once_where_the_database_refuses_its_row_first(alice, monkeypatch):
+    refusals = iter([OperationalError("database is locked"), applying.Moved()])
+
+    def refusing(step, state, **columns):
+        if state == "started" and (refusal := next(refusals, None)):
+            raise refusal
+        move(step, state, **columns)
+
+    move = applying.move
+    monkeypatch.setattr(applying, "move", refusing)
+    run = begun(alice, {"one": command()})
+    assert (states(run), Job.objects.count()) == ({"one": "started"}, 1)
+
+    refusals = iter([OperationalError("deadlock detected")] * 3)
+    other = runs.begin(user=alice, version=run.version)
+    assert loop.advance_due() == 1  # one run that the database refuses holds up no other
+    assert Job.objects.count() == 1
+    assert loop.advance_due() == 1
+    assert (states(other), Job.objects.count()) == ({"one": "started"}, 2)
+
+
+def test_runs_that_are_old_go_and_those_that_still_serve_stay(alice, monkeypatch):
+    from inference.pipelines.kinds import KINDS
+
+    monkeypatch.setattr(KINDS.get("command"), "acts", False)
+    monkeypatch.setattr(env, "PIPELINE_RUNS_KEPT", 1)
+    made = pipeline(alice, {"one": command()})
+    useless = again(made, alice)
+    complete(useless, "one", event=Event.EXITED_BAD)
+    serving = again(made, alice)
+    complete(serving, "one")
+    waiting = again(made, alice, use_cache=False)
+    cached = again(made, alice)
+    assert (cached.state, step(cached, "one").cached_from.run) == ("ok", serving)
+    assert pruning.prune() == 0
+
+    PipelineRun.objects.exclude(ended_at=None).update(ended_at=now() - timedelta(days=181))
+    assert pruning.prune() == 1
+    assert set(made.runs.all()) == {serving, waiting, cached}
+
+    newest = again(made, alice, use_cache=False)
+    complete(newest, "one")
+    assert [pruning.prune(), pruning.prune(), pruning.prune()] == [1, 1, 0]  # what took a result, then what gave it
+    assert set(made.runs.all()) == {waiting, newest}
 
 
 def test_begin_refuses_everything_that_is_wrong_at_once(alice):
@@ -242,7 +294,7 @@ def test_a_step_runs_for_each_result_of_another_and_gets_the_one_of_its_item(ali
         "list": {"kind": "items", "with": {"values": [1, 2, 3]}},
         "train": command("echo ${item}", each="list.items"),
         "gate": {"kind": "compare", "from": {"figures": "train.figures"}, "each": "train.figures",
-                 "with": {"champion": "cells@champion"}},
+                 "with": {"champion": "cells@champion", "first": True}},
     }  # fmt: skip
     apart = {**steps, "gate": {name: value for name, value in steps["gate"].items() if name != "each"}}
     found = checks.problems(graph.parse({"steps": apart}), alice)

@@ -24,6 +24,7 @@ from inference.pipelines.advance import WHOLE
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import PipelineRun, StepRun
 from inference.pipelines.steps import rows, versions
+from inference.pipelines.steps.predicting import score_of
 from inference.pipelines.steps.training import figures
 from inference.pipelines.steps.versions import DATA, FIGURES, INTO
 from workers.clock import now
@@ -40,6 +41,7 @@ class AnnotateStep(StepKind):
     about = gettext_lazy("Lets a model annotate the images that nobody has annotated yet; the others stay as they are.")
     group = "people"
     icon = "predict"
+    computes = True
     needs = Action.EVALUATIONS_SUBMIT
     inputs = (DATA, Port("model", gettext_lazy("Model"), "model"))
     outputs = (DATA, FIGURES)
@@ -53,6 +55,11 @@ class AnnotateStep(StepKind):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         versions.check_into(params, user)
+
+    def content(self, call: Call) -> Mapping[str, Any] | None:
+        """The dataset that gets the version, and the score where it is left to the newest evaluation."""
+        into = call.params["into"] or rows.dataset_version(call.only("data"), call.user).dataset_id
+        return {"into": into, "score": score_of(call)}
 
     def begin(self, call: Call) -> Begun:
         self.check(call.params, call.user)
@@ -84,6 +91,10 @@ class AnnotateStep(StepKind):
         completed(row)
         versions.begin_later(row, _drafted, row.kept["asked"])
         return None
+
+    def stop(self, row: StepRun) -> None:
+        super().stop(row)
+        versions.stop_import(row.kept.get("import"))
 
 
 def _drafted(asked: Mapping[str, Any], user: User) -> Import:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, NotFound
 from inference.models import Evaluation, ModelVersion
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, completed, stop_job
@@ -35,8 +36,9 @@ class CompareStep(lasting.LastingStep):
     Figures, of each figure NAME: `NAME` of the candidate, `champion.NAME`, `difference.NAME` (candidate − champion),
     `difference.NAME.low` and `difference.NAME.high` (its 95 % interval, where images tell one), `better.NAME` and
     `worse.NAME` (1 where the difference is real and in that direction); `images`, `p` (McNemar's exact test, of tasks
-    where an image is right or wrong), and `champion.exists`. Without a champion `champion.exists` is 0, `champion.NAME`
-    the worst there is, and all differences are for the candidate, so that a first model passes.
+    where an image is right or wrong), and `champion.exists`. Where `first` allows that there is none yet,
+    `champion.exists` is 0, `champion.NAME` the worst there is, and all differences are for the candidate, so that a
+    first model passes.
     """
 
     name = "compare"
@@ -52,7 +54,9 @@ class CompareStep(lasting.LastingStep):
     outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)
     params = (
         Param("champion", gettext_lazy("Champion by name"), default="", help=gettext_lazy(
-            "Such as cells@champion, where no link says it. As long as there is none, every candidate passes.")),
+            "Such as cells@champion, where no link says it.")),
+        Param("first", gettext_lazy("A first candidate passes"), form="yesno", default=False, help=gettext_lazy(
+            "Where the model has no version of this name yet, the candidate counts as better. Else the step fails.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
               help=gettext_lazy("For an evaluation of the champion, where there is none yet.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
@@ -60,7 +64,7 @@ class CompareStep(lasting.LastingStep):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         if params.get("champion"):
-            _named(params["champion"], user)
+            _named(params["champion"], user, first=params.get("first") is not False, made_yet=False)
 
     def begin(self, call: Call) -> Begun:
         candidate = _evaluation(call.only("figures"), call.user)
@@ -71,9 +75,11 @@ class CompareStep(lasting.LastingStep):
             return _asked(candidate, _evaluation(given, call.user))
         if given is not None and given.get("type") != "model":
             raise StepFailed(_("A champion is a model, or the figures of an evaluation."))
-        champion = rows.model_version(given, call.user) if given else _named(call.params["champion"], call.user)
+        name, first = call.params["champion"], call.params["first"]
+        champion = rows.model_version(given, call.user) if given else _named(name, call.user, first=first)
         if champion is None:
-            return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}))
+            said = wording.message("pipeline.no_champion_yet", name=name)
+            return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}, message=said))
         if known := _known(champion, candidate, call.user):
             return _asked(candidate, known)
         if candidate.version is None:
@@ -133,12 +139,34 @@ def _evaluation(given: Mapping[str, Any] | None, user: User) -> Evaluation:
     return evaluation
 
 
-def _named(text: str, user: User) -> ModelVersion | None:
-    """The champion; None while nobody is."""
+def _named(text: str, user: User, *, first: bool, made_yet: bool = True) -> ModelVersion | None:
+    """The champion; None while nobody is.
+
+    Args:
+        first: there need not be one yet, but a model whose version it would be.
+        made_yet: that model must be there; before a run begins it may be one that the run makes.
+
+    Raises:
+        NotFound: there is none of this name, though there should be.
+    """
     try:
         return references.find(user, text, to_use=True, field="champion")
     except NotFound:
+        model = text.strip().partition("@")[0]
+        if not first or (made_yet and not _is_model(model, user)):
+            raise
         return None
+
+
+def _is_model(name: str, user: User) -> bool:
+    """Whether somebody has a model of this name with a version that this person may work with."""
+    try:
+        references.find(user, name, to_use=True)
+    except NotFound:
+        return False
+    except Invalid:  # several people have one
+        return True
+    return True
 
 
 def _known(champion: ModelVersion, candidate: Evaluation, user: User) -> Evaluation | None:

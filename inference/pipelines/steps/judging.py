@@ -26,6 +26,7 @@ class EvaluateStep(StepKind):
     about = gettext_lazy("Measures how well a model answers on a split of a dataset version.")
     group = "judge"
     icon = "evaluation"
+    computes = True
     needs = Action.EVALUATIONS_SUBMIT
     inputs = (Port("model", gettext_lazy("Model"), "model"), Port("data", gettext_lazy("Data"), "dataset"))
     outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)

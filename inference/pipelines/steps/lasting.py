@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import OperationalError, transaction
@@ -100,13 +101,18 @@ def do_aside(step_run_id: int) -> None:
     except Exception as exc:  # a fault of ours fails the step, or it would be tried for ever
         log.exception("pipeline run=%s step=%s broke beside the loop", row.run_id, row.step)
         news = {WHY: wording.message("pipeline.broke", why=f"{type(exc).__name__}: {exc}").as_json()}
-    with transaction.atomic():
-        PipelineRun.objects.select_for_update().get(pk=row.run_id)  # first, as the loop does
-        fresh = StepRun.objects.filter(pk=row.pk, state=StepRun.State.STARTED).first()
-        if fresh is None:
-            return
-        kept = {name: value for name, value in fresh.kept.items() if name != ASKED} | dict(news or {})
-        StepRun.objects.filter(pk=row.pk).update(kept=kept)
-        if news is not None:
-            StepRun.objects.filter(pk=row.pk).update(look_at=now())
-            loop.nudge(row.run_id)
+    loop.tried(partial(_note, row, news))
+
+
+@transaction.atomic
+def _note(row: StepRun, news: Mapping[str, Any] | None) -> None:
+    """Keep what was found beside the loop, and have the run looked at where that is news."""
+    PipelineRun.objects.select_for_update().get(pk=row.run_id)  # first, as the loop does
+    fresh = StepRun.objects.filter(pk=row.pk, state=StepRun.State.STARTED).first()
+    if fresh is None:
+        return
+    kept = {name: value for name, value in fresh.kept.items() if name != ASKED} | dict(news or {})
+    StepRun.objects.filter(pk=row.pk).update(kept=kept)
+    if news is not None:
+        StepRun.objects.filter(pk=row.pk).update(look_at=now())
+        loop.nudge(row.run_id)

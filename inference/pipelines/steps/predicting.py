@@ -20,8 +20,9 @@ from inference.batch.tables import PredictedData, Prediction
 from inference.models import ModelVersion
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun, reference
-from inference.pipelines.steps import lasting, rows
+from inference.pipelines.steps import lasting, rows, versions
 from inference.pipelines.steps.training import figures
+from inference.services import best_scores
 from workers.clock import now
 from workers.jobs.resource_request import Resources
 
@@ -40,6 +41,7 @@ class PredictStep(StepKind):
     )
     group = "ship"
     icon = "predict"
+    computes = True
     needs = Action.EVALUATIONS_SUBMIT
     inputs = (Port("model", gettext_lazy("Model"), "model"), Port("data", gettext_lazy("Data"), "dataset"))
     outputs = (Port("figures", gettext_lazy("Figures"), "figures"), Port("data", gettext_lazy("Data"), "dataset"))
@@ -56,6 +58,11 @@ class PredictStep(StepKind):
     def check(self, params: Mapping[str, Any], user: User) -> None:
         if params.get("version") and not user.can(Action.DATASETS_EDIT):
             raise NotAllowed(wording.message("pipeline.owner_not_allowed"), field="version")
+
+    def content(self, call: Call) -> Mapping[str, Any] | None:
+        """The score, where it is left to the newest evaluation; and the dataset, where that gets a version."""
+        data = rows.dataset_version(call.only("data"), call.user)
+        return {"score": score_of(call), "into": data.dataset_id if call.params["version"] else None}
 
     def begin(self, call: Call) -> Begun:
         self.check(call.params, call.user)
@@ -97,6 +104,19 @@ class PredictStep(StepKind):
         if intake.state != Import.State.DONE or intake.version is None:
             return None
         return Done(outputs | {"data": reference("dataset", intake.version)})
+
+    def stop(self, row: StepRun) -> None:
+        super().stop(row)
+        made = PredictedData.objects.filter(pk=row.kept.get("made") or 0).first()
+        versions.stop_import(made.intake_id if made else None)
+
+
+def score_of(call: Call) -> float | None:
+    """The lowest score of an answer, as it is now."""
+    asked: float | None = call.params["min_score"]
+    if asked is not None:
+        return asked
+    return best_scores.to_begin_with(rows.model_version(call.only("model"), call.user), by=call.user)
 
 
 def _check_draft(model: ModelVersion, data: DatasetVersion, user: User) -> None:

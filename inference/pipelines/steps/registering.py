@@ -107,6 +107,7 @@ class ConvertStep(StepKind):
     )
     group = "ship"
     icon = "convert"
+    computes = True
     needs = Action.MODELS_MANAGE
     inputs = (
         Port("model", gettext_lazy("Model"), "model"),

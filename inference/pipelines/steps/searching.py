@@ -39,6 +39,7 @@ class StudyStep(StepKind):
     about = gettext_lazy("Searches for the best parameters of a preset, and gives the model of the best trial.")
     group = "train"
     icon = "search"
+    computes = True
     needs = Action.TRAINING_SUBMIT
     inputs = (Port("data", gettext_lazy("Data"), "dataset"),)
     outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))

@@ -39,6 +39,7 @@ class TrainStep(StepKind):
     about = gettext_lazy("Trains a model on a dataset version, by a preset or by your own code.")
     group = "train"
     icon = "training"
+    computes = True
     needs = Action.TRAINING_SUBMIT
     inputs = (
         Port("data", gettext_lazy("Data"), "dataset"),

@@ -1,14 +1,17 @@
 """Steps that make dataset versions of others: chosen images, other splits, several put together.
 
 Each is an import of the dataset that gets the version. While another import of it is open, the step waits for its end.
+Where the run is cancelled the import is as well.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -66,6 +69,11 @@ class MakesVersion(StepKind):
         """
         raise NotImplementedError(f"The step kind {self.name!r} does not say how its version is made.")
 
+    def content(self, call: Call) -> Mapping[str, Any] | None:
+        """The dataset that gets the version: an equal version of another one is another result."""
+        into = self.asked(call)["into"]
+        return {"into": into or rows.dataset_version(call.only("data"), call.user).dataset_id}
+
     def begin(self, call: Call) -> Begun:
         kept = {"asked": self.asked(call)}
         try:
@@ -80,6 +88,23 @@ class MakesVersion(StepKind):
             return None
         return made_of(row)
 
+    def stop(self, row: StepRun) -> None:
+        stop_import(row.kept.get("import"))
+
+
+def stop_import(number: int | None) -> None:
+    """Cancel an import that a step asked for; once the transaction is over, because it removes files."""
+    if number is None:
+        return
+
+    def cancel() -> None:
+        intake = Import.objects.filter(pk=number).first()
+        if intake is not None:
+            with contextlib.suppress(imports.NotNow):  # it is over
+                imports.stop(intake)
+
+    transaction.on_commit(cancel, robust=True)
+
 
 def begin_later(row: StepRun, start: Any, asked: Mapping[str, Any]) -> None:
     """Begin the import now, if nothing is in its way, and keep its number."""
@@ -87,7 +112,8 @@ def begin_later(row: StepRun, start: Any, asked: Mapping[str, Any]) -> None:
         made = start(asked, row.run.owner)
     except imports.NotNow:
         return
-    StepRun.objects.filter(pk=row.pk).update(kept=row.kept | {"import": made.pk})
+    row.kept = row.kept | {"import": made.pk}
+    StepRun.objects.filter(pk=row.pk).update(kept=row.kept)
 
 
 def made_of(row: StepRun, **further: float) -> Done | None:

@@ -1,0 +1,39 @@
+"""Facts that many services ask for are read once within `reading()`: by whoever does much in one transaction.
+
+Only for what may be some moments old, such as which machines there are; never for what decides who comes first or who
+may do something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_read: ContextVar[dict[Hashable, object] | None] = ContextVar("read_once", default=None)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What `fact` reads within is read once; one within another is part of it."""
+    if _read.get() is not None:
+        yield
+        return
+    token = _read.set({})
+    try:
+        yield
+    finally:
+        _read.reset(token)
+
+
+def fact(name: Hashable, read: Callable[[], T]) -> T:
+    """What `read` gives, or gave before within the same `reading()`. Nobody may change it."""
+    known = _read.get()
+    if known is None:
+        return read()
+    if name not in known:
+        known[name] = read()
+    return known[name]  # type: ignore[return-value]  # each name belongs to one reader
