@@ -69,7 +69,9 @@ class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
     code = VisibleField(CodeSnapshot, required=False, allow_null=True, help_text="Of an own script; null: none.")
     code_upload = VisibleField(Upload, required=False, help_text="Or the id of a finished upload.")
     home_path = serializers.CharField(max_length=255, required=False, help_text="Or a folder in your home.")
-    start_file = serializers.CharField(max_length=255, required=False, allow_blank=True, help_text="Empty: ours judges.")
+    start_file = serializers.CharField(
+        max_length=255, required=False, allow_blank=True, help_text="Empty: ours judges."
+    )
     arguments = serializers.CharField(max_length=2000, required=False, allow_blank=True)
     output_path = serializers.CharField(max_length=255, required=False, allow_blank=True)
     image = VisibleField(Image, to_use=True, required=False, allow_null=True)
