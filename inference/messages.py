@@ -50,14 +50,11 @@ CONVERSION = {"gone": Wording(_("The model or the dataset of this conversion was
 EVALUATION = {"gone": Wording(_("The model or the dataset of this evaluation was deleted."))}
 OWN_SCRIPT = {
     "no_figures": Wording(
-        _(
-            "The script wrote no %(name)s. Let it write one into the folder in AIP_OUTPUT_DIR, such as "
-            '{"accuracy": 0.93}.'
-        )
+        _("The script wrote no %(name)s. Let it write one, names and their numbers, into the folder in AIP_OUTPUT_DIR.")
     ),
     "too_large": Wording(_("%(name)s is larger than %(most)s KiB. Write figures alone.")),
     "no_json": Wording(_("%(name)s is no JSON: %(error)s Write it with json.dump.")),
-    "no_table": Wording(_("%(name)s must be an object with names and numbers, such as {“accuracy”: 0.93}.")),
+    "no_table": Wording(_("%(name)s must be one object of JSON with names and their numbers.")),
     "empty": Wording(_("%(name)s holds no figure. Write at least one name with a number.")),
     "too_many": Wording(_("There are %(count)s figures, more than %(most)s. Leave some out.")),
     "odd_name": Wording(_("“%(name)s” is no name of a figure: use 1 to %(most)s printable characters.")),

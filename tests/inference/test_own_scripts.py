@@ -77,7 +77,9 @@ def ended(evaluation: Evaluation, text: str = '{"accuracy": 0.75}', *, state: st
 
 def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
     good = figures.read(b'{"b": 1, "a": {"cat": 0.5, "dog": 0}}')
-    bad = figures.read(b'{"": 1, "n": NaN, "t": true, "d": {"x": {"y": 1}}, "l": [1], "big": 1e999, "one": 1, "one": 2}')
+    bad = figures.read(
+        b'{"": 1, "n": NaN, "t": true, "d": {"x": {"y": 1}}, "l": [1], "big": 1e999, "one": 1, "one": 2}'
+    )
     long = figures.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
 
     assert (good.problems, good.flat()) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
@@ -115,8 +117,8 @@ def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, clie
     assert "s3cret-value" in launch.secrets
     assert (said["metrics"], said["split"], said["script"]["problems"]) == (row.metrics, "test", [])
     assert "s3cret" not in json.dumps(said) + page + report
-    assert "evaluate.py" in page and "figures only" in page and "0.75" in page
-    assert "recall" in report and "figures only" in report
+    assert [word for word in ("evaluate.py", "figures only", "0.75") if word not in page] == []
+    assert [word for word in ("recall", "figures only") if word not in report] == []
     assert "accuracy 0.750" in listed
     assert [one.status_code for one in refused] == [400] * 3
     assert "own script" in refused[0].json()["errors"]["evaluation"][0]
@@ -136,8 +138,8 @@ def test_scripts_and_ours_are_compared_by_name(api, client, alice, begun, model,
 
     assert (found["figures"], found["only_told"][:2]) == ([], ["accuracy", "AP50"])
     assert [row["summary"].get("accuracy") for row in found["evaluations"]] == [0.5, None]
-    assert set(ours.metrics) - {"images_seen"} <= {*found["only_told"], *ours.metrics}
-    assert "0.250" in page and "figures by name" in page and 'id="slices"' not in page
+    assert set(found["only_told"]) >= set(first.metrics) | {"map"}
+    assert [word in page for word in ("0.250", "figures by name", 'id="slices"')] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,8 @@ def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, lef
     page = client.get(reverse("inference:evaluation-detail", args=[row.pk])).content.decode()
 
     assert (row.metrics, row.published_attempt) == ({}, 0)
-    assert said in page and f"{reverse('workers:job', args=[row.job_id])}?tab=log" in page
+    assert said in page
+    assert f"{reverse('workers:job', args=[row.job_id])}?tab=log" in page
     if state == "succeeded":
         with pytest.raises(StepFailed, match=said):
             KINDS.get("evaluate").look(StepRun(job=row.job, step="judge"))
@@ -164,7 +167,7 @@ def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, lef
 def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model, raw, code):
     api.force_authenticate(alice)
     body = {"model_version": model.pk, "version": raw.pk, "code": code.pk, "cpus": 0.5}
-    wrong = {"start_file": "../up.py", "arguments": "{resume}", "output_path": "/tmp", "split": "unseen"}  # noqa: S108 - to be refused
+    wrong = {"start_file": "../up.py", "arguments": "{resume}", "output_path": "/tmp", "split": "unseen"}
 
     said = api.post(ROUTE, {**body, **wrong}, format="json").json()["errors"]
     no_code = api.post(ROUTE, {**body, "code": None, "start_file": "evaluate.py"}, format="json").json()
@@ -205,7 +208,8 @@ def test_form_runs_a_folder_of_the_home_and_begins_again_with_all_of_it(client, 
     client.force_login(alice)
     new = reverse("inference:evaluation-new")
     again = client.get(f"{new}?evaluation={begun.pk}").context["form"]
-    given = {name: again[name].value() for name in again.fields if again[name].value() not in (None, "", False)}
+    values = {name: again[name].value() for name in again.fields}
+    given = {name: value for name, value in values.items() if value is not None and value is not False}
 
     half = client.post(new, {**given, "snapshot": "", "home_path": "mine", "start_file": "", "arguments": ""})
     sent = client.post(new, {**given, "snapshot": "", "home_path": "mine", "pairs": "k = 2"})
@@ -213,7 +217,7 @@ def test_form_runs_a_folder_of_the_home_and_begins_again_with_all_of_it(client, 
 
     rows = list(Evaluation.objects.exclude(pk=begun.pk).order_by("pk"))
     assert (half.status_code, "start_file" in half.context["form"].errors) == (422, True)
-    assert (sent.status_code, copied.status_code) == (302, 302)
+    assert (sent.status_code, copied.status_code) == (302, 302), sent.context["form"].errors
     assert [row.params for row in rows] == [{"k": 2}, {"k": 1}]
     assert rows[1].script.code == begun.script.code
     assert rows[1].script.arguments == "{model} --api-key"  # secrets are given anew
