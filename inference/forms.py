@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
@@ -14,6 +15,7 @@ from datasets.models import DatasetVersion
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.formats.folder import WEIGHTS
 from inference.models import SPLIT_WORDS, Model, ModelVersion, Service, Stage, Visibility
+from inference.scripted.forms import CALLED, ScriptFields
 from inference.services import evaluations, learning, serving
 from inference.services.limits import LIMITS
 from inference.task_kinds import TASKS
@@ -30,17 +32,22 @@ class ModelEditForm(forms.ModelForm):
         widgets = {"description": LONG}
 
 
-class EvaluationForm(ResourceForm):
-    """Model, data and resources of an evaluation."""
+class DataChoice(forms.ModelChoiceField):
+    """A choice of a dataset version; what only an own script can use says so."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return str(obj) if obj.annotated else f"{obj} · {gettext('not annotated')}"
+
+
+class EvaluationForm(ScriptFields, ResourceForm):
+    """Model, data and resources of an evaluation, and an own script where one judges in place of ours."""
 
     device_kinds = ("gpu", "cpu")
 
     model_version = forms.ModelChoiceField(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
-    version = forms.ModelChoiceField(
-        label=_("Dataset"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
-    )
+    version = DataChoice(label=_("Dataset"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset"))
     parameter_set = forms.ModelChoiceField(
         label=_("Parameter set"), queryset=EvaluationSet.objects.none(), required=False, empty_label=_("None")
     )
@@ -59,7 +66,7 @@ class EvaluationForm(ResourceForm):
         help_text=_("Empty: made of model and dataset."),
     )
     gpus_per_node = forms.IntegerField(
-        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+        label=_("Cards"), min_value=0, max_value=128, initial=0, help_text=_("0 uses the processor.")
     )
     score_threshold = forms.FloatField(
         label=_("Lowest score kept"), min_value=0.0001, max_value=1, initial=0.01, required=False
@@ -91,21 +98,32 @@ class EvaluationForm(ResourceForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
+        self.called = {**self.called, **CALLED}
+        code = self.initial.get("snapshot")
+        if code is not None and code.owner_id != user.pk:  # it goes by `kept`: nobody names code of others
+            self.initial = {name: value for name, value in self.initial.items() if name != "snapshot"}
+        self.offer_snapshots()
+        self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         models, versions = self.fields["model_version"], self.fields["version"]
         models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            ModelVersion.objects.usable_by(user).filter(task__in=TASKS).select_related("model")
+            ModelVersion.objects.usable_by(user).filter(task__in=[*TASKS, WEIGHTS]).select_related("model")
         )
         versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")
+            DatasetVersion.objects.usable_by(user).order_by("-annotated", "-pk").select_related("dataset")
         )
         sets = EvaluationSet.objects.usable_by(user).for_list()
         self.fields["parameter_set"].queryset = sets  # type: ignore[attr-defined]  # a choice among rows, declared above
 
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        self.check_script(data)
+        return data
+
     def submission(self) -> dict[str, Any]:
-        """Arguments of `evaluations.submit`."""
+        """Arguments of `evaluations.submit`, after `take_code`."""
         fields = {name: self.cleaned_data[name] for name in ("model_version", "version", "split", "name")}
         fields["params"] = {name: self.cleaned_data[name] for name in self.ADVANCED}
-        return fields | self.resources()
+        return fields | self.script() | self.resources()
 
 
 class ServiceForm(ResourceForm):

@@ -23,13 +23,15 @@ from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.monitoring import baselines, collecting
+from inference.scripted import running as scripted
 from inference.selftest import keeping as self_tests
 from inference.services import evaluations, launching, learning, model_jobs, promotion, serving, withdrawing
 from inference.torch_export import exports
 from inference.trying import trials
 from training.presets import cores, tiling
+from workers.images.services import uses
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, Fact, JobKind, Launch
+from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
@@ -83,7 +85,10 @@ class EvaluationKind(JobKind):
     related = ("evaluation",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        evaluation = Evaluation.objects.select_related("model_version__model", "version__dataset").get(job=job)
+        rows = Evaluation.objects.select_related("model_version__model", "version__dataset", "script__code")
+        evaluation = rows.get(job=job)
+        if evaluation.is_scripted:
+            return scripted.launch(evaluation, job, attempt, run)
         model, version = evaluation.model_version, evaluation.version
         if model is None or version is None:
             raise Vanished(wording.message("evaluation.gone"))
@@ -108,8 +113,22 @@ class EvaluationKind(JobKind):
         )
         evaluation = rows.first()
         if evaluation is not None:
-            self_tests.keep_evaluated(evaluation)
+            if not evaluation.is_scripted:  # such a script leaves no samples, whatever lies there
+                self_tests.keep_evaluated(evaluation)
             promotion.judge(evaluation)
+
+    def capabilities(self, job: Job) -> Capabilities:
+        """A script is paused by signals and runs again from its beginning; half of it has no figures."""
+        scripted = Evaluation.objects.filter(job=job, is_scripted=True).exists()
+        return Capabilities(pause=True, finish=False, restore=True) if scripted else self.can
+
+    def again(self, job: Job, user: User) -> list[Way]:
+        row = Evaluation.objects.visible_to(user).filter(job=job).first()
+        if row is None or not user.can(Action.EVALUATIONS_SUBMIT):
+            return []
+        about = _("Fills in the form with the same model, data, parameters and code.")
+        url = f"{reverse('inference:evaluation-new')}?evaluation={row.pk}"
+        return [Way("clone", _("Clone"), "clone", about, url=url)]
 
     def check_restore(self, job: Job) -> None:
         evaluation = Evaluation.objects.get(job=job)
@@ -118,6 +137,7 @@ class EvaluationKind(JobKind):
         if not model.exists() or not version.exists():
             raise Vanished(_("The model or the dataset of this evaluation is no longer there for you."))
         cluster_for(job.owner, job.cluster)
+        uses.check_restore(job)
 
     def url(self, job: Job) -> str:
         return reverse("inference:evaluation-detail", args=[job.evaluation.pk])

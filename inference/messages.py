@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording, labelled
@@ -47,6 +48,22 @@ TRIAL = {
 }
 CONVERSION = {"gone": Wording(_("The model or the dataset of this conversion was deleted."))}
 EVALUATION = {"gone": Wording(_("The model or the dataset of this evaluation was deleted."))}
+OWN_SCRIPT = {
+    "no_figures": Wording(
+        _("The script wrote no %(name)s. Let it write one, names and their numbers, into the folder in AIP_OUTPUT_DIR.")
+    ),
+    "too_large": Wording(_("%(name)s is larger than %(most)s KiB. Write figures alone.")),
+    "no_json": Wording(_("%(name)s is no JSON: %(error)s Write it with json.dump.")),
+    "no_table": Wording(_("%(name)s must be one object of JSON with names and their numbers.")),
+    "empty": Wording(_("%(name)s holds no figure. Write at least one name with a number.")),
+    "too_many": Wording(_("There are %(count)s figures, more than %(most)s. Leave some out.")),
+    "odd_name": Wording(_("“%(name)s” is no name of a figure: use 1 to %(most)s printable characters.")),
+    "no_number": Wording(_("%(name)s is %(value)s, which is no finite number. Leave it out, or write a number.")),
+    "too_deep": Wording(_("%(name)s holds more than a number. Figures are nested one level at most.")),
+    "twice": Wording(_("%(name)s is written twice. Give each figure its own name.")),
+    "more": Wording(ngettext_lazy("And %(count)s more problem.", "And %(count)s more problems.", "count")),
+    "failed": Wording(_("%(file)s ended with exit code %(code)s. Its console says why; mend it and run again.")),
+}
 
 _REFUSALS = {
     "needs_another_person": _("another person must approve it"),
@@ -131,6 +148,7 @@ def register() -> None:
     """Make all texts known; called once when the app is ready."""
     wording.register("service", SERVICE)
     wording.register("evaluation", EVALUATION)
+    wording.register("own_script", OWN_SCRIPT)
     wording.register("trial", TRIAL)
     wording.register("conversion", CONVERSION)
     wording.register("video", VIDEO)

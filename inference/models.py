@@ -37,6 +37,7 @@ from inference.querysets import (
     ServiceQuerySet,
 )
 from inference.scaling import tables as _scaling_tables  # noqa: F401  Django looks for tables here
+from inference.scripted import tables as _scripted_tables  # noqa: F401  Django looks for tables here
 from inference.selftest import tables as _selftest_tables  # noqa: F401  Django looks for tables here
 from inference.task_kinds import TASKS
 from inference.traffic import tables as _traffic_tables  # noqa: F401  Django looks for tables here
@@ -192,6 +193,7 @@ class Evaluation(models.Model):
     params = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)  # the summary, once judged
     published_attempt = models.PositiveIntegerField(default=0)  # whose outputs hold the results; 0: none yet
+    is_scripted = models.BooleanField(default=False, editable=False)  # `script` judged it, not ours
     chosen_threshold = models.FloatField(null=True, editable=False)  # goes before the best F1; services/calibration.py
 
     objects = EvaluationQuerySet.as_manager()

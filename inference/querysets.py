@@ -148,9 +148,14 @@ class PredictedDataQuerySet(OwnedQuerySet):
         return self.filter(dataset__in=datasets).select_related("dataset", "intake__version__dataset", "by")
 
 
+class ScriptQuerySet(OwnedQuerySet):
+    owner_path = "evaluation__job__owner"
+
+
 class EvaluationQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
-        return self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")
+        rows = self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")
+        return rows.select_related("script__code", "job__image_use__image")
 
     def named_like(self, text: str) -> Self:
         """Name, model or dataset contains each of the words."""

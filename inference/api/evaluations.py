@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
@@ -17,11 +18,12 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.idempotency import keep, once, once_in_parts
 from inference.api import comparison, judging, slicing
 from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
 from inference.orders import EVALUATIONS
+from inference.scripted import requests
 from inference.services import calibration, evaluations, mending, results
 from inference.telling import report as reports
 from workers.states import GROUPS, JobState
@@ -65,11 +67,14 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return rows.in_state(state).named_like(given.get("search", ""))
 
     @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
-    @once
+    @once_in_parts
     def create(self, request: ApiRequest) -> Response:
+        """Queue one; with own code (multipart where an archive comes along) that judges instead of ours."""
         serializer = EvaluationIn(data=request.data, context=self.get_serializer_context())
-        evaluation = evaluations.submit(user=request.user, **sent(serializer, evaluations.check))
-        return Response(EvaluationOut(evaluation).data, status=201)
+        given = requests.taken(request.user, sent(serializer, evaluations.check))
+        with transaction.atomic():
+            evaluation = evaluations.submit(user=request.user, **given)
+            return keep(request, Response(EvaluationOut(evaluation).data, status=201))
 
     @extend_schema(request=None, responses=EvaluationOut)
     @action(detail=True, methods=["post"])
@@ -157,5 +162,6 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         cell = request.query_params.get("cell", "")
         mistake = request.query_params.get("mistake", "")
         mending.check_kind(mistake)
-        rows, more = results.images(self.get_object(), cell=cell, mistake=mistake, begin=at, count=100)
+        results.check_predictions(evaluation := self.get_object())
+        rows, more = results.images(evaluation, cell=cell, mistake=mistake, begin=at, count=100)
         return Response({"results": rows, "next": at + 100 if more else None})

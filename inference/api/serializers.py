@@ -18,6 +18,7 @@ from inference.evaluation_sets import sets
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.formats.declared import LAYOUTS, PIXELS, RESIZES
 from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service, Visibility
+from inference.scripted.api import ScriptedOut, ScriptIn
 from inference.selftest.tables import SelfTest
 from inference.services import best_scores, cards, serving
 from inference.services.limits import LIMITS, limits_of
@@ -200,7 +201,7 @@ class HardwareSpeedOut(serializers.Serializer):
     memory_mib = serializers.FloatField(allow_null=True)
 
 
-class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):
+class EvaluationOut(OutMixin, ScriptedOut, JobFields, serializers.ModelSerializer):
     """An evaluation; `metrics` are empty until it has ended."""
 
     name = serializers.CharField(source="job.name", read_only=True)
@@ -218,7 +219,7 @@ class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):
         model = Evaluation
         fields = [
             "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
-            "model", "model_version", "dataset", "version", "split", "task", "params", "metrics", "figures",
+            "model", "model_version", "dataset", "version", "split", "task", "params", "script", "metrics", "figures",
             "chosen_threshold", "created_at", "started_at", "ended_at",
         ]  # fmt: skip
 
@@ -226,8 +227,8 @@ class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):
         return manual_names(evaluation.task, evaluation.metrics)
 
 
-class EvaluationIn(ResourcesIn):
-    """A new evaluation: model, data, resources.
+class EvaluationIn(ScriptIn, ResourcesIn):
+    """A new evaluation: model, data, resources; `params` of our evaluator, or of an own script.
 
     `split` is one of the version's; "" takes all images, "unseen" those that the model did not learn from, "auto" the
     first there is of test, val, unseen.
@@ -247,7 +248,7 @@ class EvaluationIn(ResourcesIn):
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     params = serializers.DictField(required=False, default=dict)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
-    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, default=0)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)

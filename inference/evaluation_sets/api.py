@@ -11,17 +11,21 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import queries
+from aiplatform.lib import queries, secret_names
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.titles import TITLE
-from datasets.models import DatasetVersion
+from datasets.models import DatasetVersion, Upload
 from inference.evaluation_sets import sets
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.models import Evaluation
 from inference.orders import EVALUATION_SETS
+from inference.scripted import requests
 from inference.task_kinds import TASKS
+from training.models import CodeSnapshot
+from training.programs import script as command_lines
+from workers.images.models import Image
 
 
 class EvaluationSetOut(OutMixin, serializers.ModelSerializer):
@@ -30,13 +34,24 @@ class EvaluationSetOut(OutMixin, serializers.ModelSerializer):
     owner = serializers.CharField(source="owner.username", read_only=True)
     dataset = serializers.CharField(source="version_label", read_only=True)
     task = serializers.CharField(read_only=True)
+    params = serializers.SerializerMethodField()
+    arguments = serializers.SerializerMethodField()
+    code_origin = serializers.CharField(source="code.origin", read_only=True, default="")
+    image_name = serializers.CharField(source="image_label", read_only=True)
 
     class Meta:
         model = EvaluationSet
         fields = [
             "id", "name", "owner", "description", "visibility", "task", "version", "dataset", "split", "params",
+            "code", "code_origin", "start_file", "arguments", "output_path", "image", "image_name",
             "device_kind", "device_model", "gpus_per_node", "cpus", "created_at", "updated_at",
         ]  # fmt: skip
+
+    def get_params(self, row: EvaluationSet) -> dict[str, Any]:
+        return secret_names.hidden(row.params) if row.is_scripted else dict(row.params)
+
+    def get_arguments(self, row: EvaluationSet) -> str:
+        return command_lines.shown(row.arguments)
 
 
 class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
@@ -51,9 +66,18 @@ class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
     )  # fmt: skip
     split = serializers.CharField(max_length=10, required=False, allow_blank=True, help_text="As evaluations have it.")
     params = serializers.DictField(required=False, help_text="As evaluations have them.")
+    code = VisibleField(CodeSnapshot, required=False, allow_null=True, help_text="Of an own script; null: none.")
+    code_upload = VisibleField(Upload, required=False, help_text="Or the id of a finished upload.")
+    home_path = serializers.CharField(max_length=255, required=False, help_text="Or a folder in your home.")
+    start_file = serializers.CharField(
+        max_length=255, required=False, allow_blank=True, help_text="Empty: ours judges."
+    )
+    arguments = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+    output_path = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    image = VisibleField(Image, to_use=True, required=False, allow_null=True)
     device_kind = serializers.CharField(max_length=8, required=False)
     device_model = serializers.CharField(max_length=100, required=False, allow_blank=True)
-    gpus_per_node = serializers.IntegerField(min_value=0, max_value=sets.MOST_CARDS, required=False)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False)
     cpus = serializers.FloatField(min_value=0.1, max_value=sets.MOST_CORES, required=False)
 
 
@@ -93,7 +117,7 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
     def create(self, request: ApiRequest) -> Response:
         """Keep parameters under a name."""
         asked = EvaluationSetIn(data=request.data, context=self.get_serializer_context())
-        given = sent(asked, sets.check_name, user=request.user)
+        given = requests.taken(request.user, sent(asked, sets.check_name, user=request.user))
         evaluation = given.pop("evaluation", None)
         begun = sets.of(evaluation) if evaluation is not None else {}
         return Response(EvaluationSetOut(sets.save(user=request.user, **(begun | given))).data, status=201)
@@ -103,5 +127,6 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
         """Change a set; evaluations that were begun with it stay as they are."""
         row = self.get_object()
         asked = EvaluationSetChangeIn(data=request.data, context=self.get_serializer_context())
-        given = {"name": row.name} | sent(asked, sets.check_name, user=request.user, existing=row)
+        changed = requests.taken(request.user, sent(asked, sets.check_name, user=request.user, existing=row))
+        given = {"name": row.name} | changed
         return Response(EvaluationSetOut(sets.save(user=request.user, existing=row, **given)).data)

@@ -11,6 +11,8 @@ from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.forms import EvaluationForm
+from inference.scripted import forms as script_forms
+from inference.scripted import scripts
 from workers.machines import device_rules
 
 
@@ -43,18 +45,22 @@ class EvaluationSetForm(EvaluationForm):
             "device_kind": kind,
             "device_model": model,
             "params": {name: data[name] for name in self.ADVANCED},
+            **(self.script() or NO_SCRIPT),
         }
 
 
 def initial_of(row: EvaluationSet) -> dict[str, Any]:
     """What a form begins with: of a set, or (see `begun`) of an evaluation about to become one."""
-    return begun({name: getattr(row, name) for name in (*_PLAIN, "params", "device_kind", "device_model")})
+    names = (*_PLAIN, *scripts.FIELDS, "params", "device_kind", "device_model")
+    return begun({name: getattr(row, name) for name in names})
 
 
+NO_SCRIPT = {"code": None, "start_file": "", "arguments": "", "output_path": "", "image": None}
 _PLAIN = ("version", "split", "gpus_per_node", "cpus")
 
 
 def begun(given: dict[str, Any]) -> dict[str, Any]:
     """Initial values of an evaluation's form for what `sets.of` or a set says."""
     device = device_rules.value_of(given["device_kind"], given["device_model"], given["gpus_per_node"])
-    return {name: given[name] for name in _PLAIN} | dict(given["params"]) | {"device": device}
+    script = script_forms.begun(given)
+    return {name: given[name] for name in _PLAIN} | (script or dict(given["params"])) | {"device": device}

@@ -15,14 +15,17 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.models import SPLIT_WORDS, Evaluation, ModelVersion
+from inference.scripted import scripts
 from inference.services import evaluations
 from inference.services.learning import AUTO
 from inference.task_kinds import TASKS
+from training.services import snapshots
 from workers.jobs import resource_request
 
 ABOUT = ("name", "description", "visibility")
-GIVEN = ("version", "split", "params", "device_kind", "device_model", "gpus_per_node", "cpus")
-MOST_CARDS, MOST_CORES, MAX_NAME = 1, 256.0, 50
+MACHINES = ("device_kind", "device_model", "gpus_per_node", "cpus")
+GIVEN = ("version", "split", "params", *scripts.FIELDS, *MACHINES)
+MOST_CORES, MAX_NAME = 256.0, 50
 
 
 def of(evaluation: Evaluation) -> dict[str, Any]:
@@ -32,7 +35,8 @@ def of(evaluation: Evaluation) -> dict[str, Any]:
         "task": evaluation.task,
         "version": evaluation.version,
         "split": evaluation.split,
-        "params": dict(evaluation.params),
+        "params": scripts.open_params(evaluation),
+        **scripts.of(evaluation),
         "device_kind": job.device_kind,
         "device_model": job.device_model,
         "gpus_per_node": job.gpus_per_node,
@@ -65,23 +69,34 @@ def save(*, user: User, name: str, existing: EvaluationSet | None = None, **give
     with found:
         if given.get("visibility", row.visibility) not in EvaluationSet.Visibility.values:
             raise Invalid(_("Choose one of the given values."), field="visibility")
+    script = _script(row, given)
     with found:
-        row.params = evaluations.checked_parameters(given.get("params", row.params))
+        row.params = scripts.check(user, script) if script.is_asked else evaluations.checked_parameters(script.params)
     with found:
         _check_data(row, given)
     with found:
         _check_machines(row, given)
     found.end()
-    for field in ("description", "visibility", "split", "version", *GIVEN[3:]):
+    for field in ("description", "visibility", "split", "version", *scripts.FIELDS, *MACHINES):
         if field in given:
             setattr(row, field, given[field])
+    if row.code is not None:  # a set that is changed by another is still its owner's
+        row.code = snapshots.copy_for(row.owner, row.code)
     row.name, row.version_label = name, _label(row, given)
+    if "image" in given:
+        row.image_label = str(row.image or "")[:160]
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError:
         raise _taken() from None
     return row
+
+
+def _script(row: EvaluationSet, given: Mapping[str, Any]) -> scripts.ScriptRequest:
+    """The script of a set as it will be; without one `params` are those of ours."""
+    named = {name: given.get(name, getattr(row, name)) for name in (*scripts.FIELDS, "params")}
+    return scripts.ScriptRequest(**named)
 
 
 def _label(row: EvaluationSet, given: Mapping[str, Any]) -> str:
@@ -91,7 +106,8 @@ def _label(row: EvaluationSet, given: Mapping[str, Any]) -> str:
 def _check_data(row: EvaluationSet, given: Mapping[str, Any]) -> None:
     version: DatasetVersion | None = given.get("version", row.version)
     split = given.get("split", row.split)
-    if version is not None and row.task in TASKS and version.task not in TASKS[row.task].data:
+    is_ours = not _script(row, given).is_asked
+    if is_ours and version is not None and row.task in TASKS and version.task not in TASKS[row.task].data:
         raise Invalid(
             _("%(version)s has no annotations that such a model is judged on.") % {"version": version}, field="version"
         )
@@ -100,10 +116,10 @@ def _check_data(row: EvaluationSet, given: Mapping[str, Any]) -> None:
 
 
 def _check_machines(row: EvaluationSet, given: Mapping[str, Any]) -> None:
-    named = {name: given.get(name, getattr(row, name)) for name in GIVEN[3:]}
+    named = {name: given.get(name, getattr(row, name)) for name in MACHINES}
     found = Refusals()
     with found:
-        if named["gpus_per_node"] > MOST_CARDS:
+        if named["gpus_per_node"] > evaluations.MOST_CARDS and not _script(row, given).is_asked:
             raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
     with found:
         if named["cpus"] is None or not 0 < named["cpus"] <= MOST_CORES:
@@ -135,9 +151,14 @@ def begin_with(row: EvaluationSet, given: Mapping[str, Any], *, user: User) -> d
         if version is None:
             raise Invalid(_("Name a dataset: the one of %(name)s is not there for you.") % {"name": row.name},
                           field="version")  # fmt: skip
+    with found:
+        if row.image_label and row.image is None and "image" not in given:
+            said = _("The image %(image)s of %(name)s was deleted. Name another one.")
+            raise Invalid(said % {"image": row.image_label, "name": row.name}, field="image")
     found.end()
-    kept = {name: getattr(row, name) for name in ("split", *GIVEN[3:])}
-    return {**kept, **given, "version": version, "params": {**row.params, **given.get("params", {})}}
+    kept = {name: getattr(row, name) for name in ("split", *scripts.FIELDS, *MACHINES)}
+    theirs = row.params if row.is_scripted or not given.get("start_file") else {}  # those of ours mean nothing to it
+    return {**kept, **given, "version": version, "params": {**theirs, **given.get("params", {})}}
 
 
 def usable_version(row: EvaluationSet, user: User) -> DatasetVersion | None:

@@ -20,7 +20,7 @@ class EvaluationSetQuerySet(OwnedQuerySet):
     shared = ("inference.evaluationset", "pk")
 
     def for_list(self) -> Self:
-        return self.select_related("owner", "version__dataset")
+        return self.select_related("owner", "version__dataset", "code", "image")
 
     def named_like(self, text: str) -> Self:
         """Name, description or dataset contains each of the words."""
@@ -44,6 +44,13 @@ class EvaluationSet(models.Model):
     version_label = models.CharField(max_length=80, blank=True)  # also after it is gone; "": none was named
     split = models.CharField(_("split"), max_length=10, blank=True)  # as evaluations have it, or "auto"
     params = models.JSONField(default=dict)
+    # an own script that judges in place of ours, see scripted/
+    code = models.ForeignKey("training.CodeSnapshot", models.PROTECT, null=True, related_name="+")
+    start_file = models.CharField(max_length=255, blank=True)
+    arguments = models.CharField(max_length=2000, blank=True)
+    output_path = models.CharField(max_length=255, blank=True)
+    image = models.ForeignKey("images.Image", models.SET_NULL, null=True, related_name="+")
+    image_label = models.CharField(max_length=160, blank=True)  # also after it is gone; "": the platform's own
     # what it asks of the machines
     device_kind = models.CharField(max_length=8, default="gpu")
     device_model = models.CharField(max_length=100, blank=True)
@@ -60,3 +67,7 @@ class EvaluationSet(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_scripted(self) -> bool:
+        return bool(self.start_file)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import ids
+from aiplatform.lib import ids, secret_names
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from inference.evaluation_sets import forms, sets
 from inference.evaluation_sets.forms import EvaluationSetForm
@@ -21,6 +21,7 @@ from inference.evaluation_sets.tables import EvaluationSet
 from inference.models import Evaluation
 from inference.orders import EVALUATION_SETS
 from inference.services import evaluations
+from training.programs import script as command_lines
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -41,7 +42,10 @@ def set_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     labels = {name: EvaluationSetForm.base_fields[name].label for name in evaluations.PARAMETERS}
     context = {
         "row": row,
-        "params": [(labels[name], row.params.get(name)) for name in labels if name in row.params],
+        "params": secret_names.hidden(row.params).items()
+        if row.is_scripted
+        else [(labels[name], row.params.get(name)) for name in labels if name in row.params],
+        "arguments": command_lines.shown(row.arguments),
         "version": sets.usable_version(row, request.user),
         "may_use": EvaluationSet.objects.usable_by(request.user).filter(pk=pk).exists(),
         "may_change": EvaluationSet.objects.editable_by(request.user).filter(pk=pk).exists(),
@@ -71,7 +75,11 @@ def set_edit(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _edit(request: SignedInRequest, row: EvaluationSet | None, task: str, begun: dict[str, Any]) -> HttpResponse:
-    form = EvaluationSetForm(request.POST or None, user=request.user, initial=begun)
+    form = EvaluationSetForm(request.POST or None, request.FILES or None, user=request.user, initial=begun)
+    form.kept = begun.get("snapshot")  # of the set, or of what it is made of; whoever may see that may keep it
+    if form.is_bound:
+        with refusals_shown_on(form):
+            form.take_code()
     if form.is_valid():
         with refusals_shown_on(form):
             saved = sets.save(user=request.user, existing=row, task=task, **form.content())

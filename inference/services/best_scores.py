@@ -33,7 +33,7 @@ def of(version: ModelVersion, *, by: User) -> BestScore | None:
 
 
 def _of(version: ModelVersion, by: User) -> BestScore | None:
-    rows = version.evaluations.visible_to(by).filter(published_attempt__gt=0).select_related("job")
+    rows = version.evaluations.visible_to(by).filter(published_attempt__gt=0, is_scripted=False).select_related("job")
     for evaluation in rows.order_by("-pk")[:LOOKED_AT]:
         chosen = evaluation.chosen_threshold
         score = finite(evaluation.metrics.get("threshold") if chosen is None else chosen)

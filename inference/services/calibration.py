@@ -53,8 +53,9 @@ def of(evaluation: Evaluation) -> Reliability | None:
     """The reliability of the scores of an evaluation; None of tasks without scores, and of older evaluations.
 
     Raises:
-        Invalid: its results cannot be read.
+        Invalid: its results cannot be read, or an own script gave figures only.
     """
+    results.check_predictions(evaluation)
     return _of(evaluation.pk, results.stamp(evaluation))
 
 
@@ -162,6 +163,7 @@ def choose(evaluation: Evaluation, threshold: float | None) -> None:
     task = TASKS.get(evaluation.task)
     found = Refusals()
     with found:
+        results.check_predictions(evaluation)
         if task is None or not task.pages.threshold:
             raise Invalid(_("Answers of this task have no lowest score that callers choose."))
     with found:

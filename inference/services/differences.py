@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound, Refusals
+from aiplatform.lib.numbers import finite
 from inference.models import Evaluation
 from inference.services import resampling, results
 from inference.task_kinds import TASKS
@@ -96,6 +97,7 @@ class Comparison:
         rows: figures that were drawn anew, with intervals.
         only_told: keys of figures of which images do not keep enough to say an interval: average precisions by size
             of objects, means over their classes, and what an older evaluator did not keep.
+        by_name: an own script judged one of them, so figures stand beside each other by name alone.
         mcnemar: one for each evaluation but the base; empty where images are not right or wrong.
     """
 
@@ -105,6 +107,7 @@ class Comparison:
     only_told: list[str] = field(default_factory=list)
     mcnemar: list[McNemar] = field(default_factory=list)
     resamples: int = resampling.RESAMPLES
+    by_name: bool = False
 
 
 def chosen(user: User, numbers: Sequence[int], base: int | None = None) -> tuple[list[Evaluation], Evaluation]:
@@ -157,9 +160,18 @@ def compare(rows: Sequence[Evaluation], base: Evaluation) -> Comparison:
     """Compare evaluations that `chosen` gave; the same ones give the same answer.
 
     Raises:
-        Invalid: they did not judge the same images, or more than 100,000.
+        Invalid: they did not judge the same images, or more than 100,000 (where no own script judged one of them).
     """
+    if any(row.is_scripted for row in rows):
+        return _by_name(rows, base)
     return _compared(tuple((row.pk, *results.stamp(row)) for row in rows), base.pk)
+
+
+def _by_name(rows: Sequence[Evaluation], base: Evaluation) -> Comparison:
+    """Figures by name alone: an own script gives no answers to single images, so nothing can be drawn anew."""
+    summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
+    names = [name for one in summaries for name, value in one.items() if finite(value) is not None]
+    return Comparison(base.pk, 0, [], list(dict.fromkeys(names)), by_name=True)
 
 
 @lru_cache(maxsize=32)
@@ -187,6 +199,8 @@ def paired(rows: Sequence[Evaluation]) -> list[list[dict[str, Any]]]:
     Raises:
         Invalid: they did not judge the same images, or more than 100,000, or an entry cannot be read.
     """
+    for row in rows:
+        results.check_predictions(row)
     by_path = [_entries(row) for row in rows]
     first = by_path[0].keys()
     for row, own in zip(rows, by_path, strict=True):

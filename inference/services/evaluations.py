@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from django.db import transaction
@@ -19,9 +19,14 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluator.truth import UNSEEN
 from inference.models import Evaluation, ModelVersion
+from inference.scripted import scripts
 from inference.services import learning
 from inference.services.learning import AUTO
 from inference.task_kinds import TASKS
+from training.models import CodeSnapshot
+from training.services import snapshots
+from workers.images.models import Image
+from workers.images.services import compatibility
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.models import Attempt, Job
@@ -30,6 +35,7 @@ from workers.runs import RunDir
 KIND = "evaluation"
 DEFAULT_CPUS = 2.0
 MAX_NAME = 100
+MOST_CARDS = 1  # of ours; an own script may have more
 
 
 class CannotEvaluate(DomainError):
@@ -65,6 +71,11 @@ def submit(
     split: str = "",
     name: str = "",
     params: Mapping[str, Any] | None = None,
+    code: CodeSnapshot | None = None,
+    start_file: str = "",
+    arguments: str = "",
+    output_path: str = "",
+    image: Image | None = None,
     **resources: Unpack[Resources],
 ) -> Evaluation:
     """Queue an evaluation.
@@ -73,46 +84,50 @@ def submit(
         split: train, val or test; empty takes all images, `learning.UNSEEN` those that the model did not learn from,
             `learning.AUTO` what says most about the model (`learning.best_split`).
         name: empty makes one of model and dataset.
-        params: see PARAMETERS; what is left out takes its default.
+        params: see PARAMETERS; what is left out takes its default. All parameters of an own script.
+        code, start_file, arguments, output_path, image: an own script that judges in place of ours, see
+            `scripted.ScriptRequest`; where one of them is given, `code` and `start_file` are.
         resources: what it asks of the machines; without a cluster the person's current one.
 
     Raises:
         CannotEvaluate: the model cannot answer, the data is not annotated, or their tasks differ.
+        VersionNotReady, BadStartFile, BadParameter: of an own script, see `scripted.check`.
         Invalid: a value is out of range.
         NotAMember: the person does not belong to the cluster.
     """
+    asked = scripts.ScriptRequest(
+        code=code, start_file=start_file, arguments=arguments, output_path=output_path, image=image, params=params or {}
+    )
     if split == AUTO:
-        split = learning.best_split(model_version, version, user=user)
+        ours = not asked.is_asked
+        split = learning.best_split(model_version, version, user=user) if ours else scripts.best_split(version)
     name = name or name_for(model_version, version)
-    found = Refusals()
+    found, checked = Refusals(), dict[str, Any]()
     with found:
-        check_fit(model_version, version, split)
-    with found:
-        if split == UNSEEN and learning.of(model_version, owner=user) is None:
-            raise Invalid(
-                _("It is not known which images %(model)s learned from. Choose another split.")
-                % {"model": model_version},
-                field="split",
-            )
+        if asked.is_asked:
+            scripts.check_data(user, version, split)
+            _check_split(version, split)
+        else:
+            _check_ours(user, model_version, version, split, resources)
     with found:
         check_name(name)
     with found:
-        checked = checked_parameters(params or {})
+        checked = scripts.check(user, asked) if asked.is_asked else checked_parameters(params or {})
     with found:
         resources = complete(user, resources)
+        resources["needs"] = compatibility.needs_of(image).as_row()
         if found:  # what the machines cannot give is said as well
             submission.check(user, KIND, **resources)
     found.end()
-    spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": checked}
+    if asked.code is not None:
+        asked = replace(asked, code=snapshots.copy_for(user, asked.code))  # a set that is shared brings its owner's
+    spec: dict[str, Any] = {
+        "model_version": model_version.pk, "version": version.pk, "split": split, "params": checked,
+    }  # fmt: skip
+    spec |= scripts.spec(asked, checked) if asked.is_asked else {}
     with transaction.atomic():
-        job = submission.submit(
-            owner=user,
-            kind=KIND,
-            name=name,
-            spec=spec,
-            **resources,
-        )
-        return Evaluation.objects.create(
+        job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
+        evaluation = Evaluation.objects.create(
             job=job,
             model_version=model_version,
             model_label=str(model_version)[:120],
@@ -121,7 +136,26 @@ def submit(
             split=split,
             task=model_version.task,
             params=checked,
+            is_scripted=asked.is_asked,
         )
+        if asked.is_asked:
+            scripts.keep(evaluation, asked)
+        return evaluation
+
+
+def _check_ours(user: User, model: ModelVersion, version: DatasetVersion, split: str, resources: Resources) -> None:
+    """Refuse what our evaluator cannot do."""
+    found = Refusals()
+    with found:
+        check_fit(model, version, split)
+    with found:
+        if split == UNSEEN and learning.of(model, owner=user) is None:
+            said = _("It is not known which images %(model)s learned from. Choose another split.")
+            raise Invalid(said % {"model": model}, field="split")
+    with found:
+        if resources.get("gpus_per_node", 0) > MOST_CARDS:
+            raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
+    found.end()
 
 
 def check_name(name: str) -> None:
@@ -130,10 +164,23 @@ def check_name(name: str) -> None:
         raise Invalid(TITLE.message, field="name")
 
 
-def check(*, model_version: ModelVersion | None = None, version: DatasetVersion | None = None, split: str = "") -> None:
-    """Refuse at once what `submit` refuses of model, data and split."""
-    if model_version is not None and version is not None:
-        check_fit(model_version, version, "" if split == AUTO else split)
+def check(
+    *,
+    model_version: ModelVersion | None = None,
+    version: DatasetVersion | None = None,
+    split: str = "",
+    start_file: str = "",
+    arguments: str = "",
+    output_path: str = "",
+) -> None:
+    """Refuse at once what `submit` refuses of model, data and split, and of the words of an own script."""
+    found = Refusals()
+    with found:
+        if model_version is not None and version is not None and not start_file:
+            check_fit(model_version, version, "" if split == AUTO else split)
+    with found:
+        scripts.check_parts(arguments=arguments, output_path=output_path)
+    found.end()
 
 
 def complete(user: User, resources: Resources) -> Resources:
@@ -244,6 +291,9 @@ def publish(job: Job, attempt: Attempt) -> None:
     """Store the figures of an attempt; may be called again."""
     evaluation = Evaluation.objects.filter(job=job).first()
     if evaluation is None or attempt.number < evaluation.published_attempt:
+        return
+    if evaluation.is_scripted:
+        scripts.publish(evaluation, attempt)
         return
     try:
         with os.fdopen(files.open_beneath(RunDir.of(job.pk, attempt.number).outputs, "evaluation.json"), "rb") as file:

@@ -108,6 +108,7 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
     by.require(Action.DATASETS_CREATE)
     found = Refusals()
     with found:
+        results.check_predictions(evaluation)
         check_kind(mistake)
         _check_cell(cell)
         if not mistake and not cell:

@@ -9,9 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.numbers import finite
 from inference.models import Evaluation
+from inference.scripted import figures
 from inference.task_kinds import TASKS
 from workers.runs import RunDir
 
@@ -26,10 +30,16 @@ def folder(evaluation: Evaluation) -> Path | None:
 
 
 def load(evaluation: Evaluation) -> dict[str, Any] | None:
-    """The evaluation as its program wrote it (see inference.evaluator); None where there is none."""
+    """The evaluation as its program wrote it (see inference.evaluator); None where there is none.
+
+    Of an own script: `scripted`, its figures by name as `summary`, and `figures` as `scripted.Script` keeps them.
+    """
     place = folder(evaluation)
     if place is None:
         return None
+    if evaluation.is_scripted:  # whatever else lies there is the script's own
+        rows = evaluation.script.figures
+        return {"scripted": True, "summary": figures.flat(rows), "figures": rows}
     try:
         return _parsed(str(place), (place / "evaluation.json").stat().st_mtime_ns)
     except (OSError, ValueError, OutsideRoot):
@@ -41,6 +51,20 @@ def _parsed(place: str, changed: int) -> dict[str, Any]:
     with os.fdopen(open_beneath(Path(place), "evaluation.json"), "rb") as file:
         content: dict[str, Any] = json.load(file)
     return content
+
+
+def check_predictions(evaluation: Evaluation) -> None:
+    """Refuse what needs answers to single images where an own script gave figures only.
+
+    Raises:
+        Invalid.
+    """
+    if evaluation.is_scripted:
+        said = _(
+            "%(name)s was judged by an own script, which gave figures only. Evaluate without a script to see images, "
+            "mistakes, parts of the images, and scores."
+        )
+        raise Invalid(said % {"name": evaluation}, field="evaluation")
 
 
 def images(
@@ -88,7 +112,7 @@ def every_image(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
 
 def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
     place = folder(evaluation)
-    if place is None:
+    if place is None or evaluation.is_scripted:
         return
     try:
         descriptor = open_beneath(place, "images.jsonl")
@@ -111,4 +135,5 @@ def downloads(evaluation: Evaluation) -> list[tuple[str, Path, str]]:
     place = folder(evaluation)
     if place is None:
         return []
-    return [(name, place, name) for name in FILES if (place / name).is_file()]
+    names = (figures.FILE,) if evaluation.is_scripted else FILES
+    return [(name, place, name) for name in names if (place / name).is_file()]

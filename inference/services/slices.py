@@ -90,6 +90,7 @@ def chosen(user: User, number: int) -> Evaluation:
         raise NotFound(_("There is no evaluation %(numbers)s.") % {"numbers": number})
     if not row.published_attempt or results.load(row) is None:
         raise Invalid(_("%(name)s has no results yet.") % {"name": row}, field="evaluation")
+    results.check_predictions(row)
     if row.task not in TASKS:
         raise Invalid(_("%(name)s is of a task that this platform no longer knows.") % {"name": row})
     return row

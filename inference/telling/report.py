@@ -26,6 +26,7 @@ from datasets import pictures
 from datasets.models import DatasetVersion
 from datasets.services import thumbnails
 from inference.models import Evaluation
+from inference.scripted import telling as telling_of_script
 from inference.services import results, slices
 from inference.task_kinds import TASKS
 from inference.telling import charts, judged, parts
@@ -50,7 +51,9 @@ def html(evaluation: Evaluation, reader: User) -> str:
     if content is None or not isinstance(content.get("summary"), dict):
         raise NotFound(_("This evaluation has no results yet."))
     task = TASKS.get(evaluation.task)
+    script = telling_of_script.facts(evaluation) if evaluation.is_scripted else None
     context: dict[str, Any] = {
+        "script": script,
         "evaluation": evaluation,
         "found": content,
         "reader": reader,
@@ -58,7 +61,7 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "styles": _styles(),
         "pages": task.pages if task else None,
         "tiles": tiles(evaluation.task, content["summary"]),
-        "parameters": sorted(_plain(content.get("parameters")).items()),
+        "parameters": script["params"] if script else sorted(_plain(content.get("parameters")).items()),
         "classes": _classes(content),
         "confusion": _confusion(content),
         "curves": _curves(content),

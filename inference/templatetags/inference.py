@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import markdown
 from inference import model_tasks
-from inference.models import SPLIT_WORDS
+from inference.models import SPLIT_WORDS, Evaluation
+from inference.scripted import figures as script_figures
 from inference.services.learning import AUTO
 from inference.views import figures, notes
 from training import param_words
@@ -44,6 +45,26 @@ def split_word(split: str) -> Any:
 def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
     """The main figure, for lists."""
     return figures.headline(task or "", metrics or {})
+
+
+@register.filter
+def evaluation_headline(evaluation: Evaluation) -> str:
+    """The main figure of an evaluation, for lists: of an own script the one of its task, else its first."""
+    found = figures.headline(evaluation.task, evaluation.metrics)
+    if found or not evaluation.is_scripted:
+        return found
+    first = next(iter(script_figures.flat(evaluation.script.figures).items()), None)
+    return f"{first[0]} {first[1]:.3f}" if first else ""
+
+
+@register.filter
+def figure_rows(rows: list[Any]) -> list[tuple[str, str, str]]:
+    """Name, part and value as text of the figures of an own script, in its order."""
+    return [
+        (name, part, f"{value:.6g}")
+        for name, held in rows
+        for part, value in (held if isinstance(held, list) else [("", held)])
+    ]
 
 
 @register.filter(name="figures")

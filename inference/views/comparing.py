@@ -18,6 +18,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from aiplatform.lib.pages import needs
 from inference.models import Evaluation
+from inference.scripted import scripts
 from inference.services import differences, results
 from inference.services.differences import Comparison
 from inference.task_kinds import TASKS
@@ -53,10 +54,10 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "found": found,
         "figures": [(_(row.label), [cell(value) for value in row.values]) for row in found.rows],
         "told": _told(found, rows),
-        "few": differences.FEW_IMAGES if found.images < differences.FEW_IMAGES else 0,
+        "few": differences.FEW_IMAGES if not found.by_name and found.images < differences.FEW_IMAGES else 0,
         "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
         "differing": _differing(rows),
-        "images_urls": [(other, _images_url(base, other)) for other in others],
+        "images_urls": [(other, _images_url(base, other)) for other in others if not found.by_name],
         "rebase": {row.pk: query_of(rows, base=row.pk) for row in rows},
         "pages": pages_of(base),
         "slices_url": f"{reverse('inference:evaluation-compared-slices')}?{query_of(rows, base=base.pk)}",
@@ -120,9 +121,10 @@ def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
 
 def _told(found: Comparison, rows: list[Evaluation]) -> list[tuple[str, list[str]]]:
     """Figures of which no interval can be had, as the evaluations say them."""
-    labels = {figure.key: figure.label for figure in TASKS[rows[0].task].pages.figures}
+    task = TASKS.get(rows[0].task)
+    labels = {figure.key: _(figure.label) for figure in task.pages.figures} if task else {}
     summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
-    return [(_(labels[key]), [_plain(summary.get(key)) for summary in summaries]) for key in found.only_told]
+    return [(labels.get(key, key), [_plain(summary.get(key)) for summary in summaries]) for key in found.only_told]
 
 
 def _plain(value: Any) -> str:
@@ -132,8 +134,9 @@ def _plain(value: Any) -> str:
 def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
     """What the evaluations themselves differ in: model, threshold, engine and the like."""
     found = [(_("Model"), [row.model_label for row in rows])]
-    for key in sorted({key for row in rows for key in row.params}):
-        values = [row.params.get(key) for row in rows]
+    given = [scripts.shown_params(row) for row in rows]
+    for key in sorted({key for params in given for key in params}):
+        values = [params.get(key) for params in given]
         if any(value != values[0] for value in values):
             found.append((key, [NONE if value is None else value for value in values]))
     return found

@@ -20,16 +20,20 @@ from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
 from inference.evaluation_sets import sets
-from inference.evaluation_sets.forms import initial_of
+from inference.evaluation_sets.forms import begun, initial_of
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.orders import EVALUATIONS
+from inference.scripted import scripts
+from inference.scripted import telling as telling_of_script
 from inference.services import evaluations, learning, mending, promotion, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
 from inference.telling import judged
 from inference.views.figures import GROUP_WORDS, tiles
+from training.views.submit import next_name
+from workers.images import forms as image_forms
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
@@ -52,7 +56,7 @@ def evaluation_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def evaluation_new(request: SignedInRequest) -> HttpResponse:
-    """The form of an evaluation; `?model_version=`, `?version=` and `?set=` fill in what is known.
+    """The form of an evaluation; `?model_version=`, `?version=`, `?set=` and `?evaluation=` fill in what is known.
 
     Sent with "import", it comes back with the values of the parameter set that was chosen.
     """
@@ -60,9 +64,14 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
     imports = "import" in request.POST
     if imports:
         known = {name: request.POST[name] for name in EvaluationForm.base_fields if name in request.POST}
-    known |= _set_values(request, known.get("parameter_set") or request.GET.get("set", ""))
+    chosen = _set(request, request.POST.get("parameter_set") or request.GET.get("set", ""))
+    known |= _begun_again(request) | (_set_values(request, chosen) if chosen and (imports or not request.POST) else {})
     sent = request.POST if request.POST and not imports else None
-    form = EvaluationForm(sent, user=request.user, initial=known)
+    form = EvaluationForm(sent, request.FILES or None, user=request.user, initial=known)
+    form.kept = chosen.code if chosen else None
+    if form.is_bound:
+        with refusals_shown_on(form):
+            form.take_code()
     if form.is_valid():
         with refusals_shown_on(form):
             evaluation = evaluations.submit(user=request.user, **form.submission())
@@ -78,11 +87,24 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
     return render(request, "inference/evaluation_new.html", context, status=422 if form.errors else 200)
 
 
-def _set_values(request: SignedInRequest, number: str) -> dict[str, Any]:
-    """Initial values of a parameter set that this person may use; its data only where it is theirs to use."""
-    row = EvaluationSet.objects.usable_by(request.user).for_list().filter(pk=ids.number(number) or 0).first()
-    if row is None:
+def _set(request: SignedInRequest, number: str) -> EvaluationSet | None:
+    """A parameter set that this person may use."""
+    rows = EvaluationSet.objects.usable_by(request.user).for_list()
+    found: EvaluationSet | None = rows.filter(pk=ids.number(number) or 0).first()
+    return found
+
+
+def _begun_again(request: SignedInRequest) -> dict[str, Any]:
+    """Initial values of an evaluation to run again, with the same model where it is still there."""
+    number = ids.number(request.GET.get("evaluation", ""))
+    if request.method != "GET" or not number:
         return {}
+    row = _visible(request, number)
+    return begun(sets.of(row)) | {"model_version": row.model_version_id, "name": next_name(row.job.name)}
+
+
+def _set_values(request: SignedInRequest, row: EvaluationSet) -> dict[str, Any]:
+    """Initial values of a parameter set; its data only where it is theirs to use."""
     found = initial_of(row) | {"parameter_set": row.pk, "version": sets.usable_version(row, request.user)}
     return {name: value for name, value in found.items() if value not in (None, "") or name == "split"}
 
@@ -93,9 +115,9 @@ def evaluation_fit(request: SignedInRequest) -> HttpResponse:
     """The panel in the form: whether it would start now. Incomplete forms are fine."""
     form = EvaluationForm(request.POST, user=request.user)
     form.is_valid()
-    resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
+    resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **image_forms.resources_of(form)}
     verdict = preview.look(request.user, resources, kind=evaluations.KIND)
-    context = {"verdict": verdict} | _measured_on(request, form)
+    context = {"verdict": verdict, "image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
     return render(request, "inference/_evaluation_fit.html", context)
 
 
@@ -106,7 +128,8 @@ def _measured_on(request: SignedInRequest, form: EvaluationForm) -> dict[str, An
     if model is None or version is None:
         return {}
     if split == learning.AUTO:
-        split = learning.best_split(model, version, user=request.user)
+        ours = not given.get("start_file")
+        split = learning.best_split(model, version, user=request.user) if ours else scripts.best_split(version)
     seen = learning.repeats(model, version, split, user=request.user)
     return {"measured_on": SPLIT_WORDS.get(split, split), "repeats": seen}
 
@@ -123,12 +146,13 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "evaluation": evaluation,
         "found": content,
-        "tiles": tiles(evaluation.task, content["summary"]) if content else [],
+        "tiles": tiles(evaluation.task, content["summary"]) if content and not evaluation.is_scripted else [],
         "pages": pages_of(evaluation),
         "mistakes": judged.mistakes_of(content or {}),
         "robustness": judged.robustness_of(content or {}, evaluation.task),
         "shown": _for_script(content) if content else None,
         "verdicts": promotion.verdicts_on(evaluation),
+        "script": telling_of_script.facts(evaluation) if evaluation.is_scripted else None,
         "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
     }
     return render(request, "inference/evaluation_detail.html", context)
@@ -152,7 +176,7 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
 
     `?cell=0,` are those of its row, `?cell=,2` of its column.
     """
-    evaluation = _visible(request, pk)
+    results.check_predictions(evaluation := _visible(request, pk))
     cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
     mistake = request.GET.get("mistake", "")
     mending.check_kind(mistake)

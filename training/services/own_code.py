@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -158,8 +158,11 @@ def _check_data(user: User, request: TrainingRequest) -> None:
     found.end()
 
 
-def check_arguments(line: str) -> str:
+def check_arguments(line: str, known: Collection[str] = PLACEHOLDERS) -> str:
     """Words for own code, split as a shell would but never given to one.
+
+    Args:
+        known: names that may stand in braces.
 
     Raises:
         Invalid: an open quote, a NUL, a hidden secret, or an unknown placeholder.
@@ -173,8 +176,8 @@ def check_arguments(line: str) -> str:
     script.check_whole(line, field="arguments")
     for word in words:
         for name in re.findall(r"\{([a-z_]+)\}", word):
-            if name not in PLACEHOLDERS:
-                there = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+            if name not in known:
+                there = ", ".join(f"{{{one}}}" for one in known)
                 raise Invalid(
                     _("{%(name)s} is not known in run parameters. There are: %(there)s.")
                     % {"name": name, "there": there},

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib.errors import Invalid, Refusals
 from inference.models import Evaluation
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import rows
 from inference.pipelines.steps.training import figures
-from inference.services import evaluations
+from inference.scripted import requests, scripts
 from inference.services.learning import AUTO
-from workers.jobs.resource_request import Resources
+
+WORDS = ("home_path", "start_file", "arguments")
+SCRIPT = (*WORDS, "request")  # parameters that bring own code, or may
+#: What a step says itself, so that `request` may not.
+OWN = ("name", "model_version", "version", "split", "params", "gpus_per_node", "cpus", *WORDS)
 
 
 class EvaluateStep(StepKind):
@@ -23,7 +30,8 @@ class EvaluateStep(StepKind):
 
     name = "evaluate"
     label = gettext_lazy("Evaluate")
-    about = gettext_lazy("Measures how well a model answers on a split of a dataset version.")
+    about = gettext_lazy("Measures how well a model answers on a split of a dataset version, by our or your own code.")
+    number = 2
     group = "judge"
     icon = "evaluation"
     computes = True
@@ -34,30 +42,57 @@ class EvaluateStep(StepKind):
         Param("split", gettext_lazy("Split"), default=AUTO, help=gettext_lazy(
             "auto: what says most about the model. test, val, train; unseen: images it did not learn from; all.")),
         Param("params", gettext_lazy("Parameters"), form="json", default=None,
-              help=gettext_lazy('JSON, such as {"score_threshold": 0.01}.')),
-        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1),
+              help=gettext_lazy('JSON, such as {"score_threshold": 0.01}; all parameters of an own script.')),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=128),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
+        Param("home_path", gettext_lazy("Own script: folder in your home"), default="", help=gettext_lazy(
+            "It is copied when the step begins.")),
+        Param("start_file", gettext_lazy("Own script: start file"), default="", help=gettext_lazy(
+            "It judges in place of ours and writes its figures to $AIP_OUTPUT_DIR/metrics.json.")),
+        Param("arguments", gettext_lazy("Own script: run parameters"), default="", help=gettext_lazy(
+            "Words after the start file. {model}, {data}, {output} and {params} become paths.")),
+        Param("request", gettext_lazy("More of the request"), form="json", default=None,
+              help=gettext_lazy("JSON with further fields of the API for evaluations: code, image, output_path …")),
     )  # fmt: skip
 
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        found = Refusals()
+        for name in ("params", "request"):
+            with found:
+                if not isinstance(params.get(name) or {}, Mapping):
+                    raise Invalid(_("Give an object: names and their values."), field=name)
+        more = params.get("request") or {}
+        said = [name for name in more if name in OWN] if isinstance(more, Mapping) else []
+        with found:
+            if said:
+                raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(said)}, field="request")
+        with found:
+            scripts.check_parts(arguments=params.get("arguments") or "")
+        found.end()
+
+    def content(self, call: Call) -> Mapping[str, Any] | None:
+        """Own code may do anything, and its folder may have changed, so only ours is taken from earlier runs."""
+        return {} if not any(call.params[name] for name in SCRIPT) else None
+
     def begin(self, call: Call) -> Begun:
-        resources: Resources = {"gpus_per_node": call.params["gpus"]}
-        if call.params["cpus"] is not None:
-            resources["cpus"] = call.params["cpus"]
+        self.check(call.params, call.user)
         split = call.params["split"]
-        given: dict[str, Any] = {"name": call.name, "params": call.params["params"] or {}}
-        evaluation = evaluations.submit(
-            user=call.user,
-            model_version=rows.model_version(call.only("model"), call.user),
-            version=rows.dataset_version(call.only("data"), call.user),
-            split="" if split == "all" else split,
-            **given,
-            **resources,
-        )
+        body = dict(call.params["request"] or {}) | {
+            "name": call.name,
+            "model_version": rows.model_version(call.only("model"), call.user).pk,
+            "version": rows.dataset_version(call.only("data"), call.user).pk,
+            "split": "" if split == "all" else split,
+            "params": call.params["params"] or {},
+            "gpus_per_node": call.params["gpus"],
+        }
+        body |= {name: call.params[name] for name in ("cpus", *WORDS) if call.params[name] not in (None, "")}
+        evaluation = requests.submit(call.user, body)
         return Begun(job=evaluation.job, kept={"evaluation": evaluation.pk})
 
     def look(self, row: StepRun) -> Done | None:
         job = completed(row)
         evaluation = Evaluation.objects.filter(job=job).first()
-        if evaluation is None or not evaluation.metrics:
-            raise StepFailed(_("The evaluation left no figures. Look into its log."))
+        problems = scripts.problems(evaluation.script) if evaluation and evaluation.is_scripted else []
+        if evaluation is None or problems or not evaluation.metrics:
+            raise StepFailed(" ".join(map(str, problems)) or _("The evaluation left no figures. Look into its log."))
         return Done({"figures": figures(evaluation.metrics, row, evaluation=evaluation.pk)})

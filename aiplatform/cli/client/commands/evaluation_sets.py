@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from aiplatform.cli.client import output
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands import evaluations_scripted, lookup
 from aiplatform.cli.client.commands.verbs import Noun, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.output import Column
 
@@ -17,6 +17,7 @@ COLUMNS: list[Column] = [
     ("task", "task"),
     ("dataset", "dataset"),
     ("split", "split"),
+    ("script", "start_file"),
     ("parameters", "params"),
     ("cards", "gpus_per_node"),
     ("owner", "owner"),
@@ -50,6 +51,7 @@ def _content(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--gpus", type=int, help="cards; 0 evaluates on the processor")
     verb.add_argument("--cpus", type=float, help="processor cores")
     verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
+    evaluations_scripted.options(verb)
 
 
 def sets_list(args: argparse.Namespace) -> None:
@@ -92,6 +94,7 @@ def _given(args: argparse.Namespace, params: dict[str, object]) -> dict[str, Any
     body = {named.get(name, name): getattr(args, name) for name in options if getattr(args, name) is not None}
     if args.data is not None:
         body["version"] = None if args.data == "none" else lookup.version(args.client, args.data)
+    body |= evaluations_scripted.fields(args)
     if args.param:
         body["params"] = params | pairs(args.param)
     return body

@@ -15,6 +15,7 @@ from aiplatform.cli.client.commands import (
     evaluation_sets,
     evaluations_compared,
     evaluations_judged,
+    evaluations_scripted,
     lookup,
     registry,
     resources,
@@ -30,6 +31,7 @@ from aiplatform.cli.client.commands.verbs import (
     show_list,
     show_one,
 )
+from aiplatform.cli.client.errors import JOB_FAILED
 from aiplatform.cli.client.output import Column
 
 FIGURES = 3  # in a column
@@ -81,6 +83,12 @@ EVALUATIONS: list[Column] = [
 ]
 
 
+SHOWN_EVALUATION: list[Column] = [
+    *((name.capitalize(), key) for name, key in EVALUATIONS if name != "metrics"),
+    *evaluations_scripted.SHOWN,
+]
+
+
 def add(nouns: Nouns, parent: Parent) -> None:
     models = Noun(nouns, parent, "models", "The model registry.", also=("model",))
     verb = models.verb("list", model_list, "List models you can see.")
@@ -120,6 +128,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
         "--split", help="train, val, test, unseen (what it did not learn from), or auto; all images when left out"
     )
     verb.add_argument("--name", help="a name for the evaluation")
+    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
+    evaluations_scripted.options(verb)
     resources.options(verb, gpus="cards; 0 evaluates on the processor")
     verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
     paging(evaluate.verb("list", evaluation_list, "List evaluations."))
@@ -183,11 +193,12 @@ def start(args: argparse.Namespace) -> int | None:
         "name": args.name,
     }
     fields = {name: value for name, value in fields.items() if value is not None} | resources.fields(args)
+    fields |= evaluations_scripted.fields(args)
     row = args.client.post("evaluations/", fields, once=True)
     if args.wait:
         row = waiting.until_over(args.client, f"evaluations/{row['id']}/")
-        show_one(args, row, EVALUATIONS)
-        return waiting.exit_code(row)
+        show_one(args, row, SHOWN_EVALUATION)
+        return waiting.exit_code(row) or (JOB_FAILED if (row["script"] or {}).get("problems") else None)
     if not args.json:
         print(row["id"])
     done(args, row, f"Queued as evaluation {row['id']}.")
@@ -199,4 +210,4 @@ def evaluation_list(args: argparse.Namespace) -> None:
 
 
 def evaluation(args: argparse.Namespace) -> None:
-    show_one(args, args.client.get(f"evaluations/{args.id}/"), EVALUATIONS)
+    show_one(args, args.client.get(f"evaluations/{args.id}/"), SHOWN_EVALUATION)

@@ -1,0 +1,128 @@
+"""Read `metrics.json`, the figures that somebody's script left: `{name: number}`, or `{name: {name: number}}`.
+
+A program of somebody wrote it, so sizes, names and numbers are bounded, and all that is wrong with it is said at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib import files
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.wording import Message, message
+
+FILE = "metrics.json"
+MOST_BYTES = 1 << 20
+MOST = 1000  # numbers
+LONGEST = 100  # characters of a name
+MOST_SAID = 20  # problems that are named one by one
+APART = "/"  # between the two names of a figure of a part: recall/cat
+Rows = list[list[Any]]
+
+
+@dataclass
+class Found:
+    """What the file holds.
+
+    Attributes:
+        rows: name and number, or name and such rows, in the order of the file.
+        problems: what is wrong with it; then none of the figures count.
+    """
+
+    rows: Rows = field(default_factory=list)
+    problems: list[Message] = field(default_factory=list)
+
+    def flat(self) -> dict[str, float]:
+        """All numbers by name, those of parts as OUTER/INNER."""
+        return flat(self.rows)
+
+
+def flat(rows: Rows) -> dict[str, float]:
+    """See `Found.flat`."""
+    found: dict[str, float] = {}
+    for name, value in rows:
+        inner = value if isinstance(value, list) else None
+        found |= {f"{name}{APART}{part}": one for part, one in inner} if inner is not None else {name: value}
+    return found
+
+
+def left(outputs: Path) -> Found:
+    """What lies in the outputs of a job."""
+    try:
+        with os.fdopen(files.open_beneath(outputs, FILE), "rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except (OSError, files.OutsideRoot):
+        return Found(problems=[message("own_script.no_figures", name=FILE)])
+    return read(text)
+
+
+def read(text: bytes) -> Found:
+    """What the text of the file holds."""
+    if len(text) > MOST_BYTES:
+        return Found(problems=[message("own_script.too_large", name=FILE, most=MOST_BYTES >> 10)])
+    try:
+        content = json.loads(text, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError) as exc:
+        return Found(problems=[message("own_script.no_json", name=FILE, error=_short(str(exc)))])
+    if not isinstance(content, _Pairs):
+        return Found(problems=[message("own_script.no_table", name=FILE)])
+    found = Found()
+    problems = list(_collect(content, found.rows))
+    if not found.flat() and not problems:
+        problems = [message("own_script.empty", name=FILE)]
+    more = len(problems) - MOST_SAID
+    found.problems = problems[:MOST_SAID] + ([message("own_script.more", count=more)] if more > 0 else [])
+    return found
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object of JSON with its names in order, also those that stand there twice."""
+
+
+def _collect(content: _Pairs, rows: Rows) -> Iterator[Message]:
+    """Fill the rows; yields what is wrong."""
+    if (count := sum(len(value) if isinstance(value, _Pairs) else 1 for _name, value in content)) > MOST:
+        yield message("own_script.too_many", count=count, most=MOST)
+        return
+    taken: set[str] = set()
+    for name, value in content:
+        if not isinstance(value, _Pairs):
+            yield from _one(name, value, name, taken, rows)
+            continue
+        inner: Rows = []
+        for part, number in value:
+            yield from _one(part, number, f"{name}{APART}{part}", taken, inner)
+        if _is_odd(name):
+            yield message("own_script.odd_name", name=_short(name), most=LONGEST)
+        if inner:
+            rows.append([name, inner])
+
+
+def _one(name: str, value: Any, whole: str, taken: set[str], rows: Rows) -> Iterator[Message]:
+    """Add one number to the rows, or say what is wrong with it."""
+    number = finite(value)
+    if _is_odd(name):
+        yield message("own_script.odd_name", name=_short(name), most=LONGEST)
+    elif isinstance(value, list | _Pairs):
+        yield message("own_script.too_deep", name=_short(whole))
+    elif number is None:
+        yield message("own_script.no_number", name=_short(whole), value=_short(json.dumps(value)))
+    elif whole in taken:
+        yield message("own_script.twice", name=_short(whole))
+    else:
+        taken.add(whole)
+        rows.append([name, number])
+
+
+def _is_odd(name: str) -> bool:
+    return not name.strip() or len(name) > LONGEST or not name.isprintable()
+
+
+def _short(text: str) -> str:
+    kept = "".join(one if one.isprintable() else "?" for one in text[:61])
+    return f"{kept[:60]}…" if len(text) > 60 else kept

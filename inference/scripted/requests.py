@@ -1,0 +1,45 @@
+"""Requests for evaluations, as the API and steps of pipelines send them, turned into arguments of `submit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+
+from accounts.models import User
+from aiplatform.lib.api import sent
+from inference.api.serializers import EvaluationIn
+from inference.models import Evaluation
+from inference.scripted import scripts
+from inference.services import evaluations
+from training.api.inputs import with_code
+from training.request_schemas import refusal
+
+
+def taken(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request with its code as a snapshot, from wherever it came.
+
+    Raises:
+        BadCode, ArchiveRefused: and what else is wrong with the words of the script.
+    """
+    return with_code(user, dict(given), _check)
+
+
+def submit(user: User, body: Mapping[str, Any]) -> Evaluation:
+    """Queue the evaluation that a body of the API says.
+
+    Raises:
+        DomainError: all that it is refused for.
+    """
+    context = {"request": SimpleNamespace(user=user)}
+    try:
+        given = sent(EvaluationIn(data=dict(body), context=context), evaluations.check)
+    except ValidationError as exc:
+        raise refusal(exc.detail) from None
+    return evaluations.submit(user=user, **taken(user, given))
+
+
+def _check(fields: Mapping[str, Any]) -> None:
+    scripts.check_parts(arguments=fields.get("arguments", ""), output_path=fields.get("output_path", ""))

@@ -1,0 +1,22 @@
+"""What pages and the report say of the script of an evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inference.models import Evaluation
+from inference.scripted import scripts
+from training.programs import script as command_lines
+
+
+def facts(evaluation: Evaluation) -> dict[str, Any]:
+    """Row, words, parameters, image and problems of a script; nothing secret."""
+    row = evaluation.script
+    use = getattr(evaluation.job, "image_use", None)
+    return {
+        "row": row,
+        "arguments": command_lines.shown(row.arguments),
+        "params": sorted(scripts.shown_params(evaluation).items()),
+        "image": use.name if use else "",
+        "problems": scripts.problems(row),
+    }

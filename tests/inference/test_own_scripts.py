@@ -1,0 +1,235 @@
+"""Evaluations by somebody's own script: what is refused, how it runs, which figures it leaves and where they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+from django.urls import reverse
+
+from datasets.models import DatasetVersion
+from inference.evaluation_sets import sets
+from inference.kind import EvaluationKind
+from inference.models import Evaluation
+from inference.pipelines.kinds import KINDS, StepFailed
+from inference.pipelines.models import StepRun
+from inference.scripted import figures, requests
+from inference.services import evaluations
+from tests.factories import models as factory
+from tests.factories import training as codes
+from tests.inference import judged
+from tests.inference.running import bring
+from workers.models import Attempt
+from workers.runs import RunDir
+
+pytestmark = pytest.mark.django_db
+ROUTE = "/api/v1/evaluations/"
+kind = EvaluationKind()
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+
+params = json.loads(Path(os.environ["AIP_PARAMS"]).read_text())
+rows = json.loads(Path(os.environ["AIP_DATA_DIR"], "annotations.json").read_text())["images"]
+found = {"accuracy": params["k"] / 4, "images": len(rows), "recall": {"red": 1, "blue": 0.5}}
+assert Path(os.environ["AIP_MODEL_DIR"], "model.json").is_file() and sys.argv[1] == os.environ["AIP_MODEL_DIR"]
+Path(os.environ["AIP_OUTPUT_DIR"], "metrics.json").write_text(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def code(alice, tmp_path):
+    return codes.code(alice, tmp_path / "mine", evaluate=SCRIPT)
+
+
+@pytest.fixture
+def model(alice, tmp_path):
+    return factory.model_version(alice, tmp_path)
+
+
+@pytest.fixture
+def raw(alice, tmp_path):
+    """Data that nobody annotated, so ours would refuse it."""
+    return judged.dataset_version(alice, tmp_path / "data", annotated=False)
+
+
+@pytest.fixture
+def begun(alice, model, raw, code):
+    return evaluations.submit(
+        user=alice, model_version=model, version=raw, code=code, start_file="evaluate.py",
+        arguments="{model} --api-key s3cret-value", params={"k": 3}, split="auto",
+    )  # fmt: skip
+
+
+def ended(evaluation: Evaluation, text: str = '{"accuracy": 0.75}', *, state: str = "succeeded", **attempt: object):
+    """Its job ended, with this in its outputs."""
+    outputs = RunDir.of(evaluation.job_id, 1).outputs
+    outputs.mkdir(parents=True, exist_ok=True)
+    if text:
+        (outputs / "metrics.json").write_text(text)
+    bring(evaluation.job, state)
+    Attempt.objects.filter(job=evaluation.job).update(state=state, **attempt)
+    kind.ended(evaluation.job, evaluation.job.attempts.get())
+    return Evaluation.objects.get(pk=evaluation.pk)
+
+
+def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
+    good = figures.read(b'{"b": 1, "a": {"cat": 0.5, "dog": 0}}')
+    bad = figures.read(
+        b'{"": 1, "n": NaN, "t": true, "d": {"x": {"y": 1}}, "l": [1], "big": 1e999, "one": 1, "one": 2}'
+    )
+    long = figures.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
+
+    assert (good.problems, good.flat()) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
+    assert [one.code.partition(".")[2] for one in bad.problems] == [
+        "odd_name", "no_number", "no_number", "too_deep", "too_deep", "no_number", "twice",
+    ]  # fmt: skip
+    assert [one.code for one in long.problems] == ["own_script.odd_name"] * 2
+    for text, said in (
+        (b"[1]", "no_table"), (b"{}", "empty"), (b"{", "no_json"), (b"[" * 100_000, "no_json"), (b"\xff", "no_json"),
+        (b" " * (figures.MOST_BYTES + 1), "too_large"), (json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(),
+                                                        "too_many"), (b'{"a": {}}', "empty"),
+    ):  # fmt: skip
+        assert [one.code for one in figures.read(text).problems] == [f"own_script.{said}"], text[:20]
+
+
+def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, client, alice, begun, raw, model):
+    bring(begun.job, "assigned")
+    run = RunDir.of(begun.job_id, 1)
+    run.outputs.mkdir(parents=True)
+    launch = kind.prepare(begun.job, begun.job.attempts.get(), run)
+    told = {**os.environ, **launch.env, "AIP_OUTPUT_DIR": str(run.outputs)}
+    subprocess.run(launch.argv, cwd=run.code, env=told, check=True, timeout=60)
+    row = ended(begun, "")
+    api.force_authenticate(alice)
+    client.force_login(alice)
+
+    said = api.get(f"{ROUTE}{row.pk}/").json()
+    page = client.get(reverse("inference:evaluation-detail", args=[row.pk])).content.decode()
+    report = api.get(f"{ROUTE}{row.pk}/report/").content.decode()
+    listed = client.get(reverse("inference:evaluation-list")).content.decode()
+    refused = [api.get(f"{ROUTE}{row.pk}/{part}/") for part in ("slices", "calibration", "images")]
+
+    assert row.metrics == {"accuracy": 0.75, "images": 6.0, "recall/red": 1.0, "recall/blue": 0.5}
+    assert set(launch.read_only) >= {model.path, *raw.folders}
+    assert "s3cret-value" in launch.secrets
+    assert (said["metrics"], said["split"], said["script"]["problems"]) == (row.metrics, "test", [])
+    assert "s3cret" not in json.dumps(said) + page + report
+    assert [word for word in ("evaluate.py", "figures only", "0.75") if word not in page] == []
+    assert [word for word in ("recall", "figures only") if word not in report] == []
+    assert "accuracy 0.750" in listed
+    assert [one.status_code for one in refused] == [400] * 3
+    assert "own script" in refused[0].json()["errors"]["evaluation"][0]
+
+
+def test_scripts_and_ours_are_compared_by_name(api, client, alice, begun, model, raw, code):
+    first = ended(begun, '{"accuracy": 0.5, "AP50": 0.25}')
+    DatasetVersion.objects.filter(pk=raw.pk).update(annotated=True)
+    raw.refresh_from_db()
+    ours = judged.judged(alice, model, raw)
+    api.force_authenticate(alice)
+    client.force_login(alice)
+    which = f"?evaluation={first.pk}&evaluation={ours.pk}"
+
+    found = api.get(f"{ROUTE}comparison/{which}").json()
+    page = client.get(reverse("inference:evaluation-compare") + which).content.decode()
+
+    assert (found["figures"], found["only_told"][:2]) == ([], ["accuracy", "AP50"])
+    assert [row["summary"].get("accuracy") for row in found["evaluations"]] == [0.5, None]
+    assert set(found["only_told"]) >= set(first.metrics) | {"map"}
+    assert [word in page for word in ("0.250", "figures by name", 'id="slices"')] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("left", "state", "attempt", "said"),
+    [
+        ("", "succeeded", {}, "AIP_OUTPUT_DIR"),
+        ("nonsense", "succeeded", {}, "is no JSON"),
+        ('{"accuracy": 1}', "failed", {"exit_code": 3}, "exit code 3"),
+    ],
+)
+def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, left, state, attempt, said):
+    row = ended(begun, left, state=state, **attempt)
+    client.force_login(alice)
+
+    page = client.get(reverse("inference:evaluation-detail", args=[row.pk])).content.decode()
+
+    assert (row.metrics, row.published_attempt) == ({}, 0)
+    assert said in page
+    assert f"{reverse('workers:job', args=[row.job_id])}?tab=log" in page
+    if state == "succeeded":
+        with pytest.raises(StepFailed, match=said):
+            KINDS.get("evaluate").look(StepRun(job=row.job, step="judge"))
+
+
+def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model, raw, code):
+    api.force_authenticate(alice)
+    body = {"model_version": model.pk, "version": raw.pk, "code": code.pk, "cpus": 0.5}
+    wrong = {"start_file": "../up.py", "arguments": "{resume}", "output_path": "/tmp", "split": "unseen"}
+
+    said = api.post(ROUTE, {**body, **wrong}, format="json").json()["errors"]
+    no_code = api.post(ROUTE, {**body, "code": None, "start_file": "evaluate.py"}, format="json").json()
+    ours = api.post(ROUTE, {**body, "code": None, "gpus_per_node": 2}, format="json").json()
+
+    assert set(said) == {"start_file", "arguments", "output_path", "split"}
+    assert "Bring the code" in json.dumps(no_code)
+    assert {"version", "gpus_per_node"} <= set(ours["errors"])
+
+
+def test_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy(api, alice, bob, begun, model, raw):
+    kept = sets.save(user=alice, name="mine", visibility="public", **sets.of(begun))
+    theirs = evaluations_model(bob, model)
+    DatasetVersion.objects.filter(pk=raw.pk).update(state="ready")
+    raw.dataset.visibility = "public"
+    raw.dataset.save()
+    api.force_authenticate(bob)
+
+    made = api.post(ROUTE, {"model_version": theirs.pk, "parameter_set": kept.pk, "params": {"k": 4}}, format="json")
+    shown = api.get(f"/api/v1/evaluation-sets/{kept.pk}/").json()
+
+    row = Evaluation.objects.select_related("script__code").get(pk=made.json()["id"])
+    assert (row.script.start_file, row.script.code.owner, row.params, row.split) == (
+        "evaluate.py", bob, {"k": 4}, "test",
+    )  # fmt: skip
+    assert (row.script.code.path / "evaluate.py").read_text() == SCRIPT
+    assert (shown["start_file"], "s3cret" in json.dumps(shown)) == ("evaluate.py", False)
+
+
+def evaluations_model(owner, model):
+    """A version that this person may use as well."""
+    model.model.visibility = "public"
+    model.model.save()
+    return model
+
+
+def test_form_runs_a_folder_of_the_home_and_begins_again_with_all_of_it(client, alice, begun, model, raw):
+    client.force_login(alice)
+    new = reverse("inference:evaluation-new")
+    again = client.get(f"{new}?evaluation={begun.pk}").context["form"]
+    values = {name: again[name].value() for name in again.fields}
+    given = {name: value for name, value in values.items() if value is not None and value is not False}
+
+    half = client.post(new, {**given, "snapshot": "", "home_path": "mine", "start_file": "", "arguments": ""})
+    sent = client.post(new, {**given, "snapshot": "", "home_path": "mine", "pairs": "k = 2"})
+    copied = client.post(new, {**given, "pairs": "k = 1"})
+
+    rows = list(Evaluation.objects.exclude(pk=begun.pk).order_by("pk"))
+    assert (half.status_code, "start_file" in half.context["form"].errors) == (422, True)
+    assert (sent.status_code, copied.status_code) == (302, 302), sent.context["form"].errors
+    assert [row.params for row in rows] == [{"k": 2}, {"k": 1}]
+    assert rows[1].script.code == begun.script.code
+    assert rows[1].script.arguments == "{model} --api-key"  # secrets are given anew
+
+
+def test_step_takes_the_fields_of_a_script_and_never_an_earlier_result(alice, begun, model, raw):
+    step = KINDS.get("evaluate")
+    params = step.checked({"home_path": "mine", "start_file": "evaluate.py", "params": {"k": 1}})
+    body = {"model_version": model.pk, "version": raw.pk, "name": "step", "params": {"k": 1}, "cpus": 1}
+
+    made = requests.submit(alice, {**body, "home_path": "mine", "start_file": "evaluate.py"})
+
+    assert step.content(type("Call", (), {"params": params})()) is None
+    assert step.content(type("Call", (), {"params": step.checked({})})()) == {}
+    assert (made.is_scripted, made.params, made.script.code.origin) == (True, {"k": 1}, "mine")
