@@ -28,8 +28,9 @@ from inference.orders import EVALUATIONS
 from inference.services import evaluations, learning, mending, promotion, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
-from inference.telling import judged
-from inference.views.figures import GROUP_WORDS, tiles
+from inference.telling import curves, judged
+from inference.telling.tiles import left_out, tiles
+from inference.views.figures import GROUP_WORDS
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
@@ -123,7 +124,9 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "evaluation": evaluation,
         "found": content,
-        "tiles": tiles(evaluation.task, content["summary"]) if content else [],
+        "tiles": tiles(evaluation.task, content) if content else [],
+        "left_out": left_out(evaluation.task, content or {}),
+        "unanswered": curves.unanswered(content or {}),
         "pages": pages_of(evaluation),
         "mistakes": judged.mistakes_of(content or {}),
         "robustness": judged.robustness_of(content or {}, evaluation.task),
@@ -143,7 +146,7 @@ def pages_of(evaluation: Evaluation) -> Pages | None:
 def _for_script(content: dict[str, Any]) -> dict[str, Any]:
     """Return the data that evaluation.js draws."""
     names = ("task", "summary", "thresholds", "classes", "curves", "confusion")
-    return {name: content[name] for name in names if name in content}
+    return {name: content[name] for name in names if name in content} | {"means": curves.means(content)}
 
 
 @needs(Action.EVALUATIONS_VIEW)
