@@ -1,10 +1,11 @@
-"""Short names of evaluations that stand beside each other."""
+"""Names of evaluations that stand beside each other, and of their parameters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from inference.forms import EvaluationForm
 from inference.models import Evaluation
 
 LONG = 24  # letters up to which a name is shown as it is
@@ -44,3 +45,9 @@ def _shared(parts: Sequence[Sequence[str]]) -> int:
     while all(len(own) > count + 1 for own in parts) and len({own[count] for own in parts}) == 1:
         count += 1
     return count
+
+
+def parameter_word(name: str) -> str:
+    """What a parameter of an evaluation is called in its form; one that no form has keeps its name."""
+    field = EvaluationForm.base_fields.get(name)
+    return str(field.label) if field is not None and field.label else name

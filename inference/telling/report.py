@@ -29,6 +29,7 @@ from inference.models import Evaluation
 from inference.services import results, slices
 from inference.task_kinds import TASKS
 from inference.telling import curves, judged, parts
+from inference.telling.names import parameter_word
 from inference.telling.tiles import NONE, left_out, tiles
 from workers.clock import now
 
@@ -58,7 +59,9 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "pages": task.pages if task else None,
         "tiles": tiles(evaluation.task, content),
         "left_out": left_out(evaluation.task, content),
-        "parameters": sorted(_plain(content.get("parameters")).items()),
+        "parameters": [
+            (parameter_word(name), value) for name, value in sorted(_plain(content.get("parameters")).items())
+        ],
         "classes": _classes(content),
         "confusion": _confusion(content),
         "curves": curves.drawn(content),

@@ -23,7 +23,7 @@ from inference.services import differences, results
 from inference.services.differences import Comparison
 from inference.task_kinds import TASKS
 from inference.telling.cells import VERDICTS, cell
-from inference.telling.names import short_names
+from inference.telling.names import parameter_word, short_names
 from inference.telling.tiles import left_out, shown_keys
 from inference.views.evaluations import pages_of
 from inference.views.figures import NONE
@@ -149,5 +149,5 @@ def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
     for key in sorted({key for row in rows for key in row.params}):
         values = [row.params.get(key) for row in rows]
         if any(value != values[0] for value in values):
-            found.append((key, [NONE if value is None else value for value in values]))
+            found.append((parameter_word(key), [NONE if value is None else value for value in values]))
     return found
