@@ -39,7 +39,7 @@ function mark() {
 function followAttempts(region) {
   const now = /** @type {HTMLElement | null} */ (region.querySelector("[data-step-job]"))?.dataset.stepJob;
   const shown = /** @type {HTMLElement | null} */ (region.querySelector("[data-log]"))?.dataset.log ?? "";
-  if (now !== undefined && now !== shown) void htmx.ajax("GET", location.href, { target: region, swap: "innerHTML" });
+  if (now !== undefined && now !== shown) void htmx.ajax("GET", location.href, { target: "#run-step", swap: "innerHTML" });
 }
 
 if (panel) {

@@ -87,7 +87,7 @@ export class LogView {
   /** The page shows it no longer. */
   close() {
     this.#stopAsking();
-    this.sizes.disconnect();
+    this.sizes?.disconnect();
   }
 
   #bindFile() {
