@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 340, 240, 58, 46, 12, 10
+WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 340, 240, 58, 46, 20, 10
 LABEL_DOWN, LABEL_LEFT = 8, 14  # of the words beside the axes, from the edge
+MOST_WRITTEN = 1e6  # larger ones stand with their power of ten
 LINE_KINDS = 8  # colours of lines, see tokens.css
 
 
@@ -131,9 +133,12 @@ class Frame:
 
 
 def counted(top: float) -> list[tuple[float, str]]:
-    """Four steps from 0 to a top, as numbers beside an axis."""
+    """Some five round numbers from 0 to a top, for an axis."""
     top = top if top > 0 else 1.0
-    return [(top * step / 4, f"{top * step / 4:,.3g}" if top < 1000 else f"{top * step / 4:,.0f}") for step in range(5)]
+    power = 10.0 ** math.floor(math.log10(top / 4))
+    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= top / 5)
+    values = [at * step for at in range(int(top / step + 1e-9) + 1)]
+    return [(value, f"{value:,.10g}" if top < MOST_WRITTEN else f"{value:.3g}") for value in values]
 
 
 def _n(value: float) -> str:

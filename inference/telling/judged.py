@@ -21,7 +21,7 @@ TABLE_STEP = 5  # thresholds from a row of the table of costs to the next
 MISTAKE_WORDS = {
     "class": (gettext_lazy("Class"), gettext_lazy("found, but called something else")),
     "location": (gettext_lazy("Location"), gettext_lazy("the right class, but the box is off (overlap 0.1 to 0.5)")),
-    "both": (gettext_lazy("Both"), gettext_lazy("neither class nor place are right")),
+    "both": (gettext_lazy("Class and location"), gettext_lazy("neither the class nor the place is right")),
     "duplicate": (gettext_lazy("Duplicate"), gettext_lazy("found once more")),
     "background": (gettext_lazy("Background"), gettext_lazy("nothing is there")),
     "missed": (gettext_lazy("Missed"), gettext_lazy("an object that no answer is about")),

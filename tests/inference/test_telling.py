@@ -2,7 +2,7 @@
 
 import pytest
 
-from inference.telling import curves, tiles
+from inference.telling import charts, curves, tiles
 from inference.telling.names import shortened
 
 CLASSES = [
@@ -23,6 +23,11 @@ def test_curve_of_all_classes_goes_through_the_point_of_every_threshold():
     assert len(by_recall.lines[0].points.split()) == 3  # nothing is answered at the highest, and nothing drawn
     assert len(by_score.lines[0].points.split()) == 4
     assert curves.means({"classes": CLASSES}) == curves.drawn({"summary": {}}) == []
+
+
+@pytest.mark.parametrize(("top", "words"), [(19, "0 5 10 15"), (0.3, "0 0.1 0.2 0.3"), (3e6, "0 1e+06 2e+06 3e+06")])
+def test_axes_have_round_numbers(top, words):
+    assert [word for _value, word in charts.counted(top)] == words.split()
 
 
 def test_class_without_answers_says_nothing_about_precision():
