@@ -18,6 +18,7 @@ from annotation.models import AnnotationProject
 from annotation.services import todo
 from datasets.models import Dataset, DatasetVersion
 from inference.models import Model
+from inference.pipelines.models import Pipeline
 from workers import kinds
 from workers.clusters import cpu_slots
 from workers.kinds import KINDS, JobKind
@@ -52,6 +53,7 @@ class Step:
     count: Callable[[User], int]  # how many things of it this person may see
     order: int
     start: Start | None = None
+    beside: bool = False  # no step of the way itself, but something that goes it
 
 
 def _visible(model: Any) -> Callable[[User], int]:
@@ -86,6 +88,16 @@ STEPS = (
         start=Start(_("Annotate images"), "/annotation/projects/new/", Action.ANNOTATION_MANAGE, _annotatable),
     ),
     Step(_("Models"), _("Keep what was learned"), "models", "/models/", Action.MODELS_VIEW, _visible(Model), order=50),
+    Step(
+        _("Pipelines"),
+        _("Go this way by themselves, as often as you want"),
+        "pipeline",
+        "/pipelines/",
+        Action.JOBS_VIEW,
+        _visible(Pipeline),
+        order=90,
+        beside=True,
+    ),
 )
 
 #: states people see → states of the job, in the order of the bar
@@ -120,7 +132,7 @@ def _way(user: User) -> list[Step]:
 
 
 def steps(user: User) -> dict[str, Any]:
-    """The workflow: {steps: [{label, hint, icon, url, count, next}], next: the act of the step that comes next}.
+    """The workflow: {steps: [{label, hint, icon, url, count, next}], beside: the same, next: the act that comes next}.
 
     What comes next is the first step of which the person has nothing, and could begin now: whoever is new is led from
     images to a model in use. `next` is None for whoever has been through it.
@@ -134,10 +146,14 @@ def steps(user: User) -> dict[str, Any]:
     following = next(open_, None)
     rows = [
         {"label": step.label, "hint": step.hint, "icon": step.icon, "url": step.path, "count": count,
-         "next": step is following}
+         "next": step is following, "beside": step.beside}
         for step, count in counted
     ]  # fmt: skip
-    return {"steps": rows, "next": following.start if following else None}
+    return {
+        "steps": [row for row in rows if not row["beside"]],
+        "beside": [row for row in rows if row["beside"]],
+        "next": following.start if following else None,
+    }
 
 
 def annotating(user: User) -> dict[str, Any]:

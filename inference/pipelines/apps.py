@@ -31,6 +31,6 @@ class PipelinesConfig(AppConfig):
                 url=lambda row: reverse("pipelines:detail", args=[row.pk]),
             )
         )
-        search.register("pipeline", _("Pipeline"), "branch", needs=Action.JOBS_VIEW, find=searching.pipelines)
+        search.register("pipeline", _("Pipeline"), "pipeline", needs=Action.JOBS_VIEW, find=searching.pipelines)
         ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline), arranging.Handed())
         side_bar.register(side_bar.Source("work", navigation.entries))

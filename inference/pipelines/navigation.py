@@ -11,4 +11,4 @@ from aiplatform.navigation import Entry
 
 def entries() -> list[Entry]:
     """The list of pipelines, behind models in use."""
-    return [Entry(_("Pipelines"), "branch", reverse("pipelines:list"), Action.JOBS_VIEW, order=80)]
+    return [Entry(_("Pipelines"), "pipeline", reverse("pipelines:list"), Action.JOBS_VIEW, order=80)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -14,10 +15,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, templates, writing
+from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, step_detail, templates, writing
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepApproval
 from inference.pipelines.orders import PIPELINES, RUNS
+
+PARTS = ("run-now", "run-steps", "run-step", "run-step-now")  # of a page of a run, by the place they stand in
 
 
 @require_safe
@@ -142,7 +145,7 @@ def _version(pipeline: Pipeline, word: str) -> PipelineVersion:
 @require_safe
 @needs(Action.SELF_MANAGE)
 def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One run: its graph with live states, its steps, questions. htmx gets what changes.
+    """One run: its graph with live states, its steps, questions; `?step=` opens one. htmx gets what changes.
 
     Whoever is asked sees the run, also where their roles show them no jobs.
     """
@@ -162,6 +165,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
                 "key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key],
                 "results": showing.results_of(steps[key]["outputs"], request.user),
                 "item_words": showing.item_words(steps[key]["items"]),
+                "here": f"{reverse('pipelines:run', args=[pk])}?{urlencode({'step': key})}",
             }
             for key in spec.order()
             if key in steps
@@ -180,12 +184,15 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             if one["approval"] and one["approval"]["mine"]
         ],
     }  # fmt: skip
+    if (chosen := request.GET.get("step", "")) in steps and chosen in spec.steps:
+        kind = labels.get(spec.steps[chosen].kind, spec.steps[chosen].kind)
+        context["opened"] = step_detail.of(run, chosen, steps[chosen], request.user) | {"kind": kind}
     if not request.htmx:
         context["graph"] = {
             "catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout, "steps": steps,
             "url": reverse("api-pipeline-run-detail", args=[pk]), "live": showing.is_live(run) and sees_jobs,
         }  # fmt: skip
-    parts = {"run-now": "pipelines/_run_now.html", "run-steps": "pipelines/_run_steps.html"}
+    parts = {name: f"pipelines/_{name.replace('-', '_')}.html" for name in PARTS}
     part = parts.get(request.htmx.target or "", parts["run-now"]) if request.htmx else "pipelines/run.html"
     return render(request, part, context)
 

@@ -133,6 +133,7 @@ class Figure:
     help: str = ""
     live: bool = False  # follows the threshold a reader moves
     manual: str = ""  # what the manual of the first platform calls it
+    least_classes: int = 0  # of fewer classes it says nothing
 
 
 #: Below the figures of detectors: what the manual of the first platform shows beside them.

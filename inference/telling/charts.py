@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDE, HIGH, LEFT, BELOW = 320, 200, 36, 24
+WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 340, 240, 58, 46, 20, 10
+LABEL_DOWN, LABEL_LEFT = 8, 14  # of the words beside the axes, from the edge
+MOST_WRITTEN = 1e6  # larger ones stand with their power of ten
 LINE_KINDS = 8  # colours of lines, see tokens.css
 
 
@@ -40,25 +43,56 @@ class Mark:
 
 @dataclass(frozen=True)
 class Tick:
-    """A number beside an axis."""
+    """A number beside an axis; `at` is where its rule goes through, of one that has a rule."""
 
     x: str
     y: str
     text: str
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A line of the legend: what a mark of the chart means."""
+
+    text: str
+    kind: str  # bar, dot or line
+    colour: int = 1
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of a chart, for those who would rather read them."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What `inference/_chart.html` draws."""
+    """What `inference/_chart.html` draws: `across_label` and `up_label` say what the axes count, and in what."""
 
     label: str
+    across_label: str = ""
+    up_label: str = ""
     bars: Sequence[Bar] = ()
     lines: Sequence[Line] = ()
     marks: Sequence[Mark] = ()
     across: Sequence[Tick] = ()
     up: Sequence[Tick] = ()
+    keys: Sequence[Key] = ()
+    table: Table | None = None
     width: int = WIDE
     height: int = HIGH
+
+    @property
+    def frame(self) -> dict[str, int]:
+        """Where the axes and their words stand."""
+        return {
+            "left": LEFT, "right": WIDE - RIGHT, "top": ABOVE, "bottom": HIGH - BELOW,
+            "middle": (LEFT + WIDE - RIGHT) // 2, "half": (ABOVE + HIGH - BELOW) // 2,
+            "label_down": HIGH - LABEL_DOWN, "label_left": LABEL_LEFT,
+        }  # fmt: skip
 
 
 class Frame:
@@ -69,11 +103,11 @@ class Frame:
 
     def x(self, value: float) -> float:
         """The place of a value across."""
-        return LEFT + (value - self.low) / (self.high - self.low) * (WIDE - LEFT - 8)
+        return LEFT + (value - self.low) / (self.high - self.low) * (WIDE - LEFT - RIGHT)
 
     def y(self, value: float) -> float:
         """The place of a value upwards."""
-        return HIGH - BELOW - min(max(value, 0.0), self.top) / self.top * (HIGH - BELOW - 8)
+        return HIGH - BELOW - min(max(value, 0.0), self.top) / self.top * (HIGH - BELOW - ABOVE)
 
     def bar(self, left: float, right: float, value: float, title: str) -> Bar:
         """A bar between two values across."""
@@ -91,15 +125,24 @@ class Frame:
 
     def across(self, values: Sequence[tuple[float, str]]) -> list[Tick]:
         """Numbers below the chart."""
-        return [Tick(_n(self.x(value)), _n(HIGH - 6), text) for value, text in values]
+        return [Tick(_n(self.x(value)), _n(HIGH - BELOW + 16), text) for value, text in values]
 
     def up(self, values: Sequence[tuple[float, str]]) -> list[Tick]:
         """Numbers left of the chart."""
-        return [Tick(_n(LEFT - 6), _n(self.y(value) + 4), text) for value, text in values]
+        return [Tick(_n(LEFT - 6), _n(self.y(value) + 4), text, _n(self.y(value))) for value, text in values]
+
+
+def counted(top: float) -> list[tuple[float, str]]:
+    """Some five round numbers from 0 to a top, for an axis."""
+    top = top if top > 0 else 1.0
+    power = 10.0 ** math.floor(math.log10(top / 4))
+    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= top / 5)
+    values = [at * step for at in range(int(top / step + 1e-9) + 1)]
+    return [(value, f"{value:,.10g}" if top < MOST_WRITTEN else f"{value:.3g}") for value in values]
 
 
 def _n(value: float) -> str:
     return f"{value:.1f}"
 
 
-SHARES = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")]
+SHARES = [(0.0, "0"), (0.25, "0.25"), (0.5, "0.5"), (0.75, "0.75"), (1.0, "1")]

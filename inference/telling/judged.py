@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from aiplatform.lib.numbers import finite
 from inference.models import Evaluation
@@ -14,12 +14,14 @@ from inference.services import calibration, mending, results
 from inference.services.calibration import Costs, Reliability
 from inference.task_kinds import TASKS
 from inference.telling import charts
-from inference.telling.charts import Chart, Frame
+from inference.telling.charts import Chart, Frame, Key, Table
+
+TABLE_STEP = 5  # thresholds from a row of the table of costs to the next
 
 MISTAKE_WORDS = {
     "class": (gettext_lazy("Class"), gettext_lazy("found, but called something else")),
     "location": (gettext_lazy("Location"), gettext_lazy("the right class, but the box is off (overlap 0.1 to 0.5)")),
-    "both": (gettext_lazy("Both"), gettext_lazy("neither class nor place are right")),
+    "both": (gettext_lazy("Class and location"), gettext_lazy("neither the class nor the place is right")),
     "duplicate": (gettext_lazy("Duplicate"), gettext_lazy("found once more")),
     "background": (gettext_lazy("Background"), gettext_lazy("nothing is there")),
     "missed": (gettext_lazy("Missed"), gettext_lazy("an object that no answer is about")),
@@ -69,8 +71,10 @@ def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | Non
         ],
         "chart": Chart(
             label=_("%(figure)s by strength of the alteration") % {"figure": figure},
-            lines=lines, up=frame.up(charts.SHARES),
-            across=frame.across([(0, "0"), (1, "1"), (2, "2"), (3, "3")]),
+            across_label=_("Strength of the alteration"), up_label=figure,
+            lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.counted(frame.top)),
+            across=frame.across([(0, _("none")), (1, _("little")), (2, _("more")), (3, _("much"))]),
+            keys=[Key(str(ALTERED_WORDS[kind]), "line", place) for place, kind in enumerate(values, 1)],
         ),
     }  # fmt: skip
 
@@ -93,7 +97,18 @@ def reliability_chart(found: Reliability) -> Chart:
     return Chart(
         label=_("Share of right answers by score"), bars=bars, lines=[frame.line([(0, 0), (1, 1)], colour=8)],
         across=frame.across(charts.SHARES), up=frame.up(charts.SHARES),
+        across_label=_("Score (0 to 1)"), up_label=_("Share that is right (0 to 1)"),
+        keys=[Key(_("answers with such a score"), "bar"), Key(_("scores that are probabilities"), "line", 8)],
+        table=Table(
+            [_("Score"), _("Answers"), _("Share right"), _("Mean score")],
+            [[f"{one.low:.2f} – {one.high:.2f}", f"{one.count:,}", _three(one.right), _three(one.score)]
+             for one in found.bins if one.count],
+        ),
     )  # fmt: skip
+
+
+def _three(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def cost_chart(found: Costs) -> Chart:
@@ -106,7 +121,14 @@ def cost_chart(found: Costs) -> Chart:
         label=_("Cost by score threshold"),
         lines=[frame.line(list(zip(found.thresholds, found.costs, strict=True)))],
         marks=[frame.mark(found.threshold, found.costs[found.best], best)],
-        across=frame.across(charts.SHARES), up=frame.up([(0, "0"), (top, f"{top:,.4g}")]),
+        across=frame.across(charts.SHARES), up=frame.up(charts.counted(top)),
+        across_label=_("Score threshold (0 to 1)"), up_label=_("Cost, in the unit of your prices"),
+        keys=[Key(_("cost"), "line"), Key(_("cheapest: %(where)s") % {"where": best}, "dot")],
+        table=Table(
+            [_("Score threshold"), _("Cost"), pgettext("count", "Wrong"), pgettext("count", "Missed")],
+            [[f"{found.thresholds[at]:.2f}", f"{found.costs[at]:,.6g}", f"{found.wrong[at]:,.0f}",
+              f"{found.missed[at]:,.0f}"] for at in sorted({*range(0, len(found.costs), TABLE_STEP), found.best})],
+        ),
     )  # fmt: skip
 
 

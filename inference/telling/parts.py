@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -44,10 +46,29 @@ def cells_of(one: Slice) -> list[Any]:
     return [cell(value) for value in one.row.values] if one.row else []
 
 
-def figure_word(first: Evaluation, found: list[Slice]) -> str:
-    """What the figure of most parts is called."""
-    rows = [one.row for one in sorted(found, key=lambda one: one.by == OBJECT) if one.row]
-    return _(rows[0].label) if rows else _(TASKS[first.task].pages.figures[0].label)
+Line = tuple[Any, Any, Slice, list[Any]]  # what it is a part by, which part, the part, its figures as text
+
+
+@dataclass(frozen=True)
+class Told:
+    """Parts of the images by one figure, and parts of the objects by another: one table each, the worst first."""
+
+    figure: str
+    images: list[Line]
+    objects: list[Line]
+
+
+def told(first: Evaluation, found: Sequence[Slice]) -> Told:
+    """The parts as pages and reports show them."""
+    images = [one for one in found if one.by != OBJECT]
+    rows = [one.row for one in images if one.row]
+    figure = _(rows[0].label) if rows else _(TASKS[first.task].pages.figures[0].label)
+    objects = [_line(one) for one in found if one.by == OBJECT]
+    return Told(figure, [_line(one) for one in images], objects)
+
+
+def _line(one: Slice) -> Line:
+    return by_word(one), name_word(one), one, cells_of(one)
 
 
 def by_word(one: Slice) -> Any:

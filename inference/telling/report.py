@@ -29,9 +29,9 @@ from inference.models import Evaluation
 from inference.scripted import telling as telling_of_script
 from inference.services import results, slices
 from inference.task_kinds import TASKS
-from inference.telling import charts, judged, parts
-from inference.telling.charts import Chart, Frame
-from inference.telling.tiles import tiles
+from inference.telling import curves, judged, parts
+from inference.telling.names import parameter_word
+from inference.telling.tiles import NONE, left_out, tiles
 from workers.clock import now
 
 SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/report.css")
@@ -60,11 +60,12 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "made_at": now(),
         "styles": _styles(),
         "pages": task.pages if task else None,
-        "tiles": tiles(evaluation.task, content["summary"]),
-        "parameters": script["params"] if script else sorted(_plain(content.get("parameters")).items()),
+        "tiles": tiles(evaluation.task, content),
+        "left_out": "" if script else left_out(evaluation.task, content),
+        "parameters": script["params"] if script else _parameters(content),
         "classes": _classes(content),
         "confusion": _confusion(content),
-        "curves": _curves(content),
+        "curves": curves.drawn(content),
         "mistakes": judged.mistakes_of(content),
         "robustness": judged.robustness_of(content, evaluation.task),
         "images": _images(evaluation, reader, content["summary"].get("threshold")),
@@ -91,16 +92,29 @@ def _plain(given: Any) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
+def _parameters(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What it was judged by, named as in the form."""
+    return [(parameter_word(name), value) for name, value in sorted(_plain(content.get("parameters")).items())]
+
+
 def _classes(content: Mapping[str, Any]) -> list[tuple[str, Any, list[str]]]:
     """Name, number of objects and figures of each class."""
     keys = ("ap", "ap50", "precision", "recall", "f1")
     rows = content.get("classes", [])[:MOST_CLASSES]
-    return [(str(one.get("name")), one.get("truths"), [_figure(one.get(key)) for key in keys]) for one in rows]
+    silent = curves.unanswered(content)
+    return [
+        (
+            str(one.get("name")),
+            one.get("truths"),
+            [NONE if key == "precision" and one.get("id") in silent else _figure(one.get(key)) for key in keys],
+        )
+        for one in rows
+    ]
 
 
 def _figure(value: Any) -> str:
     number = finite(value)
-    return "–" if number is None else f"{number:.3f}"
+    return NONE if number is None else f"{number:.3f}"
 
 
 def _confusion(content: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -113,45 +127,13 @@ def _confusion(content: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"labels": named, "rows": list(zip(named, matrix, strict=False))}
 
 
-def _curves(content: Mapping[str, Any]) -> list[tuple[str, Chart]]:
-    """Precision by recall, and F1 by threshold, as means over the classes."""
-    found = []
-    said = _plain(content.get("curves"))
-    recalls, precisions = said.get("recall"), said.get("precision")
-    frame = Frame()
-    shares: dict[str, Any] = {"across": frame.across(charts.SHARES), "up": frame.up(charts.SHARES)}
-    if recalls and precisions and len(recalls) == len(precisions):
-        line = frame.line(list(zip(recalls, precisions, strict=True)))
-        found.append((_("Precision by recall"), Chart(label=_("Precision by recall"), lines=[line], **shares)))
-    thresholds = content.get("thresholds")
-    rows = [one for one in content.get("classes", []) if one.get("truths") and one.get("tp") and one.get("fp")]
-    if thresholds and rows:
-        values = [
-            sum(2 * one["tp"][at] / max(one["tp"][at] + one["fp"][at] + one["truths"], 1) for one in rows) / len(rows)
-            for at in range(len(thresholds))
-        ]
-        line = frame.line(list(zip(thresholds, values, strict=True)))
-        label = _("F1 by score threshold")
-        found.append((label, Chart(label=label, lines=[line], **shares)))
-    return found
-
-
 def _parts(evaluation: Evaluation) -> dict[str, Any]:
     """Parts of the images; nothing where they cannot be had."""
     try:
         found = slices.of([evaluation], evaluation)
     except DomainError:
-        return {"parts": []}
-    rows = [
-        (
-            parts.by_word(one),
-            parts.name_word(one),
-            one,
-            parts.cells_of(one),
-        )
-        for one in found
-    ]
-    return {"parts": rows, "part_figure": parts.figure_word(evaluation, found)}
+        return {"parts": None}
+    return {"parts": parts.told(evaluation, found)}
 
 
 def _calibrated(evaluation: Evaluation) -> dict[str, Any]:

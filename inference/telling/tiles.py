@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -12,13 +13,40 @@ from inference.task_kinds.served import Figure
 NONE = "–"
 
 
-def tiles(task: str, summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Summary tiles: [{"key", "label", "help", "value", "live"}], values as text; none for an unknown task."""
-    figures = TASKS[task].pages.figures if task in TASKS else ()
-    return [_tile(figure, summary) for figure in figures]
+def tiles(task: str, content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Summary tiles: [{"key", "label", "help", "value", "live"}], values as text; none for an unknown task.
+
+    Args:
+        content: of an evaluation, with its `summary` and its `classes`.
+    """
+    return [_tile(figure, content["summary"]) for figure in _figures(task) if not _says_nothing(figure, content)]
 
 
-def _tile(figure: Figure, summary: dict[str, Any]) -> dict[str, Any]:
+def left_out(task: str, content: Mapping[str, Any]) -> str:
+    """Why a figure of the task is not shown; "" where all are."""
+    out = [figure for figure in _figures(task) if _says_nothing(figure, content)]
+    if not out:
+        return ""
+    said = _("%(figures)s is left out: of %(count)s classes or fewer it is 1 whatever a model answers.")
+    names = ", ".join(_(figure.label) for figure in out)
+    return said % {"figures": names, "count": out[0].least_classes - 1}
+
+
+def shown_keys(task: str, classes: int) -> set[str]:
+    """Keys of the figures that say something of a dataset with so many classes."""
+    return {figure.key for figure in _figures(task) if classes >= figure.least_classes}
+
+
+def _figures(task: str) -> tuple[Figure, ...]:
+    return TASKS[task].pages.figures if task in TASKS else ()
+
+
+def _says_nothing(figure: Figure, content: Mapping[str, Any]) -> bool:
+    classes = content.get("classes")
+    return isinstance(classes, list) and bool(classes) and len(classes) < figure.least_classes
+
+
+def _tile(figure: Figure, summary: Mapping[str, Any]) -> dict[str, Any]:
     value = summary.get(figure.key)
     return {
         "key": figure.key,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,15 +24,17 @@ from inference.services import differences, results
 from inference.services.differences import Comparison
 from inference.task_kinds import TASKS
 from inference.telling.cells import VERDICTS, cell
+from inference.telling.names import parameter_word, short_names
+from inference.telling.tiles import left_out, shown_keys
 from inference.views.evaluations import pages_of
 from inference.views.figures import NONE
 
 PER_PAGE = 6
 SHOWN = {
-    "differ": gettext_lazy("they differ most"),
-    "only_first": gettext_lazy("only the first is right"),
-    "only_second": gettext_lazy("only the second is right"),
-    "both_wrong": gettext_lazy("both are wrong"),
+    "differ": gettext_lazy("Where they differ most"),
+    "only_first": gettext_lazy("Only %(first)s is right"),
+    "only_second": gettext_lazy("Only %(second)s is right"),
+    "both_wrong": gettext_lazy("Neither is right"),
 }
 
 
@@ -47,13 +50,21 @@ def compare(request: SignedInRequest) -> HttpResponse:
     except DomainError as refusal:
         return render(request, "inference/compare_refused.html", {"refusals": refusal.every}, status=refusal.status)
     others = [row for row in rows if row.pk != base.pk]
+    content = results.load(base) or {}
+    keys = shown_keys(base.task, len(content.get("classes", [])))
+
+    def says(key: str) -> bool:
+        return found.by_name or key in keys
+
     by_pk = {row.pk: row for row in rows}
     context: dict[str, Any] = {
         "rows": rows,
         "base": base,
+        "names": short_names(rows),
         "found": found,
-        "figures": [(_(row.label), [cell(value) for value in row.values]) for row in found.rows],
-        "told": _told(found, rows),
+        "figures": [(_(row.label), [cell(value) for value in row.values]) for row in found.rows if says(row.key)],
+        "told": _told(found, rows, says),
+        "left_out": "" if found.by_name else left_out(base.task, content),
         "few": differences.FEW_IMAGES if not found.by_name and found.images < differences.FEW_IMAGES else 0,
         "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
         "differing": _differing(rows),
@@ -78,6 +89,7 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
     thresholds = [content.get("summary", {}).get("threshold", 0) or 0 for content in contents]
     pages = pages_of(rows[0])
     above = bool(pages and pages.threshold)
+    short = short_names(rows)
     context = {
         "pairs": [
             [(row, _certain(entry, least) if above else entry)
@@ -87,7 +99,12 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
         "pages": pages,
         "names": {c["id"]: c["name"] for c in contents[0].get("classes", [])},
         "shows_images": rows[0].version_id is not None,
-        "choices": [(word, SHOWN[word], _images_url(*rows, show=word)) for word in _offered(rows[0])],
+        "choices": [
+            (word, SHOWN[word] % {"first": short[rows[0].pk], "second": short[rows[1].pk]},
+             _images_url(*rows, show=word))
+            for word in _offered(rows[0])
+        ],
+        "short": short,
         "show": show,
         "begin": begin,
         "next_url": _images_url(*rows, show=show, begin=begin + PER_PAGE) if more else "",
@@ -119,12 +136,13 @@ def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
     return f"{reverse('inference:evaluation-compared-images')}?{query_of([first, second], **more)}"
 
 
-def _told(found: Comparison, rows: list[Evaluation]) -> list[tuple[str, list[str]]]:
+def _told(found: Comparison, rows: list[Evaluation], says: Callable[[str], bool]) -> list[tuple[str, list[str]]]:
     """Figures of which no interval can be had, as the evaluations say them."""
     task = TASKS.get(rows[0].task)
     labels = {figure.key: _(figure.label) for figure in task.pages.figures} if task else {}
     summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
-    return [(labels.get(key, key), [_plain(summary.get(key)) for summary in summaries]) for key in found.only_told]
+    told = [key for key in found.only_told if says(key)]
+    return [(labels.get(key, key), [_plain(summary.get(key)) for summary in summaries]) for key in told]
 
 
 def _plain(value: Any) -> str:
@@ -138,5 +156,5 @@ def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
     for key in sorted({key for params in given for key in params}):
         values = [params.get(key) for params in given]
         if any(value != values[0] for value in values):
-            found.append((key, [NONE if value is None else value for value in values]))
+            found.append((parameter_word(key), [NONE if value is None else value for value in values]))
     return found

@@ -30,8 +30,9 @@ from inference.scripted import telling as telling_of_script
 from inference.services import evaluations, learning, mending, promotion, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
-from inference.telling import judged
-from inference.views.figures import GROUP_WORDS, tiles
+from inference.telling import curves, judged
+from inference.telling.tiles import left_out, tiles
+from inference.views.figures import GROUP_WORDS
 from training.views.submit import next_name
 from workers.images import forms as image_forms
 from workers.jobs.resource_request import Resources
@@ -146,7 +147,9 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "evaluation": evaluation,
         "found": content,
-        "tiles": tiles(evaluation.task, content["summary"]) if content and not evaluation.is_scripted else [],
+        "tiles": tiles(evaluation.task, content) if content and not evaluation.is_scripted else [],
+        "left_out": "" if evaluation.is_scripted else left_out(evaluation.task, content or {}),
+        "unanswered": curves.unanswered(content or {}),
         "pages": pages_of(evaluation),
         "mistakes": judged.mistakes_of(content or {}),
         "robustness": judged.robustness_of(content or {}, evaluation.task),
@@ -167,7 +170,7 @@ def pages_of(evaluation: Evaluation) -> Pages | None:
 def _for_script(content: dict[str, Any]) -> dict[str, Any]:
     """Return the data that evaluation.js draws."""
     names = ("task", "summary", "thresholds", "classes", "curves", "confusion")
-    return {name: content[name] for name in names if name in content}
+    return {name: content[name] for name in names if name in content} | {"means": curves.means(content)}
 
 
 @needs(Action.EVALUATIONS_VIEW)

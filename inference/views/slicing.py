@@ -16,7 +16,8 @@ from aiplatform.lib.pages import needs
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.services import differences, slices
 from inference.services.slices import Asked
-from inference.telling.parts import by_word, cells_of, figure_word, name_word
+from inference.telling.names import short_names
+from inference.telling.parts import told
 from inference.views.comparing import numbers_of, query_of
 
 
@@ -62,8 +63,8 @@ def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -
     return {
         "rows": rows,
         "base": base,
-        "lines": [(by_word(one), name_word(one), one, cells_of(one)) for one in found],
-        "figure": figure_word(rows[0], found),
+        "told": told(rows[0], found),
+        "names": short_names(rows),
         "few": differences.FEW_IMAGES,
         "asked": asked,
         "classes": version.classes if version else [],

@@ -30,7 +30,7 @@ def test_evaluation_tells_its_weak_sides_and_leads_into_annotation(
     page.goto(f"/evaluations/{made.pk}/")
     for part in ("h-mistakes", "h-slices", "h-calibration", "h-robustness"):
         page.locator(f"#{part}").scroll_into_view_if_needed()
-    expect(page.locator("#slice-table tbody tr")).not_to_have_count(0)
+    expect(page.locator("#slice-objects tbody tr")).not_to_have_count(0)
     expect(page.locator("#calibration svg")).to_have_count(2)
     expect(page.locator("#robustness-table tbody tr")).to_have_count(4)
     page.locator("#slices input[name=q]").fill("00")
@@ -58,7 +58,7 @@ def test_evaluation_tells_its_weak_sides_and_leads_into_annotation(
     file = tmp_path / "report.html"
     saved.value.save_as(file)
     page.goto(f"file://{file}")
-    expect(page.locator("#report-parts tbody tr")).not_to_have_count(0)
+    expect(page.locator("#report-objects tbody tr")).not_to_have_count(0)
     accessible(page)
     fits(page)
     shot(page, f"evaluation-report-{width}", full=True)

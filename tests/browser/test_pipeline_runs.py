@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -26,6 +28,9 @@ def asking(alice, site):
     work.node(cores=16)
     run = again(pipeline(alice, STEPS, name="cells weekly", lr=0.1), alice)
     complete(run, "train", figures={"AP50": 0.912, "AP75": 0.7})
+    log = work.run_dir(step(run, "train").job, 1).log
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("".join(f"epoch {number} of 60: loss {1 / number:.3f}\n" for number in range(1, 61)))
     return run
 
 
@@ -42,6 +47,16 @@ def test_run_asks_and_goes_on(open_as, alice, asking, accessible, fits, shot, wi
     accessible(page)
     fits(page)
     shot(page, f"pipeline-run-{width}")
+
+    page.locator(".pl-step", has_text="train").first.click()
+    expect(page.locator("#step-figures tbody tr")).to_have_count(2)
+    expect(page.locator("#run-step [data-log-foot]")).to_contain_text("1")
+    expect(page).to_have_url(re.compile(r"\?step=train$"))
+    accessible(page)
+    fits(page)
+    shot(page, f"pipeline-step-{width}", full=True)
+    page.locator("#run-step [data-step-close]").click()
+    expect(page.locator("#h-step")).to_have_count(0)
 
     page.locator("button[value='passed']").click()
     loop.advance_run(asking.pk)

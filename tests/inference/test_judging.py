@@ -112,7 +112,7 @@ def test_report_is_one_file_that_needs_nothing_else(api, client, alice, bob, mad
 
     text = page.content.decode()
     assert page["Content-Disposition"].startswith("attachment")
-    named = ("classes", "confusion", "mistakes", "parts", "measured")
+    named = ("classes", "confusion", "mistakes", "objects", "measured")
     assert all(f'id="report-{part}"' in text for part in named)
     assert text.count("data:image/webp;base64,") == 5
     assert not re.findall(r"(?:src|href)=\"(?!data:)[^\"#]", text)

@@ -79,7 +79,7 @@ def test_api_and_page_show_parts_and_those_asked_for(client, api, alice, bob, tw
 
     assert (one[0]["by"], one[0]["images"], one[0]["values"][0]["value"]) == ("asked", 1, 0.0)
     assert [len(row["values"]) for row in both["slices"]] == [2, 2, 2]
-    assert (page.context["lines"][0][2].images, compared.context["lines"][0][2].images) == (1, 1)
+    assert (page.context["told"].images[0][2].images, compared.context["told"].images[0][2].images) == (1, 1)
     assert b"slice-table" in compared.content
     assert api.get(f"/api/v1/evaluations/{first.pk}/slices/").status_code == 404
 

@@ -35,12 +35,15 @@ function held(region) {
   return at?.dataset.tab ? `[data-tab="${at.dataset.tab}"]` : "";
 }
 
-/** Fetch the content of `region` for `address`, once: a later call ends an earlier one. What had the focus in it gets it back. */
-async function load(region, address) {
+/**
+ * Fetch the content of `region` for `address`, once: a later call ends an earlier one. What had the focus in it gets it back.
+ * `quiet` is a look that nobody asked for: nothing shows that it goes on.
+ */
+async function load(region, address, quiet = false) {
   running.get(region)?.abort();
   const stop = new AbortController();
   running.set(region, stop);
-  region.setAttribute("aria-busy", "true");
+  if (!quiet) region.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(address, { headers: { "HX-Request": "true", "HX-Target": region.id }, credentials: "same-origin", signal: stop.signal });
     if (answer.redirected) return location.reload(); // signed out meanwhile
@@ -159,6 +162,6 @@ setInterval(() => {
     const region = mark.closest("[data-list]");
     const busy = document.hidden || document.querySelector("dialog[open]") || region?.contains(document.activeElement);
     if (busy || !region || waited % Math.max(1, Number(mark.dataset.refreshS) || 5)) continue;
-    load(region, location.href);
+    load(region, location.href, true);
   }
 }, 1000);

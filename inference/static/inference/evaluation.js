@@ -2,13 +2,13 @@
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
 import { grouped, t } from "../base/i18n.js";
 import { drawConfusion } from "./confusion.js";
-import { alongRecall, meanRates, rates } from "./rates.js";
+import { alongRecall, rates } from "./rates.js";
 
 const data = JSON.parse(document.getElementById("evaluation-data").textContent);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const present = data.classes.filter((c) => c.truths);
 
-const means = meanRates(present, data.thresholds.length);
+const { means } = data; // at each threshold, see inference/telling/curves.py
 const ownPlace = Math.max(0, data.thresholds.findIndex((value) => Math.abs(value - data.summary.threshold) < 1e-6));
 let place = ownPlace;
 
@@ -145,6 +145,7 @@ function drawTable() {
         if (column === "name") td.textContent = value;
         else {
           td.className = "num";
+          if (column === "precision" && value == null) td.title = t("Nothing was answered as this class, so nothing of it can be right or wrong.");
           td.textContent = value == null ? "–" : column === "truths" ? grouped(value) : value.toFixed(3);
         }
         tr.append(td);
@@ -182,7 +183,10 @@ function moveTo(next) {
   said.textContent = data.thresholds[place].toFixed(2);
   const now = means[place];
   for (const key of ["precision", "recall", "f1"]) {
-    document.querySelector(`[data-live="${key}"]`).textContent = now[key].toFixed(3);
+    const tile = document.querySelector(`[data-live="${key}"]`);
+    const none = key === "precision" && !now.answered;
+    tile.textContent = none ? "–" : now[key].toFixed(3);
+    tile.title = none ? t("Nothing is answered from this score on.") : "";
   }
   drawTable();
   prPlot.redraw(false);

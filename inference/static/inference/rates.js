@@ -7,16 +7,6 @@ export function rates(tp, fp, truths) {
   return { precision, recall, f1: precision + recall ? (2 * precision * recall) / (precision + recall) : 0 };
 }
 
-/** The means over `classes` at each of `count` thresholds; the precision of those that are answered at all. */
-export function meanRates(classes, count) {
-  return Array.from({ length: count }, (_, place) => {
-    const all = classes.map((c) => rates(c.tp[place], c.fp[place], c.truths));
-    const answered = all.filter((_, at) => classes[at].tp[place] + classes[at].fp[place]);
-    const mean = (key, among) => (among.length ? among.reduce((sum, one) => sum + one[key], 0) / among.length : 0);
-    return { precision: mean("precision", answered), recall: mean("recall", all), f1: mean("f1", all), answered: answered.length };
-  });
-}
-
 /**
  * Columns of a chart by recall: first the places, then the way of `means` as the threshold falls, then `curves`, whose
  * values stand at `recalls`. A line has no value (null) where another one has its places, and the means have none where

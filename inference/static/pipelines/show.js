@@ -27,8 +27,7 @@ if (root && given) {
   const view = new View(root, given.catalogue, given.spec, given.layout);
   view.addEventListener("step", (event) => {
     const row = document.getElementById(`step-${/** @type {CustomEvent} */ (event).detail.step}`);
-    row?.scrollIntoView({ block: "center" });
-    row?.querySelector("a, button")?.focus();
+    /** @type {HTMLElement | null | undefined} */ (row?.querySelector("[data-step-open]"))?.click();
   });
   if (given.steps) view.setStates(states(given.steps));
   if (given.url && given.live) follow(view, given.url);

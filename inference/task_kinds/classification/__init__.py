@@ -23,7 +23,11 @@ PAGES = Pages(
     figures=(
         Figure("accuracy", "Accuracy", "Share of images whose most probable class is right", manual="Accuracy"),
         Figure(
-            "recall_5", "Recall_5", "Share of images whose class is among the five most probable", manual="Recall_5"
+            "recall_5",
+            "Recall_5",
+            "Share of images whose class is among the five most probable",
+            manual="Recall_5",
+            least_classes=6,
         ),
         Figure(
             "classification_loss",

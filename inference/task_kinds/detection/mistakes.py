@@ -7,7 +7,7 @@ answer is right that finds an object of its class with an overlap of 0.5; each t
 - class: it finds an object (0.5) of another class;
 - duplicate: it finds an object of its class that a surer answer has found;
 - background: it overlaps with nothing, below 0.1;
-- both: anything else, neither class nor place are right.
+- both: anything else, neither the class nor the place is right.
 
 An object is missed where no answer finds it and none of the first two kinds is about it. What mending is worth is how
 much the average precision at an overlap of 0.5 rises if an oracle mends all mistakes of one kind and no others: the

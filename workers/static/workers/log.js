@@ -29,7 +29,7 @@ export class LogView {
     this.hitsShown = find("hits");
     this.download = /** @type {HTMLAnchorElement} */ (find("download"));
     this.lines = new Lines();
-    this.file = new LogFile(root.dataset.logUrl ?? "", this.lines);
+    this.file = new LogFile(root.dataset.logUrl ?? "", this.lines, "logBrief" in root.dataset);
     this.shown = new Shown(this.lines);
     this.rows = new Rows(this.shown, () => this.#across());
     this.hits = new Hits(this.shown);
@@ -77,10 +77,17 @@ export class LogView {
     });
     find("rank")?.addEventListener("change", (event) => this.chooseRank(Number(event.target.value)));
     find("choose")?.addEventListener("change", (event) => this.choose(Number(event.target.value)));
-    new ResizeObserver(() => {
+    this.sizes = new ResizeObserver(() => {
       this.rows.changed();
       this.draw();
-    }).observe(this.view);
+    });
+    this.sizes.observe(this.view);
+  }
+
+  /** The page shows it no longer. */
+  close() {
+    this.#stopAsking();
+    this.sizes?.disconnect();
   }
 
   #bindFile() {

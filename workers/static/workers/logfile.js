@@ -16,11 +16,13 @@ export class LogFile extends EventTarget {
    * top; "past" {added}, lines at the top; "read", the past that was wanted is here; "failed" with the error.
    * @param {string} url
    * @param {import("./lines.js").Lines} lines  filled from the file
+   * @param {boolean} brief  the past is read only once somebody wants it
    */
-  constructor(url, lines) {
+  constructor(url, lines, brief = false) {
     super();
     this.url = url;
     this.lines = lines;
+    this.brief = brief;
     this.generation = 0; // answers to questions of an earlier one are thrown away
     this.attempt = 0;
     this.rank = 0; // whose log of a job on several machines
@@ -76,7 +78,7 @@ export class LogFile extends EventTarget {
       this.#take(piece);
       this.opened = true;
       await this.catchUp();
-      await this.#readPast(generation, EAGER_BYTES, EAGER_LINES);
+      if (!this.brief) await this.#readPast(generation, EAGER_BYTES, EAGER_LINES);
     } catch (error) {
       this.#failed(error);
     } finally {

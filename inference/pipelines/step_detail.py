@@ -1,0 +1,123 @@
+"""What the page of a run shows of one step that somebody opened: results, attempts with reasons, items, its job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.permissions import Action
+from inference.pipelines import showing
+from inference.pipelines.advance import WHOLE
+from inference.pipelines.models import PipelineRun, StepRun
+from workers.models import Job
+
+MOST_ATTEMPTS = 20  # the newest ones
+MOST_ITEMS = 20  # those that failed before all others
+
+
+def of(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict[str, Any]:
+    """Context of `pipelines/_run_step.html`.
+
+    Args:
+        shown: the step as `showing.steps_of` tells it to this person.
+
+    Returns:
+        `figures` as [(name, value)], `results` with their pages, `attempts` newest first, `items`, `answers` of people,
+        and what its log needs: `job` with `job_attempts`, or `job` None with `log_withheld` where there is a job that
+        this person may not see.
+    """
+    is_open = showing.is_open(run, user)
+    rows = run.step_runs.filter(step=key).defer("kept").select_related("job", "run")
+    attempts = list(rows.filter(item=WHOLE).order_by("-attempt")[:MOST_ATTEMPTS])
+    job = _visible(user, [row.job for row in attempts[:1]]).get(shown["job"] or 0)
+    return {
+        **shown,
+        "key": key,
+        "figures": figures_of(shown["outputs"]),
+        "results": showing.results_of(_others(shown["outputs"]), user),
+        "attempts": [_attempt(row, is_open) for row in attempts],
+        "items": _items(rows.exclude(item=WHOLE), user, is_open=is_open),
+        "answers": _answers(attempts[0]) if attempts and is_open else [],
+        "job": job,
+        "job_attempts": list(job.attempts.order_by("-number")) if job else [],
+        "console": _console(job) if job else "",
+        "log_withheld": bool(shown["job"]) and job is None,
+    }
+
+
+def figures_of(outputs: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The figures of all ports as text, those of a whole before those of its parts."""
+    found: dict[str, float | None] = {}
+    for _port, value in sorted(outputs.items()):
+        if isinstance(value, Mapping) and value.get("type") == "figures":
+            found |= value.get("values", {})
+    ordered = sorted(found.items(), key=lambda one: ("." in one[0], one[0]))
+    return [(name, "–" if value is None else f"{value:.5g}") for name, value in ordered]
+
+
+def _others(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        port: value
+        for port, value in outputs.items()
+        if not (isinstance(value, Mapping) and value.get("type") == "figures" and not value.get("evaluation"))
+    }
+
+
+def _visible(user: User, jobs: list[Job | None]) -> dict[int, Job]:
+    """Those of the jobs whose log this person may read, by number."""
+    numbers = [job.pk for job in jobs if job is not None]
+    if not numbers or not user.can(Action.JOBS_VIEW):
+        return {}
+    found: dict[int, Job] = Job.objects.visible_to(user).select_related("cluster").in_bulk(numbers)
+    return found
+
+
+def _console(job: Job) -> str:
+    return f"{reverse('workers:job', args=[job.pk])}?tab=console"
+
+
+def _attempt(row: StepRun, is_open: bool) -> dict[str, Any]:
+    return {
+        "number": row.attempt,
+        "label": showing.answer_word(row) or row.get_state_display(),
+        "tone": row.state,
+        "message": str(row.message) if is_open else "",
+        "started": row.started_at,
+        "elapsed_s": showing.elapsed_s(row.started_at, row.ended_at),
+    }
+
+
+def _items(rows: Any, user: User, *, is_open: bool) -> list[dict[str, Any]]:
+    """The newest attempt of each item, those that failed first."""
+    newest: dict[int, StepRun] = {row.item: row for row in rows.order_by("item", "attempt")}
+    order = {StepRun.State.FAILED: 0, StepRun.State.STARTED: 1}
+    chosen = sorted(newest.values(), key=lambda row: (order.get(StepRun.State(row.state), 2), row.item))[:MOST_ITEMS]
+    visible = _visible(user, [row.job for row in chosen])
+    return [
+        {
+            "number": row.item + 1,
+            **_attempt(row, is_open),
+            "console": _console(visible[row.job_id]) if row.job_id in visible else "",
+        }
+        for row in chosen
+    ]
+
+
+def _answers(row: StepRun) -> list[dict[str, Any]]:
+    """Who answered the question of a step, and what they said to it."""
+    approval = getattr(row, "approval", None)
+    if approval is None:
+        return []
+    answers = approval.answers.select_related("person").order_by("pk")
+    return [
+        {
+            "person": one.person.get_full_name(),
+            "passed": one.answer == "passed",
+            "comment": one.comment,
+            "at": one.at,
+        }
+        for one in answers
+    ]
