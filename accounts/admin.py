@@ -103,4 +103,4 @@ class DeliveryAdmin(LookOnly):
     list_display = ["title", "channel", "target", "state", "attempts", "created_at", "ended_at", "error"]
     list_filter = ["state", "channel", "kind"]
     search_fields = ["target", "title"]
-    exclude = ["secret"]
+    exclude = ["secret", "sealed"]

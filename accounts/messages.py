@@ -16,9 +16,16 @@ DELIVERY = {
     "address_refused": Wording(_("The mail server refuses this address for good.")),
     "answered": Wording(_("The address answered %(status)s.")),
 }
+SECRET = {
+    "missing": Wording(_("You have no secret %(names)s. Store it at %(page)s, then try again.")),
+    "unreadable": Wording(
+        _("Your secrets were stored under another key of the platform. Set their values anew at %(page)s.")
+    ),
+}
 
 
 def register() -> None:
     """Make all texts known; called once when the app is ready."""
     wording.register("notice", NOTICE)
     wording.register("delivery", DELIVERY)
+    wording.register("secret", SECRET)

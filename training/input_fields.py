@@ -33,7 +33,8 @@ class InputFields(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocomplete": "off"}),
         help_text=gettext_lazy(
-            "Variables too, one NAME=value a line. They are kept encrypted, shown to nobody and starred out in the log."
+            "Variables too, one NAME=value a line. They are kept encrypted, shown to nobody and starred out in the "
+            "log. NAME alone takes your stored secret of that name."
         ),
     )
     datasets = VersionChoices(
@@ -55,11 +56,14 @@ class InputFields(forms.Form):
         return read_variables(self.cleaned_data["variables"])
 
     def clean_secrets(self) -> dict[str, str]:
-        return read_variables(self.cleaned_data["secrets"])
+        return read_variables(self.cleaned_data["secrets"], stored=True)
 
 
-def read_variables(text: str) -> dict[str, str]:
+def read_variables(text: str, *, stored: bool = False) -> dict[str, str]:
     """Lines `NAME=value` as texts, just as they stand after the "="; empty lines and comments are passed over.
+
+    Args:
+        stored: a line may be `NAME` alone, and its value is empty.
 
     Raises:
         ValidationError: a line without "=", or a name given twice.
@@ -70,7 +74,7 @@ def read_variables(text: str) -> dict[str, str]:
             continue
         name, equals, value = line.partition("=")
         name = name.strip()
-        if not equals or not name:
+        if not name or not (equals or stored):
             raise forms.ValidationError(_("Line %(number)s: write it as NAME=value.") % {"number": number})
         if name in found:
             raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})

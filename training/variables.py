@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
 
+from accounts.models import User
+from accounts.services import named_secrets
 from aiplatform.lib import sealed, secret_names, wording
 from aiplatform.lib.errors import Invalid, Refusals
 from training.programs import script
@@ -38,6 +40,8 @@ def check(given: Mapping[str, str], *, field: str) -> None:
 def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> None:
     """Refuse secrets that are given in the open as well, or are too short to be hidden in a log.
 
+    One without a value is what the person keeps under that name, see `with_stored`.
+
     Raises:
         Invalid: naming each of them.
     """
@@ -46,13 +50,31 @@ def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> N
         with found:
             if name in variables:
                 raise Invalid(_("%(name)s is given twice.") % {"name": name[:60]}, field="secrets")
-            if len(value) < secret_names.SHORTEST:
+            if value and len(value) < secret_names.SHORTEST:
                 raise Invalid(
                     _("%(name)s: a secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
                     % {"name": name[:60], "least": secret_names.SHORTEST},
                     field="secrets",
                 )
     found.end()
+
+
+def check_stored(user: User, secrets: Mapping[str, str]) -> None:
+    """Refuse secrets without a value that this person keeps none under.
+
+    Raises:
+        MissingSecret: naming each of them.
+    """
+    named_secrets.check(user, [name for name, value in secrets.items() if not value])
+
+
+def with_stored(user: User, secrets: Mapping[str, str]) -> dict[str, str]:
+    """The secrets of a request; those without a value get what this person keeps under the name.
+
+    Raises:
+        MissingSecret: see `check_stored`.
+    """
+    return dict(secrets) | named_secrets.values(user, [name for name, value in secrets.items() if not value])
 
 
 def unsealed(secrets: str) -> dict[str, str]:

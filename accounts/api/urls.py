@@ -2,7 +2,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from accounts.api import audit as views_audit
-from accounts.api import notifications, shares, views
+from accounts.api import notifications, secrets, shares, views
 
 router = SimpleRouter()
 router.register("users", views.PersonViewSet, basename="user")
@@ -10,6 +10,7 @@ router.register("groups", views.GroupViewSet, basename="group")
 router.register("audit", views_audit.AuditViewSet, basename="audit")
 router.register("roles", views.RoleViewSet, basename="role")
 router.register("notifications", notifications.NotificationViewSet, basename="notification")
+router.register("secrets", secrets.SecretViewSet, basename="secret")
 urlpatterns = [
     path("auth/token/", views.TokenView.as_view(), name="auth-token"),
     path("shares/<slug:kind>/<int:pk>/", shares.SharesView.as_view(), name="shares"),

@@ -13,6 +13,7 @@ from accounts.models.people import (
     User,
     UserGroup,
 )
+from accounts.models.secrets import NamedSecret
 from accounts.models.sign_in import Identity, RecoveryCode, RegistrationPolicy, SecondFactor, SshKey, UserSession
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Delivery",
     "IdempotencyRecord",
     "Identity",
+    "NamedSecret",
     "NoRights",
     "NoticeChoices",
     "Notification",

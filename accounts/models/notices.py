@@ -67,6 +67,7 @@ class Delivery(models.Model):
     channel = models.CharField(max_length=8, choices=Channel)
     target = models.CharField(max_length=500)  # a mail address or a URL
     secret = models.CharField(max_length=64, blank=True)  # of a webhook; emptied once it is over
+    sealed = models.TextField(blank=True, editable=False)  # of a webhook, see services.outbox; emptied once it is over
     kind = models.CharField(max_length=30)
     language = models.CharField(max_length=10, blank=True)  # the receiver's; "": the platform's
     title = MessageField()

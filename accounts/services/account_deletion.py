@@ -56,6 +56,7 @@ def delete(*, user: User, by: User, taker: User | None = None) -> None:
         cluster_membership.remove(user)
         user.api_tokens.all().delete()
         user.ssh_keys.all().delete()
+        user.named_secrets.all().delete()
         user.identities.all().delete()
         second_factor.switch_off(user, by=by)
         OneTimeLink.objects.filter(user=user).delete()

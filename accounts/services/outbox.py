@@ -14,6 +14,7 @@ import json
 import logging
 import smtplib
 import time
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from email.utils import formatdate
 
@@ -25,7 +26,7 @@ from django.utils import translation
 from django.utils.timezone import now
 
 from accounts.models import Delivery, Notification
-from aiplatform.lib import outbound
+from aiplatform.lib import outbound, sealed, signatures
 from aiplatform.lib.claims import Claim, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.wording import Message, message, of_error, verbatim
@@ -40,6 +41,7 @@ KEEP_NOTIFICATIONS = timedelta(days=180)
 AT_ONCE = 200
 MOST_TITLE, MOST_TEXT = 200, 1000  # characters
 NOTHING = Message()
+SIGNING, BEARER = "signing", "bearer"  # what is sealed in a row: a key to sign with, a word that proves who sends it
 BUSY_S = 45.0
 """How long one sweep sends before it leaves the rest to the next."""
 MAIL_REST_S = 15.0
@@ -79,15 +81,19 @@ def put(
     url: str = "",
     secret: str = "",
     language: str = "",
+    proofs: Mapping[str, str] | None = None,
 ) -> Delivery | None:
     """Write a message to be sent, once per `key`; None where it was written before or nobody could send it.
 
     Args:
         language: the receiver's, in which the text is made when it is sent; empty: the platform's.
+        proofs: of a webhook, kept encrypted until it is over: `SIGNING`, which signs as `aiplatform.lib.signatures`
+            says, and `BEARER`, which goes into the header `Authorization`.
     """
     if channel == Delivery.Channel.MAIL and not mail_is_set_up():
         return None
     columns = {"kind": kind, "title": title, "text": text, "url": url, "secret": secret, "language": language}
+    columns["sealed"] = sealed.seal(proofs or {})
     try:
         with transaction.atomic():
             row = Delivery.objects.create(channel=channel, target=target, key=key, **columns)
@@ -233,6 +239,7 @@ def _webhook(row: Delivery) -> None:
     }
     if row.secret:  # else anybody could sign
         headers["X-Aip-Signature"] = signature(row.secret, stamp, body)
+    headers |= _proofs(row, body)
     try:
         status = outbound.post(row.target, body, headers, allowed=settings.WEBHOOK_ALLOWED)
     except outbound.ForbiddenAddress as exc:
@@ -243,6 +250,20 @@ def _webhook(row: Delivery) -> None:
     if 300 <= status < 500 and status not in {408, 429}:
         raise NeverAgain(answered)
     raise OSError(answered)
+
+
+def _proofs(row: Delivery, body: bytes) -> dict[str, str]:
+    """The headers that prove who sends it, by what is sealed in its row."""
+    try:
+        proofs = sealed.unseal(row.sealed)
+    except sealed.Unsealable as exc:
+        raise NeverAgain(message("secret.unreadable", page="/account/secrets/")) from exc
+    headers = {}
+    if SIGNING in proofs:
+        headers[signatures.HEADER] = signatures.header(proofs[SIGNING], body, now(), row.key)
+    if BEARER in proofs:
+        headers["Authorization"] = f"Bearer {proofs[BEARER]}"
+    return headers
 
 
 def _title_of(row: Delivery) -> str:
@@ -258,7 +279,7 @@ def _what_befell(exc: Exception) -> Message:
 
 
 def _record(row: Delivery, claim: Claim, state: str, error: Message = NOTHING) -> None:
-    claim.release(state=state, ended_at=now(), error=error, secret="")
+    claim.release(state=state, ended_at=now(), error=error, secret="", sealed="")
     if error:
         log.warning("delivery=%s channel=%s given up: %s", row.pk, row.channel, _plainly(error))
 

@@ -201,7 +201,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, pagination_class=None)
     def catalogue(self, request: ApiRequest) -> Response:
         """All step kinds with their inputs, outputs and parameters."""
-        return Response(kinds.catalogue())
+        return Response(kinds.catalogue(request.user))
 
     @extend_schema(request=SpecIn, responses=ProblemsOut)
     @action(detail=False, methods=["post"])

@@ -10,15 +10,17 @@ class PipelinesConfig(AppConfig):
     def ready(self) -> None:
         from accounts import ownership, sharing
         from accounts.permissions import Action
+        from accounts.services import named_secrets
         from aiplatform import navigation as side_bar
         from aiplatform.lib import search, sweeps
-        from inference.pipelines import arranging, loop, messages, navigation, searching
+        from inference.pipelines import arranging, loop, messages, navigation, searching, secret_usage
         from inference.pipelines.models import Pipeline
         from inference.pipelines.steps import register as register_steps
         from workers.jobs import listeners
 
         messages.register()
         register_steps()
+        named_secrets.register(secret_usage.in_pipelines)
         sweeps.register("pipelines.advance_due", "pipelines.fire_due", "pipelines.prune")
         listeners.register(listeners.Listener("pipelines", loop.job_ended, loop.is_of_run))
         sharing.register(

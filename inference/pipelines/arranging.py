@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db import transaction
@@ -14,11 +14,11 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import rates, sealed
+from aiplatform.lib import rates, sealed, signatures
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from datasets.models import Dataset
 from inference.models import Service
-from inference.pipelines import firing, graph, inlining, signatures, triggers, writing
+from inference.pipelines import firing, graph, inlining, triggers, writing
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger
 from workers.clock import now
 from workers.models import AlarmRule
@@ -34,6 +34,9 @@ class BeganNone(DomainError):
 
 MOST = 20  # triggers of one pipeline
 MOST_BODY = 64 << 10  # bytes of a delivery
+NEWEST = "secret"  # what the newest secret of a webhook is sealed as; older ones are by when they end
+HOLDS = timedelta(hours=24)  # an older secret, after a new one was made
+MOST_OLDER = 4  # that hold at once
 MOST_A_MINUTE = 60  # deliveries to one trigger
 
 
@@ -77,7 +80,7 @@ def create(
         pipeline=pipeline, owner=user, kind=kind, schedule=schedule.strip() if kind == K.CRON else "", zone=zone,
         missed=missed, dataset=dataset if kind == K.DATASET else None, service=service if kind == K.DRIFT else None,
         rule=rule if kind == K.ALARM else "", busy=busy, parameters=given, agreed=version.number if version else 0,
-        secret=sealed.seal({"secret": secret} if secret else {}), seen_at=now(),
+        secret=sealed.seal({NEWEST: secret} if secret else {}), seen_at=now(),
     )  # fmt: skip
     return row, secret
 
@@ -170,6 +173,51 @@ def next_times(trigger: PipelineTrigger, at: datetime | None = None) -> list[dat
     return triggers.next_times(trigger.schedule, trigger.zone, at or now())
 
 
+@transaction.atomic
+def rotate(trigger: PipelineTrigger, *, by: User, at_once: bool = False) -> tuple[PipelineTrigger, str]:
+    """Give a webhook a new secret, told once; those before it hold for another day.
+
+    Args:
+        at_once: they end now, because somebody else may know them.
+
+    Raises:
+        NotAllowed: it is somebody else's.
+        Invalid: it is no webhook, or has had many new secrets today.
+    """
+    _check_own(trigger, by)
+    if trigger.kind != K.WEBHOOK:
+        raise Invalid(_("Only webhooks have a secret."))
+    row = PipelineTrigger.objects.select_for_update(of=("self",)).get(pk=trigger.pk)
+    kept = sealed.unseal(row.secret)
+    until = now() + HOLDS
+    older = {} if at_once else {word: kept[word] for word in kept if word != NEWEST and _holds(word)}
+    if len(older) >= MOST_OLDER:
+        said = _("It has had %(count)s new secrets within a day. Wait, or end the older ones at once.")
+        raise Invalid(said % {"count": len(older)})
+    if not at_once:
+        older[until.isoformat()] = kept[NEWEST]
+    secret = secrets.token_urlsafe(32)
+    columns = {"secret": sealed.seal({NEWEST: secret} | older), "older_until": None if at_once else until}
+    PipelineTrigger.objects.filter(pk=trigger.pk).update(**columns)
+    trigger.refresh_from_db()
+    return trigger, secret
+
+
+def has_older(trigger: PipelineTrigger) -> bool:
+    """Whether an older secret of a webhook still holds."""
+    return trigger.older_until is not None and trigger.older_until > now()
+
+
+def _holding(trigger: PipelineTrigger) -> list[str]:
+    """The secrets of a webhook that hold now."""
+    kept = sealed.unseal(trigger.secret)
+    return [secret for word, secret in kept.items() if word == NEWEST or _holds(word)]
+
+
+def _holds(until: str) -> bool:
+    return datetime.fromisoformat(until) > now()
+
+
 def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: Mapping[str, Any]) -> PipelineRun | None:
     """Answer a delivery to a webhook; None where the same one began a run before.
 
@@ -179,8 +227,7 @@ def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: M
         BeganNone: an earlier run goes on, or its run was refused.
         Invalid: it is switched off.
     """
-    secret = sealed.unseal(trigger.secret).get("secret", "")
-    delivery = signatures.verify([secret], signature, body, now())
+    delivery = signatures.verify(_holding(trigger), signature, body, now())
     rates.limit(f"pipeline-delivery-{trigger.pk}", most=MOST_A_MINUTE, within_s=60)
     if not trigger.is_on:
         raise Invalid(_("This trigger is switched off."))

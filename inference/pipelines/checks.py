@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ def _of_step(
         yield Problem(step.key, "", _("You are not allowed to do this: %(kind)s.") % {"kind": kind.label})
     yield from _inputs(spec, step, kind)
     yield from _conditions(spec, step)
-    yield from _params(step, kind, user, values.scope(given, step.key), unset)
+    yield from _params(spec, step, kind, user, values.scope(given, step.key), unset)
 
 
 def _inputs(spec: Spec, step: Step, kind: StepKind) -> Iterator[Problem]:
@@ -169,7 +169,7 @@ def _conditions(spec: Spec, step: Step) -> Iterator[Problem]:
 
 
 def _params(
-    step: Step, kind: StepKind, user: User, given: Mapping[str, Any], unset: frozenset[str]
+    spec: Spec, step: Step, kind: StepKind, user: User, given: Mapping[str, Any], unset: frozenset[str]
 ) -> Iterator[Problem]:
     try:
         names = values.names(step.params)
@@ -194,18 +194,33 @@ def _params(
             if one.blamed not in later:
                 yield Problem(step.key, one.blamed or "", one.message)
         return
+    known = {name: value for name, value in checked.items() if name not in later}
+    yield from _refused(step, lambda: kind.check(known, user))
+    yield from _refused(step, lambda: kind.check_links(known, *_linked(spec, step)))
+
+
+def _refused(step: Step, check: Callable[[], None]) -> Iterator[Problem]:
     try:
-        kind.check({name: value for name, value in checked.items() if name not in later}, user)
+        check()
     except DomainError as exc:
         for one in exc.every:
             yield Problem(step.key, one.blamed or "", one.message)
 
 
+def _linked(spec: Spec, step: Step) -> tuple[dict[str, list[str]], list[str]]:
+    """The steps that feed its inputs, and all beside it, as texts name them: without the pipeline they stand in."""
+    prefix = step.key.rpartition("/")[0]
+    beside = [key.rpartition("/")[2] for key in spec.steps if key.rpartition("/")[0] == prefix]
+    return {port: [link.step.rpartition("/")[2] for link in links] for port, links in step.inputs.items()}, beside
+
+
 def _stand_in(kind: StepKind, name: str) -> Any:
     """A value that passes for one that is known only with its item."""
     param = next((one for one in kind.params if one.name == name), None)
-    if param is None or param.form in ("text", "long", "json", "secret"):
+    if param is None or param.form in ("text", "long", "json"):
         return "x"
+    if param.form in ("secret", "secrets"):
+        return "X"
     if param.form == "choice":
         return param.choices[0][0]
     return True if param.form == "yesno" else (param.low or param.high or 1)

@@ -7,7 +7,8 @@ the run: they write rows and nothing else, and never wait.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar, Literal
@@ -15,8 +16,9 @@ from typing import Any, ClassVar, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.models import User
+from accounts.models import NamedSecret, User
 from accounts.permissions import Action
+from accounts.services import named_secrets
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.registry import Registry
@@ -46,8 +48,9 @@ GROUPS: Mapping[str, Any] = {
     "other": gettext_lazy("Other"),
 }
 NOTHING = Message()
-Form = Literal["text", "long", "number", "whole", "yesno", "choice", "json", "secret"]
+Form = Literal["text", "long", "number", "whole", "yesno", "choice", "json", "secret", "secrets"]
 LONGEST_TEXT = 20_000
+MOST_SECRETS = 50  # of one step
 
 
 class StepFailed(DomainError):
@@ -98,7 +101,7 @@ class Param:
         Raises:
             Invalid: it is none of this form.
         """
-        if value is None or value == "":
+        if value is None or value in ("", []):
             if self.required:
                 raise Invalid(_("%(name)s is missing.") % {"name": self.label}, field=self.name)
             return self.default
@@ -110,6 +113,8 @@ class Param:
             return value
         if self.form == "json":
             return value
+        if self.form in ("secret", "secrets"):
+            return self._names(value)
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise Invalid(_("%(name)s is a text.") % {"name": self.label}, field=self.name)
         text = str(value)
@@ -121,6 +126,20 @@ class Param:
             said = _("%(name)s is one of %(known)s.") % {"name": self.label, "known": ", ".join(known)}
             raise Invalid(said, field=self.name)
         return text
+
+    def _names(self, value: Any) -> str | list[str]:
+        """The name of a secret, or a list of them. What else is there may be the secret itself, and is not said."""
+        given = value if isinstance(value, list) else re.split(r"[\s,;]+", str(value).strip())
+        given = [one for one in given if one != ""]
+        if not given or len(given) > (MOST_SECRETS if self.form == "secrets" else 1):
+            what = _("names of at most %(most)s secrets") % {"most": MOST_SECRETS}
+            what = what if self.form == "secrets" else _("the name of one secret")
+            raise Invalid(_("%(name)s is %(what)s.") % {"name": self.label, "what": what}, field=self.name)
+        for one in given:
+            if not isinstance(one, str) or not named_secrets.is_name(one):
+                said = _("%(name)s takes names of secrets, never the secret itself: capital letters, digits and _.")
+                raise Invalid(said % {"name": self.label}, field=self.name)
+        return list(dict.fromkeys(given)) if self.form == "secrets" else str(given[0])
 
     def _number(self, value: Any) -> float:
         number = None if isinstance(value, bool) else finite(value)
@@ -251,6 +270,17 @@ class StepKind:
             DomainError.
         """
 
+    def check_links(self, params: Mapping[str, Any], linked: Mapping[str, Sequence[str]], steps: Iterable[str]) -> None:
+        """Refuse parameters that do not go with what is linked; those with `${…}` are left out.
+
+        Args:
+            linked: steps by the input that they feed.
+            steps: all of the pipeline that it stands in.
+
+        Raises:
+            DomainError.
+        """
+
     def content(self, call: Call) -> Mapping[str, Any] | None:
         """What else decides its result, for the key of earlier results; None: never take an earlier one."""
         return None if self.acts else {}
@@ -304,9 +334,15 @@ KINDS: Registry[StepKind] = Registry("step kind")
 register = KINDS.register
 
 
-def catalogue() -> dict[str, Any]:
-    """All kinds for the editor, in the reader's language."""
+def catalogue(reader: User | None = None) -> dict[str, Any]:
+    """All kinds for the editor, in the reader's language.
+
+    Args:
+        reader: whose secrets it offers, by name.
+    """
+    names = NamedSecret.objects.visible_to(reader).values_list("name", flat=True) if reader else ()
     return {
+        "secrets": list(names),
         "types": {name: {"label": str(label)} for name, label in TYPES.items()},
         "groups": [{"name": name, "label": str(label)} for name, label in GROUPS.items()],
         "kinds": [_shown(kind) for kind in sorted(KINDS, key=lambda one: list(GROUPS).index(one.group))],

@@ -89,6 +89,7 @@ PIPELINE = {
     "too_many_items": Wording(
         _("With these %(count)s items the run would have more than %(most)s rows. Give it fewer items or steps.")
     ),
+    "figures_unknown": Wording(_("Nobody measured these figures, so their names stayed in the text: %(names)s.")),
     "hook": Wording(_("Pipeline %(name)s #%(number)s: %(text)s")),
     "hook_failed": Wording(_("The address did not take the message: %(why)s"), why=wording.nested("why")),
 }

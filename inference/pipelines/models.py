@@ -261,6 +261,7 @@ class PipelineTrigger(models.Model):
     parameters = models.JSONField(default=dict)  # of its runs
     agreed = models.PositiveIntegerField(default=0)  # number of the version that its owner agreed to; 0: none
     secret = models.TextField(blank=True, editable=False)  # of a webhook, see aiplatform.lib.sealed
+    older_until = models.DateTimeField(null=True, blank=True)  # an older secret of it holds until then
     seen_at = models.DateTimeField(default=now)  # what came before is no news
     message = MessageField()  # why the newest firing began no run
     created_at = models.DateTimeField(default=now)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
+from accounts.services import named_secrets
 from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion, Service
 from inference.pipelines.advance import FINAL, WHOLE
@@ -70,6 +71,7 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "tone": "skipped" if row.answer in TURNED_DOWN else row.state,
         "attempt": row.attempt,
         "message": message,
+        "mend": named_secrets.PAGE if row.message.code == "secret.missing" and row.run.owner_id == user.pk else "",
         "answer": row.answer,
         "outputs": row.outputs,
         "job": row.job_id,

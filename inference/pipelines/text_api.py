@@ -109,4 +109,4 @@ class PipelineTextViewSet(PlatformViewSet):
 def is_secret(kind: str, name: str) -> bool:
     """Whether a step kind keeps a parameter secret."""
     known = KINDS.find(kind)
-    return known is not None and any(one.name == name and one.form == "secret" for one in known.params)
+    return known is not None and any(one.name == name and one.form in ("secret", "secrets") for one in known.params)

@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import queries, rates
+from aiplatform.lib import queries, rates, signatures
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.errors import Invalid, NotFound
@@ -27,7 +27,7 @@ from aiplatform.lib.idempotency import once
 from aiplatform.lib.parsers import is_sound
 from datasets.models import Dataset
 from inference.models import Service
-from inference.pipelines import arranging, signatures
+from inference.pipelines import arranging
 from inference.pipelines.models import Firing, Pipeline, PipelineTrigger
 
 MOST_KNOCKS_A_MINUTE = 300  # of one address, at all webhooks, proven or not
@@ -55,7 +55,7 @@ class TriggerOut(OutMixin, serializers.ModelSerializer[PipelineTrigger]):
         model = PipelineTrigger
         fields = [
             "id", "pipeline", "owner", "kind", "is_on", "schedule", "zone", "missed", "dataset", "service", "rule",
-            "busy", "parameters", "version", "sentence", "next_times", "url", "created_at",
+            "busy", "parameters", "version", "sentence", "next_times", "url", "older_until", "created_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -87,6 +87,10 @@ class TriggerIn(StrictMixin, serializers.Serializer[Any]):
     parameters = serializers.DictField(default=dict)
 
 
+class RotateIn(StrictMixin, serializers.Serializer[Any]):
+    at_once = serializers.BooleanField(default=False, help_text="The older secrets end now.")
+
+
 class TriggerChangeIn(StrictMixin, serializers.Serializer[Any]):
     is_on = serializers.BooleanField(required=False)
     version = serializers.IntegerField(min_value=1, required=False, help_text="The one that it runs from now on.")
@@ -107,6 +111,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "create": Action.JOBS_SUBMIT,
         "partial_update": Action.JOBS_SUBMIT,
         "destroy": Action.JOBS_SUBMIT,
+        "rotate": Action.JOBS_SUBMIT,
     }
     asks = {"list": ("pipeline",)}
     serializer_class = TriggerOut
@@ -115,7 +120,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         user: Any = self.request.user
         rows = PipelineTrigger.objects.visible_to(user).select_related("owner", "pipeline")
-        if self.action in ("partial_update", "destroy"):
+        if self.action in ("partial_update", "destroy", "rotate"):
             rows = rows.editable_by(user)
         if self.action == "list" and (number := queries.whole(queries.given(self.request), "pipeline")):
             rows = rows.filter(pipeline=number)
@@ -148,6 +153,15 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Delete it; its runs stay."""
         self.get_object().delete()
         return Response(status=204)
+
+    @extend_schema(request=RotateIn, responses=TriggerMadeOut)
+    @action(detail=True, methods=["post"])
+    def rotate(self, request: ApiRequest, pk: str) -> Response:
+        """Give a webhook a new secret, told now and never again; the one before holds for a day. Its owner alone."""
+        given = sent(RotateIn(data=request.data))
+        trigger, secret = arranging.rotate(self.get_object(), by=request.user, at_once=given["at_once"])
+        shown = TriggerOut(trigger, context=self.get_serializer_context()).data
+        return Response({**shown, "secret": secret}, headers={"Cache-Control": "no-store"})
 
     @extend_schema(responses=FiringOut(many=True))
     @action(detail=True, pagination_class=None)

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import ids
+from aiplatform.lib import ids, signatures
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from inference.pipelines import arranging, signatures
+from inference.pipelines import arranging
 from inference.pipelines.forms import TriggerForm
 from inference.pipelines.models import Pipeline, PipelineTrigger
 from inference.pipelines.trigger_api import hook_path
@@ -32,14 +32,7 @@ def trigger_new(request: SignedInRequest, pk: int) -> HttpResponse:
         with refusals_shown_on(form):
             trigger, secret = arranging.create(pipeline, user=request.user, **form.asked())
             if secret:
-                hook = request.build_absolute_uri(hook_path(trigger))
-                shown = {
-                    "pipeline": pipeline, "secret": secret, "hook": hook, "header": signatures.HEADER,
-                    "example": EXAMPLE % {"secret": secret, "hook": hook, "header": signatures.HEADER},
-                }  # fmt: skip
-                answer = render(request, "pipelines/webhook.html", shown)
-                answer["Cache-Control"] = "no-store"
-                return answer
+                return _shown_once(request, trigger, secret)
             return redirect("pipelines:detail", pk)
     context = {"pipeline": pipeline, "form": form}
     return render(request, "pipelines/trigger_new.html", context, status=422 if form.errors else 200)
@@ -56,6 +49,28 @@ def trigger_switch(request: SignedInRequest, pk: int) -> HttpResponse:
         else:
             arranging.switch(trigger, on=request.POST.get("on") == "1", by=request.user)
     return redirect("pipelines:detail", trigger.pipeline_id)
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def trigger_rotate(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Give a webhook a new secret, which is shown once; `at_once=1` ends the older ones now."""
+    trigger = _editable(request, pk)
+    with refusals_said(request):
+        trigger, secret = arranging.rotate(trigger, by=request.user, at_once=request.POST.get("at_once") == "1")
+        return _shown_once(request, trigger, secret)
+    return redirect("pipelines:detail", trigger.pipeline_id)
+
+
+def _shown_once(request: SignedInRequest, trigger: PipelineTrigger, secret: str) -> HttpResponse:
+    hook = request.build_absolute_uri(hook_path(trigger))
+    shown = {
+        "pipeline": trigger.pipeline, "trigger": trigger, "secret": secret, "hook": hook, "header": signatures.HEADER,
+        "example": EXAMPLE % {"secret": secret, "hook": hook, "header": signatures.HEADER},
+    }  # fmt: skip
+    answer = render(request, "pipelines/webhook.html", shown)
+    answer["Cache-Control"] = "no-store"
+    return answer
 
 
 @require_POST

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern] = [
     path("<int:pk>/run/", views.run_new, name="run-new"),
     path("<int:pk>/triggers/new/", trigger_views.trigger_new, name="trigger-new"),
     path("triggers/<int:pk>/switch/", trigger_views.trigger_switch, name="trigger-switch"),
+    path("triggers/<int:pk>/rotate/", trigger_views.trigger_rotate, name="trigger-rotate"),
     path("triggers/<int:pk>/delete/", trigger_views.trigger_delete, name="trigger-delete"),
     path("runs/<int:pk>/", views.run_detail, name="run"),
     path("runs/<int:pk>/cancel/", views.run_act, {"verb": "cancel"}, name="run-cancel"),

@@ -72,7 +72,8 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context |= {
         "version": version,
         "triggers": [
-            {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row)}
+            {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row),
+             "older": arranging.has_older(row)}
             for row in pipeline.triggers.visible_to(request.user).select_related("dataset", "service", "owner")
         ],
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
@@ -246,5 +247,9 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
         "page": reverse("pipelines:detail", args=[pk]),
     }  # fmt: skip
     given = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
-    context = {"pipeline": pipeline, "given": given | {"owner": request.user.pk}, "catalogue": kinds.catalogue()}
+    context = {
+        "pipeline": pipeline,
+        "given": given | {"owner": request.user.pk},
+        "catalogue": kinds.catalogue(request.user),
+    }
     return render(request, "pipelines/edit.html", context)

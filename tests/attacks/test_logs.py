@@ -38,6 +38,14 @@ def test_h06_job_log_stream_masks_a_secret(talkative):
     assert whole == f"key={'*' * len(KEY)}\nAuthorization: Bearer {'*' * len(TOKEN)}\nplain\n"
 
 
+def test_h06_a_secret_of_several_lines_is_masked_line_by_line():
+    secret = "-----BEGIN KEY-----\nMIIEvQIBADAN\nab\n-----END KEY-----"
+
+    clean = secrecy.masked(b"a MIIEvQIBADAN\r\n" + secret.replace("\n", "\r\n").encode() + b" ab", [secret])
+
+    assert clean.split() == [b"a", b"*" * 12, b"*" * 19, b"*" * 12, b"ab", b"*" * 17, b"ab"]
+
+
 def test_h06_job_log_piece_cut_through_a_secret_shows_no_half_of_it(talkative):
     size = logs.piece(talkative).size
     letters = "".join(logs.piece(talkative, offset=at, limit=1).text for at in range(size))

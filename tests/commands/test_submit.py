@@ -8,6 +8,8 @@ import zipfile
 
 import pytest
 
+from accounts.services import named_secrets
+from aiplatform.lib import sealed
 from tests.factories import training as factory
 from training.commands import services
 from training.commands.models import Command
@@ -70,6 +72,20 @@ def test_command_secrets_are_encrypted_and_never_shown(api, as_alice, machine):
     assert not any("open-sesame" in page for page in pages)
     assert made["secrets"] == ["HUB_KEY"]
     assert "HUB_KEY" in pages[0]
+
+
+def test_command_takes_secrets_that_its_owner_stored_by_name(api, as_alice, alice, machine):
+    refused = api.post(API, {"command": "env", "secrets": {"HUB_KEY": ""}}, format="json")
+    assert (refused.status_code, refused.json()["code"]) == (400, "secret_missing")
+    named_secrets.add(user=alice, name="HUB_KEY", value="open-sesame")
+
+    made = [
+        api.post(API, {"command": "env", "secrets": {"HUB_KEY": ""}}, format="json").json()["id"],
+        as_alice.post(PAGE, form(secrets="HUB_KEY\nOTHER=own=value")) and Command.objects.order_by("-pk")[0].pk,
+    ]
+
+    kept = [sealed.unseal(Command.objects.get(pk=pk).secrets) for pk in made]
+    assert kept == [{"HUB_KEY": "open-sesame"}, {"HUB_KEY": "open-sesame", "OTHER": "own=value"}]
 
 
 def test_command_refuses_everything_wrong_in_one_answer(api, machine, alice, bob):

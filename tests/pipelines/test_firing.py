@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accounts.services.notify import notify
-from aiplatform.lib import wording
+from aiplatform.lib import signatures, wording
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import arranging, firing, loop, runs, signatures, trigger_api
+from inference.pipelines import arranging, firing, loop, runs, trigger_api
 from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger
 from tests.factories import datasets
 from tests.pipelines.made import command, complete, pipeline

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aiplatform.lib import signatures
 from aiplatform.lib.errors import Invalid
-from inference.pipelines import signatures, triggers
+from inference.pipelines import triggers
 
 BERLIN = "Europe/Berlin"
 

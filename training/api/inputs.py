@@ -28,7 +28,9 @@ class InputsIn(serializers.Serializer[Any]):
         child=serializers.CharField(allow_blank=True, trim_whitespace=False), default=dict
     )
     secrets = serializers.DictField(
-        child=serializers.CharField(trim_whitespace=False), default=dict, help_text="Kept encrypted, never answered."
+        child=serializers.CharField(trim_whitespace=False, allow_blank=True),
+        default=dict,
+        help_text="Kept encrypted, never answered. An empty value takes your stored secret of that name.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

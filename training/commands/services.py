@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
@@ -42,7 +42,8 @@ class CommandRequest(MachineRequest):
         image: where its programs come from; None: the platform's own.
         output_path: folder in the code whose content counts as the job's outputs.
         datasets: versions it reads, annotated or not.
-        variables, secrets: environment; secrets are kept encrypted and starred out in the log.
+        variables, secrets: environment; secrets are kept encrypted and starred out in the log. One without a value
+            is what the person keeps under that name.
         writes_checkpoints: it keeps to the checkpoint protocol, so it can be suspended.
         gpus_per_node: 0 runs on processor cores.
         cpus: cores per node; None chooses.
@@ -78,6 +79,7 @@ def submit(*, user: User, request: CommandRequest) -> Command:
         DomainError: see `check`.
     """
     resources = check(user, request)
+    request = replace(request, secrets=environment.with_stored(user, request.secrets))
     columns: dict[str, Any] = {
         "script": script.normalised(request.command),
         "code": request.code,
@@ -136,6 +138,8 @@ def check(user: User, request: CommandRequest) -> Resources:
             worker_command=request.worker_command,
             array=request.array,
         )
+    with found:
+        environment.check_stored(user, request.secrets)
     with found:
         layout.check(request.launcher, request.processes, request.worker_command, request.nodes)
     with found:

@@ -79,7 +79,7 @@ def submit(*, user: User, request: EnvironmentRequest) -> Environment:
         folder=check_folder(request.folder),
         code=request.code,
         variables=dict(request.variables),
-        secrets=sealed.seal(request.secrets),
+        secrets=sealed.seal(environ.with_stored(user, request.secrets)),
         secret_names=sorted(request.secrets),
         idle_hours=request.idle_hours,
         token=sealed.seal({"token": random.token_urlsafe(32)}),
@@ -115,6 +115,8 @@ def check(user: User, request: EnvironmentRequest) -> Resources:
             secrets=request.secrets,
             idle_hours=request.idle_hours,
         )
+    with found:
+        environ.check_stored(user, request.secrets)
     with found:
         usage.refuse_full(user)
     with found:

@@ -87,6 +87,8 @@ def fill(training: TrainingJob, user: User, request: TrainingRequest) -> None:
             worker_command=request.worker_command, variables=request.variables, secrets=request.secrets,
         )  # fmt: skip
     with found:
+        environment.check_stored(user, request.secrets)
+    with found:
         training.start_file = _start_file(request)
     with found:
         training.params = parameters.plain_pairs(request.params)
@@ -105,7 +107,7 @@ def fill(training: TrainingJob, user: User, request: TrainingRequest) -> None:
     training.worker_script = script.normalised(request.worker_command)
     training.launcher = request.launcher or (Launcher.ONCE if training.script else "")
     training.variables = dict(request.variables)
-    training.secrets = sealed.seal(request.secrets)
+    training.secrets = sealed.seal(environment.with_stored(user, request.secrets))
     training.secret_names = sorted(request.secrets)
     if training.launcher in ("", Launcher.ONCE):  # a script that knows of no ranks would do all of its work twice
         training.processes = training.processes or 1

@@ -15,6 +15,7 @@ from accounts.permissions import Action
 from aiplatform.lib import sealed, wording
 from aiplatform.lib.api import sent
 from aiplatform.lib.errors import DomainError, NotAllowed, Refusals
+from training import variables
 from training.api.inputs import PLACES
 from training.api.jobs import request_of
 from training.api.serializers import TrainingIn
@@ -66,7 +67,7 @@ def taken(user: User, body: Mapping[str, Any], *, name: str, sample: Mapping[str
         "request": json.loads(json.dumps(kept, default=str)) | {"params": params, "preset": request.preset},
         "preset": _preset_of(user, request),
         "code": request.code,
-        "secrets": sealed.seal(request.secrets),
+        "secrets": sealed.seal(variables.with_stored(user, request.secrets)),
         "secret_names": sorted(request.secrets),
         "version": request.version,
         "version_label": str(request.version or "")[:60],

@@ -30,7 +30,9 @@ def masked(data: bytes, secrets: "Sequence[str]") -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _pattern(secrets: tuple[str, ...]) -> re.Pattern[bytes] | None:
-    words = {word.encode() for word in secrets if len(word) >= SHORTEST}
+    # a key of several lines is printed line by line, or with other ends of lines
+    parts = {part for word in secrets for part in (word, *word.splitlines())}
+    words = {word.encode() for word in parts if len(word) >= SHORTEST}
     longest_first = sorted(words, key=len, reverse=True)
     return re.compile(b"|".join(map(re.escape, longest_first))) if words else None
 

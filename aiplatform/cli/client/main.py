@@ -41,6 +41,7 @@ from aiplatform.cli.client.commands import (
     resource_groups,
     running,
     runs,
+    secrets,
     services,
     ssh,
     studies,
@@ -52,8 +53,8 @@ from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
-    models, services, predictions, pipelines, videos, edge, pushing, queue, following, environments, nodes, clusters,
-    more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
+    models, services, predictions, pipelines, videos, edge, pushing, queue, following, environments, secrets, nodes,
+    clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

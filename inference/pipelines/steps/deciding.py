@@ -50,7 +50,7 @@ class GateStep(StepKind):
 
     def begin(self, call: Call) -> Begun:
         rule = _read(call.params["rule"], "rule")
-        figures = _spelled(_figures(call.inputs["figures"]), rule.names())
+        figures = spelled(by_name(call.inputs["figures"]), rule.names())
         passed = rule.value(figures)
         used = {name: figures[name] for name in sorted(rule.names())}
         said = ", ".join(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
@@ -67,7 +67,7 @@ def _read(text: str, field: str, *, switches: bool = False) -> expressions.Expre
         raise Invalid(exc.message, field=field) from None
 
 
-def _figures(given: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def by_name(given: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures by name; a later input overwrites an earlier one, each is also there as STEP.NAME."""
     found: dict[str, Any] = {}
     for one in given:
@@ -78,7 +78,7 @@ def _figures(given: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _spelled(figures: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def spelled(figures: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """With the names of a rule that differ from one figure in capital letters alone: AP50 is ap50."""
     found = dict(figures)
     for name in names:
@@ -114,7 +114,7 @@ class ConditionStep(StepKind):
         rule = _read(call.params["rule"], "rule", switches=True)
         plain = {
             name: value for name, value in call.parameters.items() if not isinstance(value, list | dict)
-        } | _figures(call.inputs.get("for", ()))
+        } | by_name(call.inputs.get("for", ()))
         return Begun(done=Done(answer="yes" if rule.value(plain) else "no"))
 
 

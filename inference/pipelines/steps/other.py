@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -12,13 +12,15 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
+from accounts.services import named_secrets
 from accounts.services.notify import notify
 from aiplatform.lib import files, wording
-from aiplatform.lib.errors import Invalid
+from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, completed
 from inference.pipelines.models import StepRun
+from inference.pipelines.steps import secrets, telling
 from inference.pipelines.steps.deciding import people_named
 from inference.pipelines.steps.training import figures
 from training import request_schemas
@@ -50,13 +52,21 @@ class CommandStep(StepKind):
         Param("command", gettext_lazy("Command"), form="long", required=True),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=128),
         Param("cpus", gettext_lazy("Cores"), form="number", default=1, low=0.1, high=1024),
+        Param("secrets", gettext_lazy("Secrets"), form="secrets", default=None, help=gettext_lazy(
+            "Names of secrets of whoever runs the pipeline. The command gets each as a variable of its name.")),
         Param("request", gettext_lazy("More of the request"), form="json", default=None,
               help=gettext_lazy("JSON with further fields of the API for commands: image, variables, cluster …")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        if not isinstance(params.get("request") or {}, Mapping):
-            raise Invalid(_("Give an object: names and their values."), field="request")
+        request, found = params.get("request") or {}, Refusals()
+        with found:
+            if not isinstance(request, Mapping):
+                raise Invalid(_("Give an object: names and their values."), field="request")
+            secrets.check_request(request)
+        with found:
+            named_secrets.check(user, params.get("secrets") or ())
+        found.end()
 
     def begin(self, call: Call) -> Begun:
         self.check(call.params, call.user)
@@ -65,6 +75,7 @@ class CommandStep(StepKind):
             "command": call.params["command"],
             "gpus_per_node": call.params["gpus"],
             "cpus": call.params["cpus"],
+            "secrets": dict.fromkeys(call.params["secrets"] or (), ""),  # the owner's own, by their names
             "datasets": [one["id"] for one in call.inputs.get("data", ())],
         }
         return Begun(job=request_schemas.submit(request_schemas.get("command"), call.user, body))
@@ -106,9 +117,12 @@ class NotifyStep(StepKind):
     icon = "mail"
     acts = True
     needs = Action.JOBS_SUBMIT
-    inputs = (Port("for", gettext_lazy("After"), "any", optional=True, many=True),)
+    inputs = (
+        Port("for", gettext_lazy("After"), "any", optional=True, many=True),
+        Port(telling.PORT, gettext_lazy("Figures"), "figures", optional=True, many=True),
+    )
     params = (
-        Param("text", gettext_lazy("Text"), form="long", required=True),
+        Param("text", gettext_lazy("Text"), form="long", required=True, help=telling.HELP),
         Param("people", gettext_lazy("People"), default="", help=gettext_lazy(
             "Usernames with commas between them. Empty: the owner of the run.")),
     )  # fmt: skip
@@ -116,9 +130,14 @@ class NotifyStep(StepKind):
     def check(self, params: Mapping[str, Any], user: User) -> None:
         people_named(params.get("people") or "", user)
 
+    def check_links(self, params: Mapping[str, Any], linked: Mapping[str, Sequence[str]], steps: Iterable[str]) -> None:
+        telling.check(params.get("text") or "", linked.get(telling.PORT, ()), steps)
+
     def begin(self, call: Call) -> Begun:
-        about = [str(one["label"]) for given in call.inputs.values() for one in given if one.get("label")]
-        text = call.params["text"] + (f" ({', '.join(about)})" if about else "")
+        about = [str(one["label"]) for one in call.inputs.get("for", ()) if one.get("label")]
+        told, unknown = telling.filled(call.params["text"], call.inputs.get(telling.PORT, ()))
+        text = told + (f" ({', '.join(about)})" if about else "")
+        missing = telling.said(unknown)
         title = wording.message(
             "pipeline.news_step", name=call.run.pipeline.name, number=call.run.number, text=text[:400]
         )
@@ -127,7 +146,8 @@ class NotifyStep(StepKind):
                 person,
                 "finished",
                 title=title,
+                text=missing,
                 url=f"/pipelines/runs/{call.run.pk}/",
                 key=f"pipeline-step-{call.row.pk}",
             )
-        return Begun(done=Done())
+        return Begun(done=Done(message=missing))

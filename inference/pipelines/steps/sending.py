@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -11,13 +11,13 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import Delivery, User
 from accounts.permissions import Action
-from accounts.services import notify, outbox
+from accounts.services import named_secrets, notify, outbox
 from aiplatform.lib import outbound, wording
-from aiplatform.lib.errors import Invalid
+from aiplatform.lib.errors import Invalid, Refusals
 from inference.models import ModelVersion
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun
-from inference.pipelines.steps import lasting, named, rows
+from inference.pipelines.steps import lasting, named, rows, secrets, telling
 from inference.push import pushes
 from inference.push.tables import Push, PushTarget
 from workers.clock import now
@@ -84,29 +84,50 @@ class WebhookStep(lasting.LastingStep):
     )
     group = "other"
     icon = "network"
-    inputs = (Port("for", gettext_lazy("After"), "any", optional=True, many=True),)
+    inputs = (
+        Port("for", gettext_lazy("After"), "any", optional=True, many=True),
+        Port(telling.PORT, gettext_lazy("Figures"), "figures", optional=True, many=True),
+    )
     params = (
         Param("url", gettext_lazy("Address"), default="", help=gettext_lazy(
             "Empty: the webhook of your settings. What goes there is signed with its secret, what goes elsewhere is "
             "not.")),
-        Param("text", gettext_lazy("Text"), form="long", default=""),
+        Param("text", gettext_lazy("Text"), form="long", default="", help=telling.HELP),
+        Param("secret", gettext_lazy("Signed with"), form="secret", default="", help=gettext_lazy(
+            "A secret of whoever runs the pipeline. It signs the body as triggers of pipelines want it.")),
+        Param("bearer", gettext_lazy("Authorization"), form="secret", default="", help=gettext_lazy(
+            "A secret of whoever runs the pipeline, sent as “Authorization: Bearer …”. The address begins with "
+            "https://.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        if "url" in params:
-            _address(params["url"], user)
+        found = Refusals()
+        with found:
+            if "url" in params:
+                _check_open(_address(params["url"], user)[0], params.get("bearer") or "")
+        for name in ("secret", "bearer"):
+            with found:
+                if params.get(name):
+                    named_secrets.check(user, [params[name]], field=name)
+        found.end()
+
+    def check_links(self, params: Mapping[str, Any], linked: Mapping[str, Sequence[str]], steps: Iterable[str]) -> None:
+        telling.check(params.get("text") or "", linked.get(telling.PORT, ()), steps)
 
     def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
         url, secret = _address(call.params["url"], call.user)
+        proofs = _proofs(call)
         key = f"pipeline-step-{call.row.pk}"
-        text = " ".join(call.params["text"].split())[:LONGEST_TEXT] or call.row.step
+        told, unknown = telling.filled(call.params["text"], call.inputs.get(telling.PORT, ()))
+        text = " ".join(told.split())[:LONGEST_TEXT] or call.row.step
         title = wording.message(
             "pipeline.hook", name=call.run.pipeline.name, number=call.run.number, text=text, run=call.run.pk,
             step=call.row.step, pipeline=call.run.pipeline_id, outputs=_told(call),
         )  # fmt: skip
         outbox.put(
-            Delivery.Channel.WEBHOOK, url, kind="pipeline", key=key, title=title, secret=secret,
-            url=f"/pipelines/runs/{call.run.pk}/",
+            Delivery.Channel.WEBHOOK, url, kind="pipeline", key=key, title=title, text=telling.said(unknown),
+            secret="" if outbox.SIGNING in proofs else secret, proofs=proofs, url=f"/pipelines/runs/{call.run.pk}/",
         )  # fmt: skip
         return Begun(kept={"delivery": key}, look_again=lasting.FIRST_LOOK)
 
@@ -137,6 +158,27 @@ def _address(url: str, user: User) -> tuple[str, str]:
             raise Invalid(exc.message, field="url") from None
         return url, ""
     return own.webhook_url, own.webhook_secret
+
+
+def _check_open(url: str, bearer: str) -> None:
+    """Refuse to send a secret where everybody on the way could read it.
+
+    Raises:
+        Invalid.
+    """
+    if bearer and not url.lower().startswith("https://"):
+        said = _("A secret goes to an address that begins with https:// only; on the way everybody else could read it.")
+        raise Invalid(said, field="bearer")
+
+
+def _proofs(call: Call) -> dict[str, str]:
+    """What signs the message and proves who sends it: secrets of the owner of the run."""
+    found = {}
+    if name := call.params["secret"]:
+        found[outbox.SIGNING] = named_secrets.values(call.user, [name], field="secret")[name]
+    if name := call.params["bearer"]:
+        found[outbox.BEARER] = secrets.for_header(call.user, name, field="bearer")
+    return found
 
 
 def _told(call: Call) -> list[dict[str, Any]]:

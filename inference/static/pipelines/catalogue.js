@@ -6,7 +6,7 @@ import { t } from "../base/i18n.js";
  * @typedef {object} Param
  * @property {string} name
  * @property {string} label
- * @property {"text" | "long" | "number" | "whole" | "yesno" | "choice" | "json" | "secret"} form
+ * @property {"text" | "long" | "number" | "whole" | "yesno" | "choice" | "json" | "secret" | "secrets"} form
  * @property {unknown} [default]
  * @property {boolean} [required]
  * @property {[string, string][] | null} [choices]
@@ -31,6 +31,7 @@ import { t } from "../base/i18n.js";
  * @property {Record<string, {label: string}>} types
  * @property {{name: string, label: string}[]} groups
  * @property {Kind[]} kinds
+ * @property {string[]} [secrets]  names of the reader's
  */
 
 export const SIGNAL = "signal";
@@ -41,6 +42,7 @@ export class Catalogue {
   /** @param {GivenCatalogue} given */
   constructor(given) {
     this.types = given.types;
+    this.secrets = given.secrets ?? [];
     this.groups = given.groups;
     /** @type {Map<string, Kind>} */
     this.kinds = new Map(given.kinds.map((kind) => [kind.name, kind]));

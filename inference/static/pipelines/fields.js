@@ -2,6 +2,7 @@
 import { t } from "../base/i18n.js";
 import { el, freshName } from "./dom.js";
 import { isFilledIn, placed } from "./problems.js";
+import { aboutSecrets, secretsControl } from "./secretfields.js";
 
 /** @typedef {{row: HTMLElement, control: HTMLElement, show: (value: any, problem?: string) => void, names: string[]}} Field */
 
@@ -38,14 +39,31 @@ const inHand = (control) => document.activeElement === control;
 /**
  * The field of a parameter.
  * @param {import("./catalogue.js").Param} param
- * @param {{change: (value: unknown) => void, close: () => void, places: () => string[], datalist: string, disabled?: boolean}} given
+ * @param {{change: (value: unknown) => void, close: () => void, places: () => string[], datalist: string, secrets?: string[], disabled?: boolean}} given
  *   `places`: texts that may stand for a value, such as "${preset}"; `change(undefined)`: the default
  * @returns {Field}
  */
 export function paramField(param, given) {
-  const made = param.form === "yesno" || param.form === "choice" ? choiceField(param, given) : textField(param, given);
+  const made = madeFor(param, given);
   made.control.dataset.field = `with.${param.name}`;
   return { ...made, names: [`with.${param.name}`, param.name] };
+}
+
+function madeFor(param, given) {
+  if (param.form === "secrets") return secretsField(param, given);
+  if (param.form === "secret") {
+    const made = choiceField({ ...param, choices: (given.secrets ?? []).map((name) => [name, name]) }, given);
+    made.row.querySelector(".form-help")?.append(" ", aboutSecrets());
+    return made;
+  }
+  return param.form === "yesno" || param.form === "choice" ? choiceField(param, given) : textField(param, given);
+}
+
+function secretsField(param, given) {
+  const { control, show } = secretsControl(given, param.label);
+  const made = row(param.label, control, { help: param.help ?? "", required: param.required });
+  made.element.querySelector(".form-help")?.append(" ", aboutSecrets());
+  return { row: made.element, control, show: (value, problem = "") => (show(value), made.problem(problem)) };
 }
 
 function textField(param, { change, close, datalist, disabled = false }) {
@@ -55,8 +73,7 @@ function textField(param, { change, close, datalist, disabled = false }) {
     ? el("textarea", `input${param.form === "json" ? " mono" : ""}`, { rows: 4, spellcheck: param.form === "json" ? "false" : undefined, disabled })
     : el("input", "input", { type: "text", autocomplete: "off", list: datalist, inputmode: numeric ? "decimal" : undefined, disabled });
   control.placeholder = worded(param, param.default);
-  const help = param.form === "secret" ? t("Name of a secret, never the secret itself.") : "";
-  const made = row(param.label, control, { help: [param.help, help].filter(Boolean).join(" "), required: param.required });
+  const made = row(param.label, control, { help: param.help ?? "", required: param.required });
   control.addEventListener("input", () => change(parsed(param, control.value)));
   control.addEventListener("blur", close);
   const show = (value, problem = "") => {

@@ -35,6 +35,7 @@ export class StepForm {
         close: () => graph.close(),
         places: () => editor.placesFor(id),
         datalist: editor.datalist.id,
+        secrets: graph.catalogue.secrets,
         disabled: editor.readOnly,
       });
       this.#put(this.element, field, (now) => now.with?.[param.name]);

@@ -72,6 +72,7 @@ def _create(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--data", action="append", metavar="NAME[:VERSION]", help="a dataset to read; repeat for more")
     verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="a variable; without value your own")
     verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
+    verb.add_argument("--stored", action="append", metavar="NAME", help="your secret of this name, see aip secret")
     verb.add_argument("--idle-hours", type=float, help="stop it when unused for so long")
     verb.add_argument("--nodes", type=int, metavar="N", help="a distributed one on so many machines")
     resources.options(verb)
@@ -161,7 +162,7 @@ def _fields(args: argparse.Namespace) -> dict[str, Any]:
         "idle_hours": args.idle_hours,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "variables": variables.given(args.env, "-e"),
-        "secrets": variables.given(args.secret, "--secret"),
+        "secrets": variables.secrets(args),
         "datasets": [lookup.any_version(args.client, given) for given in args.data or ()],
     }
     return resources.fields(args) | {name: value for name, value in optional.items() if value}

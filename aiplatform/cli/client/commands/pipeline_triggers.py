@@ -53,6 +53,9 @@ def add(pipeline: Noun) -> None:
     verb.add_argument("trigger", help="its id")
     verb.add_argument("to", choices=["on", "off"])
     verb.add_argument("--version", type=int, help="the one that it runs from now on, which somebody else saved")
+    verb = pipeline.verb("rotate", rotate, "Give a webhook a new secret, printed once; the one before holds for a day.")
+    verb.add_argument("trigger", help="its id")
+    verb.add_argument("--at-once", action="store_true", help="older secrets end now: somebody else may know them")
     pipeline.verb("firings", firings, "List what a trigger answered.").add_argument("trigger", help="its id")
     pipeline.verb("untrigger", delete, "Delete a trigger; its runs stay.").add_argument("trigger", help="its id")
 
@@ -94,6 +97,14 @@ def switch(args: argparse.Namespace) -> None:
     body = {"is_on": args.to == "on"} | ({"version": args.version} if args.version else {})
     row = args.client.call("PATCH", f"pipeline-triggers/{args.trigger}/", body=body)
     done(args, row, f"Trigger {args.trigger} is {args.to}. It runs version {row['version']}.")
+
+
+def rotate(args: argparse.Namespace) -> None:
+    row = args.client.post(f"pipeline-triggers/{args.trigger}/rotate/", {"at_once": args.at_once})
+    if not args.json:
+        print(row["secret"])
+    until = f" The one before holds until {row['older_until'][:16]} (UTC)." if row["older_until"] else ""
+    done(args, row, f"This is the secret of trigger {args.trigger}, told only now.{until}")
 
 
 def firings(args: argparse.Namespace) -> None:

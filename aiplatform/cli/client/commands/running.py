@@ -48,6 +48,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--image", metavar="NAME[:TAG]", help="where its programs come from: aip images list")
     verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="a variable; without value your own")
     verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
+    verb.add_argument("--stored", action="append", metavar="NAME", help="your secret of this name, see aip secret")
     verb.add_argument("--output-path", default="", help="folder the command writes to, relative to its own")
     verb.add_argument("--nodes", type=int, help="machines; each runs the command")
     verb.add_argument("--launcher", choices=LAUNCHERS, help="how it is started on the machines")
@@ -184,7 +185,7 @@ def _fields(args: argparse.Namespace, *, of_template: bool = False) -> dict[str,
         "array": args.array,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "variables": variables.given(args.env, "-e"),
-        "secrets": variables.given(args.secret, "--secret"),
+        "secrets": variables.secrets(args),
         "datasets": [lookup.any_version(args.client, given) for given in args.data or ()],
     }
     return fields | {name: value for name, value in optional.items() if value}

@@ -47,6 +47,7 @@ def training_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--image", metavar="NAME[:TAG]", help="own code: where its programs come from: aip images list")
     verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="own code: a variable")
     verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="own code: a hidden variable")
+    verb.add_argument("--stored", action="append", metavar="NAME", help="own code: your secret of this name")
     verb.add_argument("--snapshot", help="own code: id of a snapshot an earlier training made")
     verb.add_argument("--arguments", default="", help="own code: words after the start file")
     verb.add_argument("--writes-checkpoints", action="store_true", help="own code: it can go on from them")
@@ -127,7 +128,7 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
         "launcher": args.launcher,
         "image": args.image and lookup.image(args.client, args.image),
         "variables": variables.given(args.env, "--env") or None,
-        "secrets": variables.given(args.secret, "--secret") or None,
+        "secrets": variables.secrets(args) or None,
         "arguments": args.arguments,
         "home_path": args.home_code,
         "extra": args.extra,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Sequence
 
@@ -17,3 +18,8 @@ def given(words: Sequence[str] | None, option: str) -> dict[str, str]:
             raise ClientError(f"{option} {name}: it is not set here. Write {name}=value.", USAGE)
         found[name] = value if equals else os.environ[name]
     return found
+
+
+def secrets(args: argparse.Namespace) -> dict[str, str]:
+    """The secrets of a submission; those that the platform keeps have no value here."""
+    return dict.fromkeys(args.stored or (), "") | given(args.secret, "--secret")

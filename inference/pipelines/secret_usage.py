@@ -1,0 +1,38 @@
+"""Tell people which of their pipelines name a secret of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.db.models import F, Max, Q
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.services.named_secrets import Use
+from inference.pipelines.kinds import KINDS
+from inference.pipelines.models import PipelineVersion
+from inference.pipelines.steps.secrets import names_of
+
+MOST = 500  # pipelines that are looked through, the newest first
+
+
+def in_pipelines(user: User) -> dict[str, list[Use]]:
+    """The newest versions of one's pipelines, and of those that one's triggers run, by the secrets that they name."""
+    rows = PipelineVersion.objects.visible_to(user).annotate(newest=Max("pipeline__versions__number"))
+    own = Q(pipeline__owner=user) | Q(pipeline__triggers__owner=user)
+    found: dict[str, list[Use]] = {}
+    newest = rows.filter(own, number=F("newest")).select_related("pipeline").order_by("-pipeline").distinct()
+    for version in newest[:MOST]:
+        use = Use(version.pipeline.name, reverse("pipelines:detail", args=[version.pipeline_id]))
+        for name in sorted(set(_names(version.spec))):
+            found.setdefault(name, []).append(use)
+    return found
+
+
+def _names(spec: Mapping[str, Any]) -> Iterator[str]:
+    for step in spec.get("steps", {}).values():
+        kind = KINDS.find(str(step.get("kind", "")))
+        for param in kind.params if kind else ():
+            if param.form in ("secret", "secrets"):
+                yield from names_of(step.get("with", {}).get(param.name))

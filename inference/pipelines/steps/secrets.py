@@ -1,0 +1,55 @@
+"""Secrets that steps name: looked up, when a step begins, as the person whom the run runs as."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import named_secrets
+from aiplatform.lib import secret_names
+from aiplatform.lib.errors import Invalid
+
+_HEADER = re.compile(r"[\x21-\x7e]{1,4096}", re.ASCII)  # what a header line may hold of it
+
+
+def names_of(value: Any) -> list[str]:
+    """The names that a parameter of the form "secret" or "secrets" holds, as far as it is right."""
+    given = value if isinstance(value, list) else re.split(r"[\s,;]+", value) if isinstance(value, str) else []
+    return [one for one in given if isinstance(one, str) and one and "${" not in one]
+
+
+def check_request(request: Mapping[str, Any]) -> None:
+    """Refuse a request of a command that would hold a secret: everybody who sees the pipeline would read it.
+
+    Raises:
+        Invalid: it never holds the value.
+    """
+    if request.get("secrets"):
+        said = _("A pipeline holds no secret: store it at %(page)s, and write its name under “Secrets”.")
+        raise Invalid(said % {"page": named_secrets.PAGE}, field="request")
+    variables = request.get("variables")
+    if isinstance(variables, Mapping) and (
+        named := [one for one in variables if secret_names.values({one: variables[one]})]
+    ):
+        said = _(
+            "%(names)s: the name says that this is a secret. Store it at %(page)s, and write its name under “Secrets”."
+        )
+        listed = ", ".join(str(one)[:60] for one in named[:10])
+        raise Invalid(said % {"names": listed, "page": named_secrets.PAGE}, field="request")
+
+
+def for_header(user: User, name: str, *, field: str) -> str:
+    """The value of a secret that goes into a header.
+
+    Raises:
+        MissingSecret, Invalid: there is none; it holds what no header may. Neither holds the value.
+    """
+    value = named_secrets.values(user, [name], field=field)[name]
+    if not _HEADER.fullmatch(value):
+        said = _("%(name)s cannot stand in a header: it takes letters, digits and signs of ASCII, without spaces.")
+        raise Invalid(said % {"name": name}, field=field)
+    return value

@@ -1,0 +1,155 @@
+"""Secrets that steps name, new secrets of webhooks, and texts that say figures."""
+
+from datetime import timedelta
+
+import pytest
+
+from accounts.models import Delivery
+from accounts.services import named_secrets, outbox
+from aiplatform.lib import outbound, sealed, signatures
+from inference.pipelines import arranging, checks, graph, secret_usage, text
+from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger, PipelineVersion, StepRun
+from inference.pipelines.python_text import to_python
+from inference.pipelines.steps import telling
+from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
+from training.commands.models import Command
+from workers import clock
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
+USING = {"use": {"kind": "command", "with": {"command": "true", "secrets": ["HF_TOKEN"]}}}
+
+
+def opened(run):
+    return sealed.unseal(Command.objects.get(job=step(run, "use").job).secrets)
+
+
+def problems(user, steps):
+    return [(one.step, one.field, one.message) for one in checks.problems(graph.parse({"steps": steps}), user)]
+
+
+def test_h06_a_step_gets_the_secrets_of_who_runs_it_and_no_row_holds_a_value(alice, bob, client):
+    for person, value in ((alice, "alices-own-value"), (bob, "bobs-own-value")):
+        named_secrets.add(user=person, name="HF_TOKEN", value=value)
+    made = pipeline(alice, USING)
+    Pipeline.objects.update(visibility="public")
+    first, second = again(made, alice), again(made, bob)
+    assert (opened(first), opened(second)) == ({"HF_TOKEN": "alices-own-value"}, {"HF_TOKEN": "bobs-own-value"})
+
+    client.force_login(alice)
+    spec = graph.canonical(graph.parse(PipelineVersion.objects.get().spec))
+    told = [str(list(table.objects.values())) for table in (PipelineVersion, PipelineRun, StepRun, Command)]
+    told += [str(step(first, "use").job.spec), text.to_yaml(spec, None), to_python(spec)]
+    told += [
+        client.get(f"{path}{second.pk}/").content.decode() for path in ("/pipelines/runs/", "/api/v1/pipeline-runs/")
+    ]
+    assert not [one for one in told if "own-value" in one]
+    assert [use.label for use in secret_usage.in_pipelines(alice)["HF_TOKEN"]] == [made.name]
+    assert secret_usage.in_pipelines(bob) == {}
+
+
+def test_a_missing_secret_is_a_problem_before_and_fails_the_step_with_the_way_to_it(alice, client):
+    assert problems(alice, USING) == [
+        ("use", "secrets", "You have no secret HF_TOKEN. Store it at /account/secrets/, then try again.")
+    ]
+    row = named_secrets.add(user=alice, name="HF_TOKEN", value="some-value")
+    assert problems(alice, USING) == []
+    run = begun(alice, {"before": command(), "use": USING["use"] | {"after": ["before"]}})
+    named_secrets.delete(row, by=alice)
+    complete(run, "before")
+
+    assert states(run)["use"] == "failed"
+    client.force_login(alice)
+    page = client.get(f"/pipelines/runs/{run.pk}/").content.decode()
+    assert "You have no secret HF_TOKEN." in page
+    assert 'href="/account/secrets/"' in page
+
+    held = {"command": "true", "secrets": "s3cr3t value!", "request": {"secrets": {"A": "s3cr3t"}}}
+    for given in (held, held | {"secrets": [], "request": {"variables": {"API_TOKEN": "s3cr3t"}}}):
+        [found, *_more] = problems(alice, {"use": {"kind": "command", "with": given}})
+        assert "s3cr3t" not in found[2]
+
+
+def test_a_webhook_is_signed_and_proven_by_secrets_that_are_named(alice, monkeypatch):
+    hook = {"url": "https://example.org/", "secret": "SIGNING", "bearer": "TOKEN", "text": "done"}
+    named_secrets.add(user=alice, name="SIGNING", value="what signs it")
+    named_secrets.add(user=alice, name="TOKEN", value="what-proves-it")
+    run = begun(alice, {"it": {"kind": "webhook", "with": hook}})
+    assert "what" not in str(list(Delivery.objects.values("secret", "sealed", "title", "text"))).replace("what'", "")
+    sent = []
+    monkeypatch.setattr(outbound, "post", lambda url, body, headers, **how: sent.append((body, headers)) or 200)
+
+    assert outbox.deliver(Delivery.objects.get().pk)
+
+    [(body, headers)] = sent
+    proven = signatures.verify(["what signs it"], headers[signatures.HEADER], body, clock.now())
+    assert proven.key == f"id:pipeline-step-{step(run, 'it').pk}"
+    assert headers["Authorization"] == "Bearer what-proves-it"
+    assert Delivery.objects.get().sealed == ""
+    assert [
+        one[:2] for one in problems(alice, {"it": {"kind": "webhook", "with": hook | {"url": "http://example.org/"}}})
+    ] == [("it", "bearer")]
+    named_secrets.add(user=alice, name="LINES", value="line one\nline two")
+    run = begun(alice, {"it": {"kind": "webhook", "with": hook | {"bearer": "LINES"}}})
+    assert "LINES cannot stand in a header" in str(step(run, "it").message)
+
+
+def test_k06_a_webhook_gets_a_new_secret_and_the_old_one_holds_for_a_day(alice, bob, client, monkeypatch):
+    made = pipeline(alice, {"one": command()})
+    trigger, old = arranging.create(made, user=alice, kind="webhook")
+    client.force_login(alice)
+    told = client.post(f"/api/v1/pipeline-triggers/{trigger.pk}/rotate/", {}, content_type="application/json")
+    new = told.json()["secret"]
+    body, begin = b"{}", clock.now()
+
+    def delivered(secret, number, later):
+        monkeypatch.setattr(arranging, "now", lambda: begin + later)
+        signed = signatures.header(secret, body, begin + later, number)
+        row = PipelineTrigger.objects.get()
+        try:
+            return arranging.delivered(row, signature=signed, body=body, facts={}) is not None
+        except signatures.BadSignature:
+            return False
+        finally:
+            PipelineRun.objects.update(state="ok")
+
+    assert told["Cache-Control"] == "no-store"
+    assert delivered(old, "a", timedelta(hours=23))
+    assert delivered(new, "b", timedelta(hours=23))
+    assert not delivered(old, "c", timedelta(hours=25))
+    assert delivered(new, "d", timedelta(hours=25))
+    monkeypatch.setattr(arranging, "now", clock.now)
+    page = client.post(f"/pipelines/triggers/{trigger.pk}/rotate/")
+    third = page.context["secret"]
+    assert third in page.content.decode()
+    assert delivered(new, "e", timedelta(0))
+    arranging.rotate(trigger, by=alice, at_once=True)
+    assert not delivered(third, "f", timedelta(0))
+    client.force_login(bob)
+    assert client.post(f"/pipelines/triggers/{trigger.pk}/rotate/").status_code == 404
+
+
+def test_texts_say_figures_and_keep_words_that_nobody_measured(alice):
+    tell = {"kind": "notify", "with": {"text": 'AP {judge.AP50}, {ap50}, {judge.nothing}, {"a": 1}, $${x}'}}
+    steps = {"judge": command(), "tell": tell | {"from": {"figures": ["judge.figures"]}}}
+    run = begun(alice, steps)
+    complete(run, "judge", figures={"AP50": 0.91234})
+
+    told = alice.notifications.get(title__code="pipeline.news_step")
+    assert told.title.facts["text"] == 'AP 0.912, 0.912, {judge.nothing}, {"a": 1}, ${x}'
+    assert "judge.nothing" in str(told.text)
+    assert "judge.nothing" in str(step(run, "tell").message)
+    unlinked = steps | {
+        "tell": tell,
+        "hook": {"kind": "webhook", "with": {"url": "https://example.org/", "text": "{judge.x}"}},
+    }
+    assert [one[:2] for one in problems(alice, unlinked)] == [("hook", "text"), ("tell", "text"), ("tell", "text")]
+    hook = {"kind": "webhook", "with": {"url": "https://example.org/", "text": "{judge.AP50}"}}
+    complete(
+        begun(alice, {"judge": command(), "hook": hook | {"from": {"figures": ["judge.figures"]}}}),
+        "judge",
+        figures={"AP50": 0.5},
+    )
+    assert Delivery.objects.get(kind="pipeline").title.facts["text"] == "0.5"
+    inside = [{"type": "figures", "step": "sub/judge", "values": {"n": 1234567.0, "tiny": 0.00000012345}}]
+    assert telling.filled("{judge.n} {sub.tiny}", inside) == ("1230000 1.23e-07", [])
+    assert telling.filled("{judge.n}", []) == ("{judge.n}", [])
