@@ -55,6 +55,7 @@ export class Palette {
     /** @type {HTMLElement | null} */
     let ghost = null;
     addEventListener("pointermove", (now) => {
+      if (!now.buttons) return end(now); // let go where nobody saw it
       if (!ghost && Math.hypot(now.clientX - event.clientX, now.clientY - event.clientY) < STILL) return;
       if (!ghost) {
         ghost = /** @type {HTMLElement} */ (element.cloneNode(true));
@@ -68,12 +69,12 @@ export class Palette {
     const end = (now) => {
       stop.abort();
       ghost?.remove();
-      const under = document.elementFromPoint(now.clientX, now.clientY);
-      if (ghost && now.type === "pointerup" && !this.editor.list.open && this.editor.main.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
+      const under = now.type === "pointerup" ? document.elementFromPoint(now.clientX, now.clientY) : null;
+      if (ghost && under && !this.editor.list.open && this.editor.main.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
       setTimeout(() => (this.dragged = false)); // after the click that may follow
     };
     addEventListener("pointerup", end, { signal });
-    addEventListener("pointercancel", end, { signal });
+    for (const name of ["pointercancel", "blur"]) addEventListener(name, end, { signal });
     event.preventDefault();
     element.focus({ preventScroll: true });
   }

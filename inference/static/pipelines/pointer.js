@@ -21,7 +21,7 @@ export class Pointers {
     root.addEventListener("dragstart", (event) => event.preventDefault()); // a native text drag would swallow the pointer
     root.addEventListener("pointerdown", (event) => this.press(event));
     root.addEventListener("pointermove", (event) => this.#pinch(event));
-    for (const name of ["pointerup", "pointercancel"]) root.addEventListener(name, (/** @type {any} */ event) => this.down.delete(event.pointerId));
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) root.addEventListener(name, (/** @type {any} */ event) => this.down.delete(event.pointerId));
     root.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
 
@@ -61,7 +61,11 @@ export class Pointers {
     this.down.set(event.pointerId, now);
   }
 
-  /** Follow one pointer until it is released; `moved` gets the way since the press. */
+  /**
+   * Follow one pointer until it is released; `moved` gets the way since the press.
+   *
+   * A release may never come: let go outside of the window, another program in front, a pen out of reach.
+   */
   #follow(event, moved, released) {
     const { root } = this.stage;
     root.setPointerCapture(event.pointerId);
@@ -75,12 +79,19 @@ export class Pointers {
     };
     const mine = (act) => (now) => now.pointerId === event.pointerId && act(now);
     root.addEventListener("pointermove", mine((now) => {
+      if (!now.buttons) return this.end(true); // it was let go where nobody saw it
       const [dx, dy] = [now.clientX - event.clientX, now.clientY - event.clientY];
       far ||= Math.hypot(dx, dy) > STILL;
       if (far) moved(dx, dy, now);
     }), { signal });
     root.addEventListener("pointerup", mine((now) => this.end(false, now)), { signal });
-    root.addEventListener("pointercancel", mine((now) => this.end(true, now)), { signal });
+    for (const name of ["pointercancel", "lostpointercapture"]) root.addEventListener(name, mine((now) => this.end(true, now)), { signal });
+    addEventListener("blur", () => this.end(true), { signal });
+    addEventListener("keydown", (now) => {
+      if (now.key !== "Escape") return;
+      now.stopPropagation();
+      this.end(true);
+    }, { signal, capture: true });
   }
 
   #pan(event, id) {
