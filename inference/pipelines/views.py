@@ -180,14 +180,11 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             if one["approval"] and one["approval"]["mine"]
         ],
     }  # fmt: skip
-    if not request.htmx:
-        context["graph"] = {
-            "catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout, "steps": steps,
-            "url": reverse("api-pipeline-run-detail", args=[pk]), "live": showing.is_live(run) and sees_jobs,
-        }  # fmt: skip
-    parts = {"run-now": "pipelines/_run_now.html", "run-steps": "pipelines/_run_steps.html"}
-    part = parts.get(request.htmx.target or "", parts["run-now"]) if request.htmx else "pipelines/run.html"
-    return render(request, part, context)
+    context["live"] = {"steps": steps, "refresh_s": request.user.refresh_s if context["is_live"] else 0}
+    if request.htmx:
+        return render(request, "pipelines/_run_live.html", context)
+    context["graph"] = {"catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout}
+    return render(request, "pipelines/run.html", context)
 
 
 @require_POST

@@ -2,6 +2,7 @@
 import { icon } from "../base/icons.js";
 import { t, tn } from "../base/i18n.js";
 import { el } from "./dom.js";
+import { errorsOf } from "./problems.js";
 
 const LONGEST = 60; // characters of a value that stand beside the kind
 
@@ -108,7 +109,8 @@ export class Card {
   }
 
   problems(found) {
-    this.element.classList.toggle("is-wrong", found.length > 0);
+    this.element.classList.toggle("is-wrong", errorsOf(found).length > 0);
+    this.element.classList.toggle("is-doubtful", found.length > 0 && !errorsOf(found).length);
     this.head.querySelector(".pl-step-wrong")?.remove();
     if (!found.length) return;
     const mark = el("span", "pl-step-wrong", { title: found.map(({ message }) => message).join("\n") }, icon("warning"));

@@ -2,6 +2,7 @@
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { el } from "./dom.js";
+import { roving } from "./roving.js";
 
 const STILL = 5;
 
@@ -23,6 +24,7 @@ export class Palette {
       event.preventDefault();
       event.stopPropagation();
     });
+    this.settle = roving(this.groups, ".pl-kind", { back: ["ArrowUp"], on: ["ArrowDown"] });
     this.draw();
   }
 
@@ -32,6 +34,7 @@ export class Palette {
     const groups = catalogue.groups.map(({ name, label }) => ({ label, kinds: found.filter(({ group }) => group === name) }));
     this.groups.replaceChildren(...groups.filter(({ kinds }) => kinds.length).map(({ label, kinds }) => el("section", "", { "aria-label": label }, el("h2", "pl-palette-title", {}, label), ...kinds.map((kind) => this.#kind(kind)))));
     this.none.hidden = found.length > 0;
+    this.settle();
   }
 
   #kind(kind) {

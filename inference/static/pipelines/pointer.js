@@ -40,9 +40,12 @@ export class Pointers {
   }
 
   wheel(event) {
+    const zooms = event.ctrlKey || event.metaKey;
+    if (!this.editor && !zooms && !event.shiftKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return undefined; // the page scrolls
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 16 : 1;
-    if (!event.ctrlKey && !event.metaKey) return this.stage.pan(-event.deltaX * lines, -event.deltaY * lines);
+    if (!zooms && event.shiftKey && !event.deltaX) return this.stage.pan(-event.deltaY * lines, 0);
+    if (!zooms) return this.stage.pan(-event.deltaX * lines, -event.deltaY * lines);
     const box = this.stage.root.getBoundingClientRect();
     return this.stage.zoom(1.0015 ** (-event.deltaY * lines), [event.clientX - box.left, event.clientY - box.top]);
   }

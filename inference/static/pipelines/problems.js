@@ -2,7 +2,10 @@
 import { t } from "../base/i18n.js";
 import { refusal } from "./links.js";
 
-/** @typedef {{step: string, field: string, message: string}} Problem  `step` is empty where it is about the whole */
+/** @typedef {{step: string, field: string, message: string, level?: "error" | "warning"}} Problem  `step` is empty where it is about the whole */
+
+/** Those that keep a pipeline from running. @param {Problem[]} found */
+export const errorsOf = (found) => found.filter(({ level }) => level !== "warning");
 
 const HOLDS = /(?<!\$)\$\{/; // a text with a place to fill in
 const PLACE = /(?<!\$)\$\{([^}]*)\}/g;

@@ -11,6 +11,7 @@ import { Wires } from "./wires.js";
 const MARGIN = 200; // pixels around the window in which steps are kept ready
 const LEAST = 0.5; // an opened pipeline is not shown smaller, unless one asks for all of it
 const READABLE = 0.7; // at which a long one begins
+const EDGE = 60; // of the ground around the steps
 const STILL_MS = 150; // after this long without a move links are led around the steps again
 export const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
 const TINY = 0.2; // below this zoom no word can be read
@@ -44,7 +45,8 @@ export class Stage extends EventTarget {
     this.camera = new Camera(root);
     this.wires = new Wires(this);
     this.world = el("div", "pl-world");
-    this.world.append(this.wires.element);
+    this.ground = el("div", "pl-ground");
+    this.world.append(this.ground, this.wires.element);
     this.map = new MiniMap(this);
     root.append(this.world, this.map.element);
     this.dirty = new Set();
@@ -107,13 +109,16 @@ export class Stage extends EventTarget {
   /** Links take the plain way while steps move, and are led around them when they stand. */
   #stir() {
     clearTimeout(this.settling);
-    if (!this.cards.size) return this.wires.settle(); // nothing is drawn yet
     this.wires.stir();
-    this.settling = setTimeout(() => {
-      this.wires.settle();
-      this.wires.cull(this.camera.seen(MARGIN));
-    }, STILL_MS);
-    return undefined;
+    if (!this.cards.size) this.#settle(); // nothing is drawn yet
+    else this.settling = setTimeout(() => this.#settle(), STILL_MS);
+  }
+
+  #settle() {
+    this.wires.settle();
+    if (this.cards.size) this.wires.cull(this.camera.seen(MARGIN));
+    const box = this.sizes.box(this.graph.steps.keys()) ?? { left: 0, top: 0, right: 0, bottom: 0 };
+    Object.assign(this.ground.style, { left: `${box.left - EDGE}px`, top: `${box.top - EDGE}px`, width: `${box.right - box.left + 2 * EDGE}px`, height: `${box.bottom - box.top + 2 * EDGE}px` });
   }
 
   #drop(id, card) {
