@@ -80,7 +80,8 @@ def _words(name: str, given: dict[str, frozenset[str]]) -> str:
     facts = {"name": name, "steps": ", ".join(given), "near": ", ".join(near)}
     if near:
         return _("%(steps)s gives no figure %(name)s, so the gate would fail. Near it: %(near)s.") % facts
-    return _("%(steps)s gives no figure %(name)s, so the gate would fail. Look at an evaluation for its figures.") % facts
+    said = _("%(steps)s gives no figure %(name)s, so the gate would fail. Look at an evaluation for its figures.")
+    return said % facts
 
 
 @cache

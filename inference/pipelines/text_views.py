@@ -99,7 +99,7 @@ def versions(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _drafting(request: SignedInRequest, pipeline: Pipeline) -> dict[str, Any]:
-    """What the forms need that make a version the draft: whether one may, which draft goes, whether it is to be asked."""
+    """What the forms need that make a version the draft: whether one may, which draft goes, whether to ask."""
     may = request.user.can(Action.JOBS_SUBMIT) and Pipeline.objects.editable_by(request.user).filter(pk=pipeline.pk)
     draft = writing.draft_of(pipeline, request.user)
     return {
@@ -130,7 +130,8 @@ def version_draft(request: SignedInRequest, pk: int, number: int) -> HttpRespons
     revision = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else -1
     with refusals_said(request):
         writing.keep_draft(pipeline, request.user, spec=found.spec, layout=pipeline.layout, revision=revision)
-        messages.info(request, _("You draw on from version %(number)s. Save it to make it the newest.") % {"number": number})
+        said = _("You draw on from version %(number)s. Save it to make it the newest.")
+        messages.info(request, said % {"number": number})
         return redirect("pipelines:edit", pk)
     return redirect("pipelines:version", pk, number)
 

@@ -1,8 +1,8 @@
 // A step on the canvas. It is made in two parts: its head when it comes into view, its ports when it is large enough.
 import { icon } from "../base/icons.js";
-import { t, tn } from "../base/i18n.js";
+import { t } from "../base/i18n.js";
 import { el } from "./dom.js";
-import { errorsOf } from "./problems.js";
+import { counted, errorsOf } from "./problems.js";
 
 const LONGEST = 60; // characters of a value that stand beside the kind
 
@@ -11,10 +11,10 @@ const LONGEST = 60; // characters of a value that stand beside the kind
  * browser, of which a view that moves counts each: those that surely fit are not clipped.
  */
 const ROOM = { name: 8, about: 15, port: 6.8 };
-const WIDE = /[^\u0000-\u02ff]/u; // of other scripts than ours, as wide as it is high
-const wordWidth = (text) => [...text].reduce((sum, letter) => sum + (WIDE.test(letter) ? 1 : 0.62), 0);
+const LAST_NARROW = 0x2ff; // letters of other scripts are as wide as they are high
+const wordWidth = (text) => [...text].reduce((sum, letter) => sum + ((letter.codePointAt(0) ?? 0) > LAST_NARROW ? 1 : 0.62), 0);
 
-/** Show a text in an element, clipped where it may be too long. @param {HTMLElement} element @param {keyof ROOM} room */
+/** Show a text in an element, clipped where it may be too long. @param {HTMLElement} element @param {keyof typeof ROOM} room */
 function put(element, text, room) {
   element.textContent = text;
   element.classList.toggle("is-cut", wordWidth(text) > ROOM[room]);
@@ -143,8 +143,7 @@ export class Card {
     for (const { into, from } of graph.linksTo(this.id)) parts.push(t("%(port)s from %(step)s", { port: into, step: from }));
     for (const { out, to } of graph.linksFrom(this.id)) parts.push(t("%(port)s to %(step)s", { port: out || t("end"), step: to }));
     if (parts.length === 1) parts.push(t("not linked"));
-    const wrong = problems.get(this.id)?.length ?? 0;
-    if (wrong) parts.push(tn("%(count)s problem", "%(count)s problems", wrong));
+    parts.push(...counted(problems.get(this.id) ?? []));
     return parts.join(". ");
   }
 }

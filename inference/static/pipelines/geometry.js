@@ -72,13 +72,13 @@ export function curve(from, to, through = []) {
   return text;
 }
 
-/** @returns {[[number, number], [number, number]][]} */
+/** @param {[number, number]} from @param {[number, number]} to @param {[number, number][]} through @returns {[[number, number], [number, number]][]} */
 function legs(from, to, through) {
   const points = [from, ...through, to];
   return points.slice(1).map((point, n) => [points[n], point]);
 }
 
-/** How far a point is from that line. */
+/** How far a point is from that line. @param {[number, number][]} [through] */
 export function distance(point, from, to, through = []) {
   return Math.min(...legs(from, to, through).map(([a, b]) => apart(point, a, b, through.length ? (b[0] - a[0]) / 2 : bend(a, b))));
 }

@@ -4,7 +4,7 @@ import { t, tn } from "../base/i18n.js";
 import { api } from "../base/api.js";
 import { icon } from "../base/icons.js";
 import { el } from "./dom.js";
-import { errorsOf, problemsOf } from "./problems.js";
+import { counted, errorsOf, problemsOf } from "./problems.js";
 import { write } from "./spec.js";
 
 const OWN_MS = 120;
@@ -65,12 +65,8 @@ export class Issues {
     const last = (field) => field.split(".").at(-1);
     const loosely = new Set(this.own.map(({ step, field }) => `${step} ${last(field)}`));
     this.all = [...this.own, ...this.server.filter(({ step, field }) => !own.has(`${step} ${field}`) && !(field && loosely.has(`${step} ${last(field)}`)))];
-    const errors = this.errors.length;
-    const warnings = this.all.length - errors;
-    const texts = [...(errors || !warnings ? [errors ? tn("%(count)s problem", "%(count)s problems", errors) : t("No problems")] : []), ...(warnings ? [tn("%(count)s warning", "%(count)s warnings", warnings)] : [])];
-    this.count.replaceChildren(icon(this.all.length ? "warning" : "ok"), texts.join(", "));
-    this.element.classList.toggle("is-wrong", errors > 0);
-    this.element.classList.toggle("is-doubtful", !errors && warnings > 0);
+    this.count.replaceChildren(icon(this.all.length ? "warning" : "ok"), counted(this.all).join(", ") || t("No problems"));
+    this.element.classList.toggle("is-wrong", this.all.length > 0);
     this.list.replaceChildren(...this.all.slice(0, MOST).map((problem) => this.#item(problem)));
     if (this.all.length > MOST) this.list.append(el("li", "muted small", {}, tn("and %(count)s more", "and %(count)s more", this.all.length - MOST)));
     this.editor.problemsFound(this.all);

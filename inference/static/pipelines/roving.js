@@ -7,8 +7,7 @@
  * @returns {(seen?: boolean) => void}  to call after buttons came, went, or were switched off; with true after some were hidden
  */
 export function roving(root, wanted, { back, on }) {
-  /** @returns {HTMLButtonElement[]} */
-  const all = () => [...root.querySelectorAll(wanted)];
+  const all = () => /** @type {HTMLButtonElement[]} */ ([...root.querySelectorAll(wanted)]);
   const open = () => all().filter((one) => !one.disabled && one.checkVisibility());
   const stopAt = (chosen) => {
     for (const one of all()) if (one.tabIndex !== (one === chosen ? 0 : -1)) one.tabIndex = one === chosen ? 0 : -1;
@@ -17,7 +16,7 @@ export function roving(root, wanted, { back, on }) {
     const list = seen ? open() : all().filter((one) => !one.disabled && !one.hidden); // to ask what is seen costs a layout
     stopAt(list.find((one) => one.tabIndex === 0) ?? list[0]);
   };
-  root.addEventListener("focusin", ({ target }) => all().includes(target) && stopAt(target));
+  root.addEventListener("focusin", ({ target }) => all().some((one) => one === target) && stopAt(target));
   root.addEventListener("keydown", (event) => {
     const list = open();
     const at = list.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));

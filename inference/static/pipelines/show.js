@@ -46,10 +46,12 @@ if (root && graph) {
   }
 }
 
-/** Ask until the run is over. @param {View} view @param {number} refresh_s */
-async function follow(view, refresh_s) {
+/** Ask until the run is over. @param {View} view @param {number} first  seconds until the first answer */
+async function follow(view, first) {
+  let refresh_s = first;
   for (let missed = 0; refresh_s > 0; ) {
-    await new Promise((done) => setTimeout(done, 1000 * (document.hidden ? Math.max(SLOW_S, refresh_s) : refresh_s)));
+    const wait_s = document.hidden ? Math.max(SLOW_S, refresh_s) : refresh_s;
+    await new Promise((done) => setTimeout(done, 1000 * wait_s));
     if (document.querySelector("dialog[open]")) continue; // it is about what is shown
     try {
       const answer = await fetch(location.href, { headers: { "HX-Request": "true", "HX-Target": "run-live" }, credentials: "same-origin" });

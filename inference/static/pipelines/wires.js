@@ -69,7 +69,7 @@ export class Wires {
   #lead(wire) {
     if (wire.isLed || !this.obstacles) return;
     const { from, to } = wire.link;
-    const through = this.obstacles.around(...wire.ends, [from, to]);
+    const through = this.obstacles.around(wire.ends[0], wire.ends[1], [from, to]);
     wire.isLed = true;
     if (through.join() === wire.through.join()) return;
     wire.through = through;
@@ -105,7 +105,7 @@ export class Wires {
     if (!wire.path) wire.path = this.#draw(key, wire);
     if (wire.path.style.display === "none") wire.path.style.display = "";
     if (wire.fresh) return;
-    wire.path.setAttribute("d", curve(...wire.ends, wire.through));
+    wire.path.setAttribute("d", curve(wire.ends[0], wire.ends[1], wire.through));
     wire.fresh = true;
   }
 
@@ -125,7 +125,7 @@ export class Wires {
     let [best, nearest] = ["", NEAR / this.stage.camera.zoom];
     for (const [key, { ends, path, through }] of this.wires) {
       if (!path || path.style.display === "none") continue;
-      const away = distance(point, ...ends, through);
+      const away = distance(point, ends[0], ends[1], through);
       if (away < nearest) [best, nearest] = [key, away];
     }
     return best;
