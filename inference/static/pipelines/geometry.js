@@ -60,6 +60,7 @@ export class Sizes {
   }
 }
 
+/** @param {[number, number]} a @param {[number, number]} b */
 const bend = ([x1], [x2]) => Math.max(40, Math.min(240, Math.abs(x2 - x1) / 2));
 
 /** The line from an output to an input, through the points between them. @param {[number, number][]} [through] */
