@@ -349,7 +349,10 @@ def test_a_drag_whose_release_is_lost_ends_and_tab_stops_are_few(drawn):
     assert spec(page) == SPEC
 
     bar = page.locator(".pl-bar")
-    expect(bar.locator("button[tabindex='0']")).to_have_count(1)
+    assert (
+        page.evaluate("[...document.querySelectorAll('.pl-bar button')].filter((one) => one.tabIndex === 0).length")
+        == 1
+    )
     bar.locator("button").first.focus()
     press("ArrowRight")  # past Undo, Redo and what else cannot be pressed
     expect(bar.locator("button:focus")).to_have_attribute("aria-label", "Paste")
