@@ -18,7 +18,7 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once
-from inference.pipelines import checks, graph, kinds, runs, writing
+from inference.pipelines import checks, doubts, graph, kinds, runs, writing
 from inference.pipelines.models import (
     Pipeline,
     PipelineDraft,
@@ -87,6 +87,7 @@ class ProblemOut(serializers.Serializer[Any]):
     step = serializers.CharField(help_text='"" is the pipeline as a whole.')
     field = serializers.CharField(help_text='An input, a parameter, or another part of the step; "" is the whole.')
     message = serializers.CharField()
+    level = serializers.ChoiceField(["error", "warning"], help_text="A warning does not keep it from running.")
 
 
 class ProblemsOut(serializers.Serializer[Any]):
@@ -206,9 +207,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=SpecIn, responses=ProblemsOut)
     @action(detail=False, methods=["post"])
     def check(self, request: ApiRequest) -> Response:
-        """What keeps a specification from running, as this person."""
+        """What keeps a specification from running, as this person, and what may go wrong when it does."""
         spec = graph.parse(sent(SpecIn(data=request.data))["spec"])
-        found = checks.problems(spec, request.user)
+        found = [*checks.problems(spec, request.user), *doubts.doubts(spec)]
         return Response(ProblemsOut({"problems": found}).data)
 
     @extend_schema(responses=DraftOut)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
@@ -19,11 +19,16 @@ NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that keeps a pipeline from running: at a step, in one of its fields ("" is the whole), and why."""
+    """Something that is wrong: at a step, in one of its fields ("" is the whole), and why.
+
+    Attributes:
+        level: "error" keeps it from running; "warning" does not, see `doubts`.
+    """
 
     step: str
     field: str
     message: str
+    level: Literal["error", "warning"] = "error"
 
 
 def problems(

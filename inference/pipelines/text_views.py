@@ -13,11 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
-from inference.pipelines import checks, diffing, graph, python_text, text, text_reading, writing
+from aiplatform.lib.pages import needs, refusals_said
+from inference.pipelines import checks, diffing, doubts, graph, kinds, python_text, text, text_reading, writing
 from inference.pipelines.models import Pipeline, PipelineVersion
 
 FORMS = ("yaml", "python")
+MOST_DOUBTS = 5  # told at once
 
 
 @require_safe
@@ -67,6 +68,8 @@ def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
         if not wrong or request.POST.get("anyway"):
             version = writing.save_version(pipeline, user=request.user, spec=read.spec, layout=read.layout, note=note)
             messages.info(request, _("Version %(number)s is saved.") % {"number": version.number})
+            for one in list(doubts.doubts(graph.parse(version.spec)))[:MOST_DOUBTS]:
+                messages.warning(request, f"{one.step}: {one.message}")
             return redirect("pipelines:detail", pk)
     except DomainError as exc:
         wrong = [one.message for one in exc.every]
@@ -90,8 +93,47 @@ def versions(request: SignedInRequest, pk: int) -> HttpResponse:
     earlier = _version(pipeline, request.GET.get("a", "") or str(before.number))
     context = {
         "pipeline": pipeline, "rows": rows, "a": earlier, "b": later, "changes": changes_of(earlier, later),
+        **_drafting(request, pipeline),
     }  # fmt: skip
     return render(request, "pipelines/versions.html", context)
+
+
+def _drafting(request: SignedInRequest, pipeline: Pipeline) -> dict[str, Any]:
+    """What the forms need that make a version the draft: whether one may, which draft goes, whether to ask."""
+    may = request.user.can(Action.JOBS_SUBMIT) and Pipeline.objects.editable_by(request.user).filter(pk=pipeline.pk)
+    draft = writing.draft_of(pipeline, request.user)
+    return {
+        "may_edit": bool(may), "revision": draft.revision, "newest": draft.pipeline.versions.first(),
+        "is_changed": writing.is_changed(draft),
+    }  # fmt: skip
+
+
+@require_safe
+@needs(Action.JOBS_VIEW)
+def version(request: SignedInRequest, pk: int, number: int) -> HttpResponse:
+    """One version to look at, as it was saved."""
+    pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user), pk=pk)
+    found = _version(pipeline, str(number))
+    given = {"spec": found.spec, "layout": pipeline.layout, "readOnly": True}
+    context = {"pipeline": pipeline, "version": found, "given": given, "catalogue": kinds.catalogue()}
+    return render(request, "pipelines/version.html", context | _drafting(request, pipeline))
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def version_draft(request: SignedInRequest, pk: int, number: int) -> HttpResponse:
+    """Make a version what this person draws, where the draft is still the one that was shown (`revision`)."""
+    rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
+    pipeline: Pipeline = get_object_or_404(rows, pk=pk)
+    found = _version(pipeline, str(number))
+    word = request.POST.get("revision", "")
+    revision = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else -1
+    with refusals_said(request):
+        writing.keep_draft(pipeline, request.user, spec=found.spec, layout=pipeline.layout, revision=revision)
+        said = _("You draw on from version %(number)s. Save it to make it the newest.")
+        messages.info(request, said % {"number": number})
+        return redirect("pipelines:edit", pk)
+    return redirect("pipelines:version", pk, number)
 
 
 def changes_of(earlier: PipelineVersion, later: PipelineVersion) -> list[dict[str, Any]]:

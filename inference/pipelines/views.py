@@ -20,8 +20,6 @@ from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepApproval
 from inference.pipelines.orders import PIPELINES, RUNS
 
-PARTS = ("run-now", "run-steps", "run-step", "run-step-now")  # of a page of a run, by the place they stand in
-
 
 @require_safe
 @needs(Action.JOBS_VIEW)
@@ -188,14 +186,12 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if (chosen := request.GET.get("step", "")) in steps and chosen in spec.steps:
         kind = labels.get(spec.steps[chosen].kind, spec.steps[chosen].kind)
         context["opened"] = step_detail.of(run, chosen, steps[chosen], request.user) | {"kind": kind}
-    if not request.htmx:
-        context["graph"] = {
-            "catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout, "steps": steps,
-            "url": reverse("api-pipeline-run-detail", args=[pk]), "live": showing.is_live(run) and sees_jobs,
-        }  # fmt: skip
-    parts = {name: f"pipelines/_{name.replace('-', '_')}.html" for name in PARTS}
-    part = parts.get(request.htmx.target or "", parts["run-now"]) if request.htmx else "pipelines/run.html"
-    return render(request, part, context)
+    context["live"] = {"steps": steps, "refresh_s": request.user.refresh_s if context["is_live"] else 0}
+    if request.htmx:
+        part = "_run_step" if request.htmx.target == "run-step" else "_run_live"
+        return render(request, f"pipelines/{part}.html", context)
+    context["graph"] = {"catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout}
+    return render(request, "pipelines/run.html", context)
 
 
 @require_POST

@@ -214,6 +214,14 @@ def draft_of(pipeline: Pipeline, user: User) -> PipelineDraft:
     )  # fmt: skip
 
 
+def is_changed(draft: PipelineDraft) -> bool:
+    """Whether a draft holds something that no version does, so that it would be lost with it."""
+    if not draft.revision or not draft.spec.get("steps"):
+        return False
+    versions = PipelineVersion.objects.filter(pipeline=draft.pipeline_id)
+    return not versions.filter(sha256=graph.digest(graph.parse(draft.spec))).exists()
+
+
 @transaction.atomic
 def keep_draft(
     pipeline: Pipeline, user: User, *, spec: Mapping[str, Any], layout: Mapping[str, Any], revision: int

@@ -323,3 +323,46 @@ def test_steps_of_a_run_are_coloured_and_opened(drawn, accessible):
     assert steps[1] in {"judge", "better", "serve", "tell"}
     page.keyboard.press("Delete")
     assert page.evaluate("view.graph.steps.size") == 8
+
+
+def test_a_drag_whose_release_is_lost_ends_and_tab_stops_are_few(drawn):
+    page = drawn()
+    press = page.keyboard.press
+    draft = page.locator(".pl-wire-draft")
+    start = dot(page, "train", "out", "model").bounding_box()
+    canvas = page.locator(".pl-canvas").bounding_box()
+    ends = {
+        "blur": "dispatchEvent(new Event('blur'))",
+        "lost": "editor.stage.root.releasePointerCapture(1)",
+        "unseen": "editor.stage.root.dispatchEvent(new PointerEvent('pointermove', { pointerId: 1, buttons: 0 }))",
+    }
+    for end in ends.values():
+        page.mouse.move(start["x"] + 6, start["y"] + 6)
+        page.mouse.down()
+        page.mouse.move(canvas["x"] + 300, canvas["y"] + 30, steps=3)
+        expect(draft).to_have_count(1)
+        page.evaluate(end)
+        page.mouse.move(canvas["x"] + 320, canvas["y"] + 40)
+        expect(draft).to_have_count(0)
+        page.mouse.up()
+        assert page.locator("dialog").count() == 0  # nothing was offered for it
+    assert spec(page) == SPEC
+
+    bar = page.locator(".pl-bar")
+    assert (
+        page.evaluate("[...document.querySelectorAll('.pl-bar button')].filter((one) => one.tabIndex === 0).length")
+        == 1
+    )
+    bar.locator("button").first.focus()
+    press("ArrowRight")  # past Undo, Redo and what else cannot be pressed
+    expect(bar.locator("button:focus")).to_have_attribute("aria-label", "Paste")
+    press("End")
+    expect(bar.locator("button").last).to_be_focused()
+    press("Tab")
+    expect(page.locator(".pl-palette input")).to_be_focused()
+    press("Tab")
+    expect(page.locator(".pl-kind").first).to_be_focused()
+    press("ArrowDown")
+    expect(page.locator(".pl-kind").nth(1)).to_be_focused()
+    press("Tab")
+    expect(page.locator(".pl-canvas")).to_be_focused()

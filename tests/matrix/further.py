@@ -36,5 +36,5 @@ def _pipelines(owner: User) -> Ids:
         (r"pipelines/approvals/|pipeline-approvals/", {"pk": StepApproval.objects.get(step_run__run=run).pk}),
         (r"pipelines/triggers/|pipeline-triggers/|pipeline-hooks/", {"pk": hook.pk}),
         (r"pipelines/runs/|pipeline-runs/", {"pk": run.pk, "verb": "cancel"}),
-        (r"pipelines/", {"pk": made.pk}),
+        (r"pipelines/", {"pk": made.pk, "number": 1}),
     ]

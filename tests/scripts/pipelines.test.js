@@ -3,9 +3,10 @@ import { test } from "node:test";
 import { Catalogue } from "../../inference/static/pipelines/catalogue.js";
 import { differences } from "../../inference/static/pipelines/differences.js";
 import * as edits from "../../inference/static/pipelines/edits.js";
-import { Sizes } from "../../inference/static/pipelines/geometry.js";
+import { Sizes, distance } from "../../inference/static/pipelines/geometry.js";
 import { landings, refusal, sources, targets } from "../../inference/static/pipelines/links.js";
 import { placed, problemsOf } from "../../inference/static/pipelines/problems.js";
+import { Obstacles } from "../../inference/static/pipelines/routes.js";
 import { layoutOf, read, unfit, write } from "../../inference/static/pipelines/spec.js";
 
 const port = (text) => {
@@ -195,4 +196,19 @@ test("the layout goes to the right along every link, without two steps in one pl
   const backwards = [...graph.steps.keys()].flatMap((id) => graph.linksTo(id)).filter(({ from, to }) => places[from][0] >= places[to][0]);
   assert.deepEqual(backwards, []);
   assert.equal(new Set(Object.values(places).map(String)).size, Object.keys(SPEC.steps).length);
+});
+
+test("a link is led around steps in its way, and goes straight where none is", () => {
+  const graph = opened();
+  edits.replace(graph, { steps: { a: { kind: "train" }, b: { kind: "train" }, c: { kind: "train" } } }, { a: [0, 0], b: [280, 0], c: [560, 0] });
+  const sizes = new Sizes(graph);
+  const [from, to] = [[208, 60], [560, 60]];
+  const way = new Obstacles(graph, sizes).around(from, to, ["a", "c"]);
+
+  assert.equal(way.length, 2);
+  const [[left, y], [right]] = way;
+  assert.ok(left < 280 && right > 488 && (y < 0 || y > sizes.height("b")), JSON.stringify(way));
+  assert.ok(distance([384, y], from, to, way) < 1); // it is chosen where it is seen
+  edits.move(graph, [["b", [280, 600]]]);
+  assert.deepEqual(new Obstacles(graph, sizes).around(from, to, ["a", "c"]), []);
 });

@@ -3,6 +3,7 @@ import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { button, el } from "./dom.js";
 import { showKeys } from "./keys.js";
+import { roving } from "./roving.js";
 
 export class Bar {
   /** @param {import("./editor.js").Editor} editor @param {{versions?: string, run?: string}} urls */
@@ -35,7 +36,8 @@ export class Bar {
     this.acts = el("div", "row pl-bar-acts");
     if (urls.versions && !editor.readOnly) this.acts.append(button({ icon: "save", text: t("Save version"), className: "btn btn-primary", act: () => editor.askVersion() }));
     if (urls.run) this.acts.append(button({ icon: "play", text: t("Run"), className: editor.readOnly ? "btn btn-primary" : "btn", act: () => void editor.run() }));
-    this.element = el("div", "pl-bar", {}, ...(editor.readOnly ? [] : edits), ...views, el("div", "row pl-bar-end", {}, this.state, this.settle, this.acts));
+    this.element = el("div", "pl-bar", { role: "toolbar", "aria-label": t("Tools of the pipeline") }, ...(editor.readOnly ? [] : edits), ...views, el("div", "row pl-bar-end", {}, this.state, this.settle, this.acts));
+    this.settled = roving(this.element, "button", { back: ["ArrowLeft"], on: ["ArrowRight"] });
     this.look();
   }
 
@@ -46,6 +48,7 @@ export class Bar {
     const none = !stage.chosen.size && !stage.wires.chosen;
     this.copy.disabled = !stage.chosen.size;
     this.remove.disabled = none;
+    this.settled();
   }
 
   zoomed() {
@@ -56,6 +59,7 @@ export class Bar {
   listed(on) {
     this.list.setAttribute("aria-pressed", String(on));
     this.element.classList.toggle("is-list", on);
+    this.settled(true);
   }
 
   /** How the draft stands. @param {import("./draft.js").Saved} state */

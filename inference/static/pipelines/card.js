@@ -1,9 +1,24 @@
 // A step on the canvas. It is made in two parts: its head when it comes into view, its ports when it is large enough.
 import { icon } from "../base/icons.js";
-import { t, tn } from "../base/i18n.js";
+import { t } from "../base/i18n.js";
 import { el } from "./dom.js";
+import { counted, errorsOf } from "./problems.js";
 
 const LONGEST = 60; // characters of a value that stand beside the kind
+
+/**
+ * Where texts end, in widths of a capital letter. Every text that is clipped is a part of the picture of its own to the
+ * browser, of which a view that moves counts each: those that surely fit are not clipped.
+ */
+const ROOM = { name: 8, about: 15, port: 6.8 };
+const LAST_NARROW = 0x2ff; // letters of other scripts are as wide as they are high
+const wordWidth = (text) => [...text].reduce((sum, letter) => sum + ((letter.codePointAt(0) ?? 0) > LAST_NARROW ? 1 : 0.62), 0);
+
+/** Show a text in an element, clipped where it may be too long. @param {HTMLElement} element @param {keyof typeof ROOM} room */
+function put(element, text, room) {
+  element.textContent = text;
+  element.classList.toggle("is-cut", wordWidth(text) > ROOM[room]);
+}
 
 export class Card {
   /**
@@ -14,7 +29,8 @@ export class Card {
     this.stage = stage;
     this.id = id;
     this.element = el("div", "pl-step", { tabindex: -1, "data-id": id, role: stage.readOnly ? "button" : "group" });
-    this.title = el("span", "pl-step-name", {}, id);
+    this.title = el("span", "pl-step-name");
+    put(this.title, id, "name");
     this.head = el("div", "pl-step-head", {}, this.title);
     this.element.append(this.head);
     this.hasBody = false;
@@ -30,7 +46,7 @@ export class Card {
     const { step, stage } = this;
     if (step.kind !== this.kind) this.#begin();
     if (whole && !this.hasBody) this.#body();
-    if (this.about) this.about.textContent = summary(stage.graph, step);
+    if (this.about) put(this.about, summary(stage.graph, step), "about");
     this.element.setAttribute("aria-label", this.words());
     if (this.hasBody) this.#fed();
     this.problems(stage.problems.get(this.id) ?? []);
@@ -38,7 +54,8 @@ export class Card {
   }
 
   move([x, y]) {
-    this.element.style.transform = `translate(${x}px, ${y}px)`;
+    this.element.style.left = `${x}px`; // a transform of each would cost more in every frame that the view moves
+    this.element.style.top = `${y}px`;
   }
 
   #begin() {
@@ -74,7 +91,9 @@ export class Card {
     if (!port) return el("span");
     const type = this.stage.graph.catalogue.typeLabel(port.type);
     const dot = el("i", `pl-dot pl-dot-${side}`, { "data-side": side, "data-port": port.name, "data-type": port.type });
-    return el("span", `pl-port pl-port-${side}`, { "data-side": side, "data-port": port.name, title: `${port.label}: ${type}` }, dot, el("span", "pl-port-name", {}, port.label));
+    const name = el("span", "pl-port-name");
+    put(name, port.label, "port");
+    return el("span", `pl-port pl-port-${side}`, { "data-side": side, "data-port": port.name, title: `${port.label}: ${type}` }, dot, name);
   }
 
   /** Mark inputs that something feeds, and those that still need it. */
@@ -90,7 +109,8 @@ export class Card {
   }
 
   problems(found) {
-    this.element.classList.toggle("is-wrong", found.length > 0);
+    this.element.classList.toggle("is-wrong", errorsOf(found).length > 0);
+    this.element.classList.toggle("is-doubtful", found.length > 0 && !errorsOf(found).length);
     this.head.querySelector(".pl-step-wrong")?.remove();
     if (!found.length) return;
     const mark = el("span", "pl-step-wrong", { title: found.map(({ message }) => message).join("\n") }, icon("warning"));
@@ -123,8 +143,7 @@ export class Card {
     for (const { into, from } of graph.linksTo(this.id)) parts.push(t("%(port)s from %(step)s", { port: into, step: from }));
     for (const { out, to } of graph.linksFrom(this.id)) parts.push(t("%(port)s to %(step)s", { port: out || t("end"), step: to }));
     if (parts.length === 1) parts.push(t("not linked"));
-    const wrong = problems.get(this.id)?.length ?? 0;
-    if (wrong) parts.push(tn("%(count)s problem", "%(count)s problems", wrong));
+    parts.push(...counted(problems.get(this.id) ?? []));
     return parts.join(". ");
   }
 }

@@ -52,7 +52,7 @@ export class Editor extends EventTarget {
     root.classList.add("pl");
     this.datalist = el("datalist", "", { id: freshName("places") });
     this.hint = el("p", "pl-hint", { role: "status", "aria-live": "polite" });
-    const canvas = el("div");
+    const canvas = el("div", "", { id: "pipeline-canvas" });
     this.stage = new Stage(canvas, this.graph, { readOnly, label: t("Canvas of the pipeline. Arrow keys follow the links, question mark shows all keys.") });
     const bare = [...this.graph.steps.keys()].some((id) => !this.graph.places.has(id));
     if (bare) edits.arrange(this.graph, this.stage.sizes, this.graph.places.size === 0);
@@ -328,7 +328,7 @@ export class Editor extends EventTarget {
     const { run = "", versions = "" } = this.urls;
     if (this.readOnly || !versions) return location.assign(run);
     await this.issues.check();
-    if (this.issues.all.length) {
+    if (this.issues.errors.length) {
       this.tell(t("Solve the problems first: they are listed at the side."), true);
       return this.issues.open();
     }

@@ -63,7 +63,11 @@ function secretsField(param, given) {
   const { control, show } = secretsControl(given, param.label);
   const made = row(param.label, control, { help: param.help ?? "", required: param.required });
   made.element.querySelector(".form-help")?.append(" ", aboutSecrets());
-  return { row: made.element, control, show: (value, problem = "") => (show(value), made.problem(problem)) };
+  const showBoth = (value, problem = "") => {
+    show(value);
+    made.problem(problem);
+  };
+  return { row: made.element, control, show: showBoth };
 }
 
 function textField(param, { change, close, datalist, disabled = false }) {

@@ -60,17 +60,31 @@ export class Sizes {
   }
 }
 
+/** @param {[number, number]} a @param {[number, number]} b */
 const bend = ([x1], [x2]) => Math.max(40, Math.min(240, Math.abs(x2 - x1) / 2));
 
-/** The line from an output to an input. */
-export function curve(from, to) {
-  const by = bend(from, to);
-  return `M${from[0]} ${from[1]}C${from[0] + by} ${from[1]} ${to[0] - by} ${to[1]} ${to[0]} ${to[1]}`;
+/** The line from an output to an input, through the points between them. @param {[number, number][]} [through] */
+export function curve(from, to, through = []) {
+  let text = `M${from[0]} ${from[1]}`;
+  for (const [a, b] of legs(from, to, through)) {
+    const by = through.length ? (b[0] - a[0]) / 2 : bend(a, b);
+    text += `C${a[0] + by} ${a[1]} ${b[0] - by} ${b[1]} ${b[0]} ${b[1]}`;
+  }
+  return text;
 }
 
-/** How far a point is from that line. */
-export function distance([x, y], from, to) {
-  const by = bend(from, to);
+/** @param {[number, number]} from @param {[number, number]} to @param {[number, number][]} through @returns {[[number, number], [number, number]][]} */
+function legs(from, to, through) {
+  const points = [from, ...through, to];
+  return points.slice(1).map((point, n) => [points[n], point]);
+}
+
+/** How far a point is from that line. @param {[number, number][]} [through] */
+export function distance(point, from, to, through = []) {
+  return Math.min(...legs(from, to, through).map(([a, b]) => apart(point, a, b, through.length ? (b[0] - a[0]) / 2 : bend(a, b))));
+}
+
+function apart([x, y], from, to, by) {
   let nearest = Infinity;
   for (let n = 0; n <= 24; n++) {
     const t = n / 24;

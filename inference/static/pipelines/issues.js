@@ -4,7 +4,7 @@ import { t, tn } from "../base/i18n.js";
 import { api } from "../base/api.js";
 import { icon } from "../base/icons.js";
 import { el } from "./dom.js";
-import { problemsOf } from "./problems.js";
+import { counted, errorsOf, problemsOf } from "./problems.js";
 import { write } from "./spec.js";
 
 const OWN_MS = 120;
@@ -52,7 +52,7 @@ export class Issues {
     try {
       const answer = await api.post(this.url, { spec: write(this.editor.graph) });
       if (turn !== this.turn) return;
-      this.server = (answer?.problems ?? []).map(({ step = "", field = "", message = "" }) => ({ step: step ?? "", field: field ?? "", message }));
+      this.server = (answer?.problems ?? []).map(({ step = "", field = "", message = "", level = "error" }) => ({ step: step ?? "", field: field ?? "", message, level }));
     } catch {
       if (turn === this.turn) this.server = []; // offline, or no right to ask: the own ones stay
     }
@@ -65,18 +65,22 @@ export class Issues {
     const last = (field) => field.split(".").at(-1);
     const loosely = new Set(this.own.map(({ step, field }) => `${step} ${last(field)}`));
     this.all = [...this.own, ...this.server.filter(({ step, field }) => !own.has(`${step} ${field}`) && !(field && loosely.has(`${step} ${last(field)}`)))];
-    const text = this.all.length ? tn("%(count)s problem", "%(count)s problems", this.all.length) : t("No problems");
-    this.count.replaceChildren(icon(this.all.length ? "warning" : "ok"), text);
+    this.count.replaceChildren(icon(this.all.length ? "warning" : "ok"), counted(this.all).join(", ") || t("No problems"));
     this.element.classList.toggle("is-wrong", this.all.length > 0);
     this.list.replaceChildren(...this.all.slice(0, MOST).map((problem) => this.#item(problem)));
     if (this.all.length > MOST) this.list.append(el("li", "muted small", {}, tn("and %(count)s more", "and %(count)s more", this.all.length - MOST)));
     this.editor.problemsFound(this.all);
   }
 
+  /** What keeps it from running. */
+  get errors() {
+    return errorsOf(this.all);
+  }
+
   #item(problem) {
-    const { step, field, message } = problem;
+    const { step, field, message, level } = problem;
     const known = this.editor.graph.steps.has(step);
-    const words = [...(step ? [el("strong", "", {}, step), " "] : []), message];
+    const words = [...(level === "warning" ? [el("span", "pl-issue-level", {}, t("Warning")), " "] : []), ...(step ? [el("strong", "", {}, step), " "] : []), message];
     if (!known) return el("li", "", {}, ...words);
     const link = el("button", "link-btn", { type: "button" }, ...words);
     link.addEventListener("click", () => this.editor.goTo(step, field));

@@ -1,8 +1,9 @@
 // The same pipeline as a list, in the order it runs: each step opens into its form. Equal in power to the canvas.
-import { t, tn } from "../base/i18n.js";
+import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { summary } from "./card.js";
 import { button, el, once } from "./dom.js";
+import { counted } from "./problems.js";
 import { StepForm } from "./stepform.js";
 
 export class List {
@@ -90,7 +91,7 @@ export class List {
   }
 
   #problems(row, found) {
-    const text = found.length ? tn("%(count)s problem", "%(count)s problems", found.length) : "";
+    const text = counted(found).join(", ");
     if (row.wrong.textContent === text) return;
     row.wrong.replaceChildren(...(text ? [icon("warning"), text] : []));
   }

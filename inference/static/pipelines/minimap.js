@@ -1,10 +1,11 @@
 // All of the pipeline at once, small: a click goes there. The keyboard has F (fit) and the arrows for it.
-import { el, once } from "./dom.js";
+import { el } from "./dom.js";
 import { WIDTH } from "./geometry.js";
 
 const W = 168;
 const H = 104;
 const EDGE = 6;
+const EVERY_MS = 150; // while steps are dragged; in each frame it would cost as much as the drag
 
 export class MiniMap {
   /** @param {import("./stage.js").Stage} stage */
@@ -16,13 +17,21 @@ export class MiniMap {
     this.scale = 0;
     this.left = 0;
     this.top = 0;
-    this.ask = once(() => this.draw());
+    this.soon = 0;
     this.element.addEventListener("pointerdown", (event) => {
       event.stopPropagation();
       this.element.setPointerCapture(event.pointerId);
       this.#go(event);
     });
     this.element.addEventListener("pointermove", (event) => event.buttons && this.#go(event));
+  }
+
+  /** Draw it soon. */
+  ask() {
+    this.soon ||= setTimeout(() => {
+      this.soon = 0;
+      this.draw();
+    }, EVERY_MS);
   }
 
   draw() {

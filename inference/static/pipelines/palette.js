@@ -2,6 +2,7 @@
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { el } from "./dom.js";
+import { roving } from "./roving.js";
 
 const STILL = 5;
 
@@ -23,6 +24,7 @@ export class Palette {
       event.preventDefault();
       event.stopPropagation();
     });
+    this.settle = roving(this.groups, ".pl-kind", { back: ["ArrowUp"], on: ["ArrowDown"] });
     this.draw();
   }
 
@@ -32,6 +34,7 @@ export class Palette {
     const groups = catalogue.groups.map(({ name, label }) => ({ label, kinds: found.filter(({ group }) => group === name) }));
     this.groups.replaceChildren(...groups.filter(({ kinds }) => kinds.length).map(({ label, kinds }) => el("section", "", { "aria-label": label }, el("h2", "pl-palette-title", {}, label), ...kinds.map((kind) => this.#kind(kind)))));
     this.none.hidden = found.length > 0;
+    this.settle();
   }
 
   #kind(kind) {
@@ -55,6 +58,7 @@ export class Palette {
     /** @type {HTMLElement | null} */
     let ghost = null;
     addEventListener("pointermove", (now) => {
+      if (!now.buttons) return end(now); // let go where nobody saw it
       if (!ghost && Math.hypot(now.clientX - event.clientX, now.clientY - event.clientY) < STILL) return;
       if (!ghost) {
         ghost = /** @type {HTMLElement} */ (element.cloneNode(true));
@@ -68,12 +72,12 @@ export class Palette {
     const end = (now) => {
       stop.abort();
       ghost?.remove();
-      const under = document.elementFromPoint(now.clientX, now.clientY);
-      if (ghost && now.type === "pointerup" && !this.editor.list.open && this.editor.main.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
+      const under = now.type === "pointerup" ? document.elementFromPoint(now.clientX, now.clientY) : null;
+      if (ghost && under && !this.editor.list.open && this.editor.main.contains(under)) this.editor.add(kind.name, this.editor.stage.camera.toWorld(now));
       setTimeout(() => (this.dragged = false)); // after the click that may follow
     };
     addEventListener("pointerup", end, { signal });
-    addEventListener("pointercancel", end, { signal });
+    for (const name of ["pointercancel", "blur"]) addEventListener(name, end, { signal });
     event.preventDefault();
     element.focus({ preventScroll: true });
   }

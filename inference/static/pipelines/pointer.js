@@ -21,7 +21,7 @@ export class Pointers {
     root.addEventListener("dragstart", (event) => event.preventDefault()); // a native text drag would swallow the pointer
     root.addEventListener("pointerdown", (event) => this.press(event));
     root.addEventListener("pointermove", (event) => this.#pinch(event));
-    for (const name of ["pointerup", "pointercancel"]) root.addEventListener(name, (/** @type {any} */ event) => this.down.delete(event.pointerId));
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) root.addEventListener(name, (/** @type {any} */ event) => this.down.delete(event.pointerId));
     root.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
 
@@ -40,9 +40,12 @@ export class Pointers {
   }
 
   wheel(event) {
+    const zooms = event.ctrlKey || event.metaKey;
+    if (!this.editor && !zooms && !event.shiftKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return undefined; // the page scrolls
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 16 : 1;
-    if (!event.ctrlKey && !event.metaKey) return this.stage.pan(-event.deltaX * lines, -event.deltaY * lines);
+    if (!zooms && event.shiftKey && !event.deltaX) return this.stage.pan(-event.deltaY * lines, 0);
+    if (!zooms) return this.stage.pan(-event.deltaX * lines, -event.deltaY * lines);
     const box = this.stage.root.getBoundingClientRect();
     return this.stage.zoom(1.0015 ** (-event.deltaY * lines), [event.clientX - box.left, event.clientY - box.top]);
   }
@@ -61,7 +64,11 @@ export class Pointers {
     this.down.set(event.pointerId, now);
   }
 
-  /** Follow one pointer until it is released; `moved` gets the way since the press. */
+  /**
+   * Follow one pointer until it is released; `moved` gets the way since the press.
+   *
+   * A release may never come: let go outside of the window, another program in front, a pen out of reach.
+   */
   #follow(event, moved, released) {
     const { root } = this.stage;
     root.setPointerCapture(event.pointerId);
@@ -75,12 +82,19 @@ export class Pointers {
     };
     const mine = (act) => (now) => now.pointerId === event.pointerId && act(now);
     root.addEventListener("pointermove", mine((now) => {
+      if (!now.buttons) return this.end(true); // it was let go where nobody saw it
       const [dx, dy] = [now.clientX - event.clientX, now.clientY - event.clientY];
       far ||= Math.hypot(dx, dy) > STILL;
       if (far) moved(dx, dy, now);
     }), { signal });
     root.addEventListener("pointerup", mine((now) => this.end(false, now)), { signal });
-    root.addEventListener("pointercancel", mine((now) => this.end(true, now)), { signal });
+    for (const name of ["pointercancel", "lostpointercapture"]) root.addEventListener(name, mine((now) => this.end(true, now)), { signal });
+    addEventListener("blur", () => this.end(true), { signal });
+    addEventListener("keydown", (now) => {
+      if (now.key !== "Escape") return;
+      now.stopPropagation();
+      this.end(true);
+    }, { signal, capture: true });
   }
 
   #pan(event, id) {

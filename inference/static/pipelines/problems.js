@@ -1,8 +1,21 @@
 // What is wrong with a pipeline, as far as the browser can know: the server checks the same and more.
-import { t } from "../base/i18n.js";
+import { t, tn } from "../base/i18n.js";
 import { refusal } from "./links.js";
 
-/** @typedef {{step: string, field: string, message: string}} Problem  `step` is empty where it is about the whole */
+/** @typedef {{step: string, field: string, message: string, level?: "error" | "warning"}} Problem  `step` is empty where it is about the whole */
+
+/** Those that keep a pipeline from running. @param {Problem[]} found */
+export const errorsOf = (found) => found.filter(({ level }) => level !== "warning");
+
+/** "1 problem", "2 warnings": both, one or none of them. @param {Problem[]} found */
+export function counted(found) {
+  const errors = errorsOf(found).length;
+  const warnings = found.length - errors;
+  return [
+    ...(errors ? [tn("%(count)s problem", "%(count)s problems", errors)] : []),
+    ...(warnings ? [tn("%(count)s warning", "%(count)s warnings", warnings)] : []),
+  ];
+}
 
 const HOLDS = /(?<!\$)\$\{/; // a text with a place to fill in
 const PLACE = /(?<!\$)\$\{([^}]*)\}/g;

@@ -9,7 +9,10 @@ import { MiniMap } from "./minimap.js";
 import { Wires } from "./wires.js";
 
 const MARGIN = 200; // pixels around the window in which steps are kept ready
-const READABLE = 0.7; // an opened pipeline is not shown smaller, unless one asks for all of it
+const LEAST = 0.5; // an opened pipeline is not shown smaller, unless one asks for all of it
+const READABLE = 0.7; // at which a long one begins
+const EDGE = 60; // of the ground around the steps
+const STILL_MS = 150; // after this long without a move links are led around the steps again
 export const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
 const TINY = 0.2; // below this zoom no word can be read
 
@@ -42,7 +45,8 @@ export class Stage extends EventTarget {
     this.camera = new Camera(root);
     this.wires = new Wires(this);
     this.world = el("div", "pl-world");
-    this.world.append(this.wires.element);
+    this.ground = el("div", "pl-ground");
+    this.world.append(this.ground, this.wires.element);
     this.map = new MiniMap(this);
     root.append(this.world, this.map.element);
     this.dirty = new Set();
@@ -50,6 +54,7 @@ export class Stage extends EventTarget {
     this.drawn = false;
     this.culled = { x: 0, y: 0, zoom: 0 }; // the view when steps were shown and hidden last
     this.ask = once(() => this.flush());
+    this.settling = 0;
     graph.watch((changes) => this.#changed(changes));
     for (const id of graph.steps.keys()) this.dirty.add(id);
     new ResizeObserver(() => this.resized()).observe(root);
@@ -89,12 +94,31 @@ export class Stage extends EventTarget {
       this.cards.get(id)?.move(place);
       for (const link of this.graph.linksOf(id)) this.wires.moved(link);
     }
+    const whole = this.dirty.size > 0 || !this.culled.zoom;
+    const moved = [...this.shifted];
     this.dirty.clear();
     this.shifted.clear();
+    this.#stir();
     if (!this.graph.steps.has(this.stop)) this.stop = this.graph.order()[0] ?? "";
     this.root.classList.toggle("is-empty", this.graph.steps.size === 0);
-    this.cull();
+    if (whole) this.cull();
+    else this.#see(moved);
     this.map.ask();
+  }
+
+  /** Links take the plain way while steps move, and are led around them when they stand. */
+  #stir() {
+    clearTimeout(this.settling);
+    this.wires.stir();
+    if (!this.cards.size) this.#settle(); // nothing is drawn yet
+    else this.settling = setTimeout(() => this.#settle(), STILL_MS);
+  }
+
+  #settle() {
+    this.wires.settle();
+    if (this.cards.size) this.wires.cull(this.camera.seen(MARGIN));
+    const box = this.sizes.box(this.graph.steps.keys()) ?? { left: 0, top: 0, right: 0, bottom: 0 };
+    Object.assign(this.ground.style, { left: `${box.left - EDGE}px`, top: `${box.top - EDGE}px`, width: `${box.right - box.left + 2 * EDGE}px`, height: `${box.bottom - box.top + 2 * EDGE}px` });
   }
 
   #drop(id, card) {
@@ -108,10 +132,12 @@ export class Stage extends EventTarget {
   // --- what is seen
 
   resized() {
+    const { width, height } = this.camera;
     this.camera.measure();
+    if (this.camera.width === width && this.camera.height === height && this.culled.zoom) return;
     this.culled.zoom = 0;
     this.look();
-    if (this.fitsSoon) this.fit();
+    if (this.opensSoon) this.open(this.opensSoon);
   }
 
   look() {
@@ -130,20 +156,29 @@ export class Stage extends EventTarget {
     if (!this.camera.width) return;
     this.culled = { x: this.camera.x, y: this.camera.y, zoom: this.camera.zoom };
     const seen = this.camera.seen(MARGIN);
-    const near = this.camera.zoom >= FAR;
-    for (const id of this.graph.steps.keys()) {
-      const place = this.graph.places.get(id);
-      const away = !place || place[0] + WIDTH < seen.left || place[0] > seen.right || place[1] + this.sizes.height(id) < seen.top || place[1] > seen.bottom;
-      const card = this.cards.get(id);
-      if (away) {
-        if (card && !card.element.hidden && !card.element.contains(document.activeElement)) card.element.hidden = true;
-        continue;
-      }
-      const shown = card ?? this.#make(id);
-      if (near && !shown.hasBody) shown.draw(true);
-      if (shown.element.hidden) shown.element.hidden = false;
-    }
+    for (const id of this.graph.steps.keys()) this.#show(id, seen);
     this.wires.cull(seen);
+  }
+
+  /** The same for some steps that moved. */
+  #see(ids) {
+    if (!this.camera.width) return;
+    const seen = this.camera.seen(MARGIN);
+    for (const id of ids) if (this.graph.steps.has(id)) this.#show(id, seen);
+    this.wires.see(ids, seen);
+  }
+
+  #show(id, { left, top, right, bottom }) {
+    const place = this.graph.places.get(id);
+    const away = !place || place[0] + WIDTH < left || place[0] > right || place[1] + this.sizes.height(id) < top || place[1] > bottom;
+    const card = this.cards.get(id);
+    if (away) {
+      if (card && !card.element.hidden && !card.element.contains(document.activeElement)) card.element.hidden = true;
+      return;
+    }
+    const shown = card ?? this.#make(id);
+    if (this.camera.zoom >= FAR && !shown.hasBody) shown.draw(true);
+    if (shown.element.hidden) shown.element.hidden = false;
   }
 
   /** @returns {Card} */
@@ -164,25 +199,33 @@ export class Stage extends EventTarget {
 
   fit(ids = this.graph.steps.keys()) {
     this.camera.measure();
-    this.culled.zoom = 0;
-    this.fitsSoon = !this.camera.width; // a canvas that is hidden is fitted when it is shown
     const box = this.sizes.box(ids);
-    if (!box || this.fitsSoon) return;
+    if (!box || !this.camera.width) return;
     this.camera.fit(box);
+    this.culled.zoom = 0;
     this.look();
   }
 
-  /** Fit, but no smaller than can be read: a long pipeline begins at its first steps. */
-  open(least = READABLE) {
-    this.fit();
-    if (this.fitsSoon || this.camera.zoom >= least) return;
-    const [first] = this.graph.order();
-    const place = this.graph.places.get(first);
-    if (!place) return;
-    this.camera.zoom = READABLE;
-    this.camera.x = 40 - place[0] * this.camera.zoom;
-    this.camera.y = this.camera.height / 2 - (place[1] + 40) * this.camera.zoom;
+  /** Show all of it, but no smaller than can be read: a long pipeline is shown from its beginning on. */
+  open(least = LEAST) {
+    this.camera.measure();
+    this.opensSoon = this.camera.width ? 0 : least; // a canvas that is hidden is opened when it is shown
+    const box = this.sizes.box(this.graph.steps.keys());
+    if (!box || this.opensSoon) return;
+    this.camera.fit(box);
+    if (this.camera.zoom < least) this.#begin(box);
+    this.culled.zoom = 0;
     this.look();
+  }
+
+  /** Put what stands farthest to the left at the left, in the middle of the height. */
+  #begin({ left, top, bottom }) {
+    const { camera, graph } = this;
+    camera.zoom = READABLE;
+    const first = [...graph.steps.keys()].filter((id) => (graph.places.get(id)?.[0] ?? Infinity) < left + WIDTH);
+    const box = (bottom - top) * READABLE > camera.height - 80 ? this.sizes.box(first.slice(0, 1)) : { top, bottom };
+    camera.x = 40 - left * READABLE;
+    camera.y = camera.height / 2 - (((box?.top ?? top) + (box?.bottom ?? bottom)) / 2) * READABLE;
   }
 
   zoom(factor, [px, py] = [this.camera.width / 2, this.camera.height / 2]) {

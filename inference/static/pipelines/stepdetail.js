@@ -67,7 +67,7 @@ if (panel) {
     mark();
     /** @type {HTMLElement | null} */ (document.querySelector(`[data-step-open="${CSS.escape(key)}"]`))?.focus();
   });
-  document.addEventListener("listshown", () => {
+  document.addEventListener("runshown", () => {
     mark();
     followAttempts(panel);
   });

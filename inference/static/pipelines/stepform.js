@@ -116,7 +116,7 @@ export class StepForm {
     const problems = this.editor.problemsAt(this.id);
     for (const field of this.fields) {
       const found = problems.find((one) => field.names.includes(one.field));
-      field.show(this.values.get(field)?.(step), found?.message ?? "");
+      field.show(this.values.get(field)?.(step), found?.level === "warning" ? `${t("Warning")}: ${found.message}` : (found?.message ?? ""));
     }
   }
 

@@ -10,7 +10,7 @@ import { layoutOf, write } from "./spec.js";
 export function askVersion(editor, url) {
   const note = el("textarea", "input", { rows: 3, maxlength: 500 });
   const field = row(t("What changed"), note, { help: t("Optional. Shown in the list of versions.") });
-  const problems = editor.issues.all.length;
+  const problems = editor.issues.errors.length;
   const warning = problems ? [el("p", "pl-warning small", {}, tn("There is %(count)s problem: until it is solved, the version cannot run.", "There are %(count)s problems: until they are solved, the version cannot run.", problems))] : [];
   const cancel = el("button", "btn", { type: "button" }, t("Cancel"));
   const save = el("button", "btn btn-primary", { type: "submit" }, t("Save version"));

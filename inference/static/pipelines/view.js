@@ -9,7 +9,9 @@ import { button, el } from "./dom.js";
 import { arrange } from "./edits.js";
 import { Pointers } from "./pointer.js";
 import { read } from "./spec.js";
-import { FAR, Stage } from "./stage.js";
+import { Stage } from "./stage.js";
+
+const LEAST = 0.6; // a graph is not shown smaller: it begins, and the rest is a pull away
 
 /**
  * @typedef {object} StepState
@@ -49,7 +51,7 @@ export class View extends EventTarget {
     this.stage.addEventListener("step", ({ detail }) => this.#open(detail.step));
     canvas.addEventListener("keydown", (event) => this.#key(event));
     this.stage.flush();
-    this.stage.open(FAR);
+    this.stage.open(LEAST);
   }
 
   /** Show how steps stand; steps that are not named stay as they are. @param {Record<string, StepState>} states */
@@ -60,6 +62,13 @@ export class View extends EventTarget {
       this.stage.cards.get(id)?.state(state);
     }
     this.stage.map.ask();
+  }
+
+  /** Bring what goes on, asks or failed into view, where not all of it is. */
+  showActive() {
+    const order = this.graph.order();
+    const found = ["asking", "started", "failed"].map((word) => order.find((id) => this.states.get(id)?.state === word)).find(Boolean);
+    if (found) this.stage.reveal(found);
   }
 
   /** Choose a step and bring it into view. */

@@ -2,10 +2,12 @@
 import { svg } from "./dom.js";
 import { curve, distance } from "./geometry.js";
 import { linkKey } from "./links.js";
+import { Obstacles } from "./routes.js";
 
 const NEAR = 7; // pixels of the window from a curve that still mean it
 
-/** @typedef {{link: import("./links.js").Link, path: SVGElement | null, ends: [[number, number], [number, number]], fresh: boolean}} Wire */
+/** @typedef {[number, number]} Point */
+/** @typedef {{link: import("./links.js").Link, path: SVGElement | null, ends: [Point, Point], through: Point[], isLed: boolean, fresh: boolean}} Wire  isLed: its way is known */
 
 export class Wires {
   /** @param {import("./stage.js").Stage} stage */
@@ -18,6 +20,8 @@ export class Wires {
     /** @type {Map<string, Set<string>>} step → keys of the links into it */
     this.into = new Map();
     this.chosen = "";
+    /** @type {Obstacles | null} */
+    this.obstacles = null; // null: steps are on the move, links take the plain way
   }
 
   /** Read again what goes into a step. */
@@ -28,7 +32,7 @@ export class Wires {
       if (!graph.steps.has(link.from)) continue;
       const key = linkKey(link);
       now.add(key);
-      if (!this.wires.has(key)) this.wires.set(key, { link, path: null, ends: this.stage.sizes.ends(link), fresh: false });
+      if (!this.wires.has(key)) this.wires.set(key, { link, path: null, ends: this.stage.sizes.ends(link), through: [], isLed: false, fresh: false });
     }
     for (const key of this.into.get(id) ?? []) if (!now.has(key)) this.#remove(key);
     if (now.size) this.into.set(id, now);
@@ -46,24 +50,63 @@ export class Wires {
     const wire = this.wires.get(linkKey(link));
     if (!wire) return;
     wire.ends = this.stage.sizes.ends(link);
+    wire.through = [];
+    wire.isLed = false;
+    wire.fresh = false;
+  }
+
+  /** Steps are on the move: until `settle`, no link is led around them. */
+  stir() {
+    this.obstacles = null;
+  }
+
+  /** Steps stand where they stand: lead every link around them, as soon as it is seen. */
+  settle() {
+    this.obstacles = new Obstacles(this.stage.graph, this.stage.sizes);
+    for (const wire of this.wires.values()) wire.isLed = false;
+  }
+
+  #lead(wire) {
+    if (wire.isLed || !this.obstacles) return;
+    const { from, to } = wire.link;
+    const through = this.obstacles.around(wire.ends[0], wire.ends[1], [from, to]);
+    wire.isLed = true;
+    if (through.join() === wire.through.join()) return;
+    wire.through = through;
     wire.fresh = false;
   }
 
   /** Draw what is seen, hide what is not. */
   cull({ left, top, right, bottom }) {
-    for (const [key, wire] of this.wires) {
-      const [[x1, y1], [x2, y2]] = wire.ends;
-      const away = Math.max(x1, x2) + 40 < left || Math.min(x1, x2) - 40 > right || Math.max(y1, y2) < top || Math.min(y1, y2) > bottom;
-      if (away) {
-        if (wire.path && wire.path.style.display !== "none") wire.path.style.display = "none";
-        continue;
+    for (const [key, wire] of this.wires) this.#see(key, wire, left, top, right, bottom);
+  }
+
+  /** The same for the links of some steps alone. @param {Iterable<string>} ids */
+  see(ids, { left, top, right, bottom }) {
+    for (const id of ids) {
+      for (const link of this.stage.graph.linksOf(id)) {
+        const key = linkKey(link);
+        const wire = this.wires.get(key);
+        if (wire) this.#see(key, wire, left, top, right, bottom);
       }
-      if (!wire.path) wire.path = this.#draw(key, wire);
-      if (wire.path.style.display === "none") wire.path.style.display = "";
-      if (wire.fresh) continue;
-      wire.path.setAttribute("d", curve(...wire.ends));
-      wire.fresh = true;
     }
+  }
+
+  #see(key, wire, left, top, right, bottom) {
+    const [[x1, y1], [x2, y2]] = wire.ends;
+    const sideways = Math.max(x1, x2) + 40 < left || Math.min(x1, x2) - 40 > right;
+    if (!sideways) this.#lead(wire);
+    let [high, low] = y1 < y2 ? [y1, y2] : [y2, y1];
+    for (const [, y] of wire.through) [high, low] = [Math.min(high, y), Math.max(low, y)];
+    if (sideways || low < top || high > bottom) {
+      if (wire.path && wire.path.style.display !== "none") wire.path.style.display = "none";
+      return;
+    }
+    if (!wire.path) wire.path = this.#draw(key, wire);
+    if (wire.path.style.display === "none") wire.path.style.display = "";
+    if (wire.fresh) return;
+    wire.path.setAttribute("d", curve(wire.ends[0], wire.ends[1], wire.through));
+    wire.fresh = true;
   }
 
   #draw(key, { link }) {
@@ -80,9 +123,9 @@ export class Wires {
   /** The link under a point of the world. */
   at(point) {
     let [best, nearest] = ["", NEAR / this.stage.camera.zoom];
-    for (const [key, { ends, path }] of this.wires) {
+    for (const [key, { ends, path, through }] of this.wires) {
       if (!path || path.style.display === "none") continue;
-      const away = distance(point, ...ends);
+      const away = distance(point, ends[0], ends[1], through);
       if (away < nearest) [best, nearest] = [key, away];
     }
     return best;

@@ -142,7 +142,7 @@ def pull(args: argparse.Namespace) -> None:
 def push(args: argparse.Namespace) -> int:
     given = pipeline_files.read(args.client, args.file)
     found = args.client.post("pipelines/check/", {"spec": given.spec})["problems"]
-    if found and not args.anyway:
+    if _stops(found) and not args.anyway:
         _tell(args, found)
         output.say("Nothing was saved. Mend this, or add --anyway.")
         return FAILURE
@@ -164,9 +164,14 @@ def check(args: argparse.Namespace) -> int:
     spec = pipeline_files.read(args.client, args.file).spec
     found = args.client.post("pipelines/check/", {"spec": spec})["problems"]
     _tell(args, found)
-    if not found:
+    if not _stops(found):
         output.say("It can run.")
-    return FAILURE if found else OK
+    return FAILURE if _stops(found) else OK
+
+
+def _stops(problems: list[Any]) -> bool:
+    """Whether one of them keeps the pipeline from running."""
+    return any(one.get("level") != "warning" for one in problems)
 
 
 def _tell(args: argparse.Namespace, problems: list[Any]) -> None:
@@ -175,7 +180,8 @@ def _tell(args: argparse.Namespace, problems: list[Any]) -> None:
         return
     for one in problems:
         where = ".".join(part for part in (one["step"], one["field"]) if part)
-        print(output.clean(f"{where}: {one['message']}" if where else one["message"]))
+        said = f"{where}: {one['message']}" if where else one["message"]
+        print(output.clean(f"Warning: {said}" if one.get("level") == "warning" else said))
 
 
 def diff(args: argparse.Namespace) -> None:
@@ -232,7 +238,7 @@ def run(args: argparse.Namespace) -> int:
         return OK if row["state"] == "ok" else JOB_FAILED
     if not args.json:
         print(row["id"])
-    done(args, row, f"Run {row['id']} began: {args.client.config.url}{row['url']}")
+    done(args, row, f"{_run(row)} began: {args.client.config.url}{row['url']}")
     return OK
 
 
@@ -266,7 +272,12 @@ def _show_steps(args: argparse.Namespace, row: Any) -> None:
         return
     waits = [{"step": name, "state": "waiting"} for name in row["spec"]["steps"] if name not in row["steps"]]
     output.table([{"step": name, **step} for name, step in row["steps"].items()] + waits, STEPS)
-    output.say(f"Run {row['id']}: {row['state']}. {output.clean(row.get('sentence') or '')}".rstrip())
+    output.say(f"{_run(row)}: {row['state']}. {output.clean(row.get('sentence') or '')}".rstrip())
+
+
+def _run(row: Any) -> str:
+    """How people call a run; commands take its id."""
+    return output.clean(f"Run {row['number']} of {row['pipeline_name']} (id {row['id']})")
 
 
 def cancel(args: argparse.Namespace) -> None:
