@@ -90,6 +90,6 @@ def evaluated() -> frozenset[str]:
     names = set(_FURTHER)
     for task in TASKS.values():
         names |= {figure.key for figure in task.pages.figures}
-        names |= {one.key for one in (*task.measures, *task.means, *task.ranked)}
+        names |= {one.key for one in task.measures} | {one.key for one in task.means} | {one.key for one in task.ranked}
     boxes = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
     return frozenset(names | {f"box_{name}" for name in boxes})
