@@ -20,7 +20,13 @@ from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepApproval
 from inference.pipelines.orders import PIPELINES, RUNS
 
-PARTS = ("run-now", "run-steps", "run-step", "run-step-now")  # of a page of a run, by the place they stand in
+#: parts of a page of a run, by the place they stand in
+PARTS = {
+    "run-now": "pipelines/_run_now.html",
+    "run-steps": "pipelines/_run_steps.html",
+    "run-step": "pipelines/_run_step.html",
+    "run-step-now": "pipelines/_run_step_now.html",
+}
 
 
 @require_safe
@@ -192,8 +198,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout, "steps": steps,
             "url": reverse("api-pipeline-run-detail", args=[pk]), "live": showing.is_live(run) and sees_jobs,
         }  # fmt: skip
-    parts = {name: f"pipelines/_{name.replace('-', '_')}.html" for name in PARTS}
-    part = parts.get(request.htmx.target or "", parts["run-now"]) if request.htmx else "pipelines/run.html"
+    part = PARTS.get(request.htmx.target or "", PARTS["run-now"]) if request.htmx else "pipelines/run.html"
     return render(request, part, context)
 
 
