@@ -188,8 +188,8 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         context["opened"] = step_detail.of(run, chosen, steps[chosen], request.user) | {"kind": kind}
     context["live"] = {"steps": steps, "refresh_s": request.user.refresh_s if context["is_live"] else 0}
     if request.htmx:
-        part = "_run_step" if request.htmx.target == "run-step" else "_run_live"
-        return render(request, f"pipelines/{part}.html", context)
+        opens = request.htmx.target == "run-step"
+        return render(request, "pipelines/_run_step.html" if opens else "pipelines/_run_live.html", context)
     context["graph"] = {"catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout}
     return render(request, "pipelines/run.html", context)
 

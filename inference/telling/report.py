@@ -34,7 +34,7 @@ from inference.telling.names import parameter_word
 from inference.telling.tiles import NONE, left_out, tiles
 from workers.clock import now
 
-SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/report.css")
+SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/charts.css", "inference/report.css")
 IMAGES = 12
 MOST_CELLS = 30  # classes of a confusion matrix that a page of paper holds
 MOST_CLASSES = 200
