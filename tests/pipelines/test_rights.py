@@ -8,7 +8,7 @@ from django.urls import reverse
 from accounts import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import arranging, firing, loop, runs, writing
+from inference.pipelines import applying, arranging, firing, loop, runs, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, StepRun
 from tests.factories import datasets, people
 from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
@@ -84,6 +84,7 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
     whole = pipeline(bob, {"sub": {"kind": "pipeline", "with": {"pipeline": "prep"}}}, name="whole")
     sharing.put(whole, alice, sharing.MANAGE)
     assert states(again(whole, alice))["sub/one"] == "started"  # she began it, as he saved it
+    PipelineRun.objects.update(state="ok")
     trigger, _secret = arranging.create(whole, user=alice, kind="webhook")
     assert "no pipeline “prep”" in fire(trigger)
 
@@ -182,8 +183,8 @@ def test_step_ends_whatever_happens_to_its_owner_its_job_or_its_stop(alice, monk
 
 
 def test_list_that_would_make_too_many_rows_fails_its_step(alice, monkeypatch):
-    monkeypatch.setattr(loop, "MOST_ROWS", 12)
-    monkeypatch.setattr(loop, "MOST_WRITTEN", 3)
+    monkeypatch.setattr(applying, "MOST_ROWS", 12)
+    monkeypatch.setattr(applying, "MOST_WRITTEN", 3)
     listed = {"list": {"kind": "items", "with": {"values": list(range(8))}}}
     run = begun(alice, {**listed, "one": command(each="list.items"), "two": command(each="list.items")}, limit=8)
 
