@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from django.db import OperationalError
 
-from aiplatform import env_texts
+from aiplatform import env, env_texts
 from workers.exec import closed_addresses
 from workers.exec.closed_addresses import ClosedAddresses, NotKnown
 from workers.models import Node
