@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from ipaddress import ip_network
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
+
+from aiplatform import env_texts as texts
 
 T = TypeVar("T")
 
@@ -22,107 +22,6 @@ documented: dict[str, tuple[str, str]] = {}
 
 #: Programs that are VS Code in the browser, by the name of their file.
 CODE_SERVERS = ("code-server", "openvscode-server")
-_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
-
-
-def _bool(text: str) -> bool:
-    if text.strip().lower() in _TRUE:
-        return True
-    if text.strip().lower() in _FALSE:
-        return False
-    raise ValueError("write 1 or 0")
-
-
-def _list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _networks(text: str) -> list[str]:
-    try:
-        return [str(ip_network(part, strict=False)) for part in _list(text)]
-    except ValueError:
-        raise ValueError("write networks, as in 203.0.113.0/24,2001:db8::/32") from None
-
-
-def _one_of(*words: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text.strip().lower() in words:
-            return text.strip().lower()
-        raise ValueError(f"write {', '.join(words)}")
-
-    return parse
-
-
-def _some_of(*words: str) -> Callable[[str], list[str]]:
-    def parse(text: str) -> list[str]:
-        if set(_list(text)) <= set(words):
-            return _list(text)
-        raise ValueError(f"write some of {', '.join(words)}")
-
-    return parse
-
-
-def _program(*names: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        path = Path(text.strip())
-        if path.is_absolute() and path.name in names:
-            return str(path)
-        raise ValueError(f"write the whole path of a {' or '.join(names)}")
-
-    return parse
-
-
-def _ports(text: str) -> range:
-    first, dash, last = text.partition("-")
-    ports = range(int(first), int(last) + 1) if dash else range(0)
-    if not ports or ports[0] < 1024 or ports[-1] > 65535:
-        raise ValueError("write the first and the last port between 1024 and 65535, as in 20000-29999")
-    return ports
-
-
-def _wildcard(text: str) -> str:
-    """Check the name below which ports of jobs have names of their own: jobs.example.org, https://jobs.example.org."""
-    parts = urlsplit(text.lower() if "://" in text else f"//{text.lower()}")
-    name = (parts.hostname or "").removeprefix("*.")
-    if parts.scheme not in {"", "http", "https"} or parts.path.strip("/") or parts.query or not name:
-        raise ValueError("write a name like jobs.example.org or https://jobs.example.org")
-    if not all(part and part.replace("-", "").isalnum() for part in name.split(".")):
-        raise ValueError("write a name, not an address")
-    port = f":{parts.port}" if parts.port else ""
-    return (f"{parts.scheme}://" if parts.scheme else "") + name + port
-
-
-def _issuer(text: str) -> str:
-    """Check an issuer's address: https, or plain http on this machine."""
-    parts = urlsplit(text)
-    if not parts.hostname or parts.query or parts.fragment:
-        raise ValueError("write an address like https://login.example.org/realms/lab")
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in {"localhost", "127.0.0.1", "::1"}):
-        raise ValueError("begin with https://")
-    return text
-
-
-def _directory(text: str) -> str:
-    if not text.startswith(("ldap://", "ldaps://")) or not urlsplit(text).hostname:
-        raise ValueError("write an address like ldaps://directory.example.org")
-    return text
-
-
-def _search(text: str) -> str:
-    if "{username}" not in text or not (text.startswith("(") and text.endswith(")")):
-        raise ValueError("write a filter like (uid={username})")
-    return text
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """Parse "theirs=Ours;more=Others": the last = divides, as directory names contain some themselves."""
-    pairs = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        theirs, divided, ours = part.rpartition("=")
-        if not (divided and theirs.strip() and ours.strip()):
-            raise ValueError(f"{part!r} is no pair")
-        pairs[theirs.strip()] = ours.strip()
-    return pairs
 
 
 def _read(name: str, default: T, parse: Callable[[str], T], help_text: str) -> T:
@@ -159,7 +58,7 @@ REDIS_URL = _read(
     "AIP_REDIS_URL", "", str, "Empty: the broker that `up` starts on a socket. Else redis://:password@host:6379/0."
 )
 SECRET_KEY = _read("AIP_SECRET_KEY", "", str, "Empty: made on first start and kept at AIP_RUN_DIR/secret_key (0600).")
-DEBUG = _read("AIP_DEBUG", default=False, parse=_bool, help_text="1 shows tracebacks; never on a shared machine.")
+DEBUG = _read("AIP_DEBUG", default=False, parse=texts.truth, help_text="1 shows tracebacks; never on a shared machine.")
 HOST = _read("AIP_HOST", "127.0.0.1", str, "Address the web server listens on; 0.0.0.0 lets the network in.")
 PORT = _read("AIP_PORT", 8000, int, "Port of the web server.")
 PORTS_PORT = _read(
@@ -168,7 +67,7 @@ PORTS_PORT = _read(
 PORTS_HOST = _read(
     "AIP_PORTS_HOST",
     "",
-    _wildcard,
+    texts.wildcard,
     "Name below which each port of a job has a name of its own: jobs.example.org, which needs a DNS entry "
     "*.jobs.example.org; empty: all on one, told apart by their path.",
 )
@@ -176,13 +75,13 @@ WEB_WORKERS = _read("AIP_WEB_WORKERS", 0, int, "Web processes; 0: one per core, 
 JOB_PORTS = _read(
     "AIP_JOB_PORTS",
     range(20_000, 30_000),
-    _ports,
+    texts.ports,
     "Ports, first-last, on which model servers of a node listen; the web server must reach them.",
 )
 MEETING_PORTS = _read(
     "AIP_MEETING_PORTS",
     range(30_000, 31_000),
-    _ports,
+    texts.ports,
     "Ports, first-last, on which the parts of a training over several nodes find each other; nodes must reach them.",
 )
 SSH_PORT = _read("AIP_SSH_PORT", 8022, int, "Port of the SSH gateway into jobs, on AIP_HOST; 0: no SSH.")
@@ -190,17 +89,17 @@ EXEC_PORT = _read(
     "AIP_EXEC_PORT", 8031, int, "Port on which a machine hands terminals, ports and files of its jobs to the others."
 )
 EGRESS_ALLOWED: list[str] = _read(
-    "AIP_EGRESS_ALLOWED", ["*"], _list,
+    "AIP_EGRESS_ALLOWED", ["*"], texts.several,
     "Hosts that jobs with a network of their own may reach, as in pypi.org,*.pythonhosted.org; *: all public; none. "
     "Inner ones by their whole name, perhaps with a port.",
 )  # fmt: skip
 EGRESS_REFUSED: list[str] = _read(
-    "AIP_EGRESS_REFUSED", [], _networks,
+    "AIP_EGRESS_REFUSED", [], texts.networks,
     "Networks closed to jobs with a network of their own though the internet may reach them, as in 203.0.113.0/24.",
 )  # fmt: skip
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
 ALLOWED_HOSTS: list[str] = _read(
-    "AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas."
+    "AIP_ALLOWED_HOSTS", [], texts.several, "Further host names the site answers to, separated by commas."
 )
 NODE = _read("AIP_NODE", os.uname().nodename.split(".")[0] or "node1", str, "Name of this machine in the cluster.")
 NODE_ADDRESS = _read(
@@ -214,7 +113,7 @@ NODE_DATABASE_URL = _read(
 )
 NODE_REDIS_URL = _read("AIP_NODE_REDIS_URL", "", str, "Broker as joining nodes are told it; empty: AIP_REDIS_URL.")
 SERVER = _read("AIP_SERVER", "", str, "Kept by `join`: address of the platform this node belongs to.")
-NODE_JOINED = _read("AIP_NODE_JOINED", default=False, parse=_bool, help_text="Set by `join`: it came by a token.")
+NODE_JOINED = _read("AIP_NODE_JOINED", default=False, parse=texts.truth, help_text="Set by `join`: it came by a token.")
 NODE_SUSPECT_S = _read("AIP_NODE_SUSPECT_S", 15.0, float, "A node silent for so many seconds gets no new work.")
 NODE_UNREACHABLE_S = _read("AIP_NODE_UNREACHABLE_S", 60.0, float, "Silent for so long it shows as unreachable.")
 NODE_LOST_S = _read("AIP_NODE_LOST_S", 600.0, float, "Silent for so long its jobs start again elsewhere.")
@@ -247,22 +146,23 @@ ENVIRONMENT_GIVES_CARDS_MIN = _read(
     "Where others wait for cards, an environment that nothing used for so many minutes gives its own; 0: never.",
 )  # fmt: skip
 ENVIRONMENT_NETWORK = _read(
-    "AIP_ENVIRONMENT_NETWORK", "own", _one_of("own", "machine"),
+    "AIP_ENVIRONMENT_NETWORK", "own", texts.one_of("own", "machine"),
     "own: ports nobody else reaches, a way out by AIP_EGRESS_ALLOWED alone; machine: the network of the machine.",
 )  # fmt: skip
 JUPYTER = _read(
     "AIP_JUPYTER", "", str, "A jupyter-lab on every machine that environments start instead of the built-in engine's."
 )
 CODE_SERVER = _read(
-    "AIP_CODE_SERVER", "", _program(*CODE_SERVERS),
+    "AIP_CODE_SERVER", "", texts.program(*CODE_SERVERS),
     "A code-server or openvscode-server on every machine, which environments then open beside JupyterLab.",
 )  # fmt: skip
 SANDBOX_TIER = _read(
     "AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 3; 0 to 4: at most that; 3 needs root, 4 an image."
 )
 SANDBOX_CALLS: list[str] = _read(
-    "AIP_SANDBOX_CALLS", [], _some_of("ptrace", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
-    "io_uring_register"), "Refused system calls that jobs may use after all, e.g. ptrace for debuggers."
+    "AIP_SANDBOX_CALLS", [], texts.some_of("ptrace", "perf_event_open", "userfaultfd", "io_uring_setup",
+    "io_uring_enter", "io_uring_register"),
+    "Refused system calls that jobs may use after all, e.g. ptrace for debuggers.",
 )  # fmt: skip
 CONTAINER_IMAGE = _read("AIP_CONTAINER_IMAGE", "", str, "Sandbox tier 4: the image jobs run in, already on the node.")
 CONTAINER_SOCKET = _read(
@@ -272,13 +172,13 @@ CONTAINER_PYTHON = _read(
     "AIP_CONTAINER_PYTHON", "python3", str, "Sandbox tier 4: Python in the image; platform: this one, mounted."
 )
 CONTAINER_NETWORK = _read(
-    "AIP_CONTAINER_NETWORK", "none", _one_of("none", "bridge", "host"),
+    "AIP_CONTAINER_NETWORK", "none", texts.one_of("none", "bridge", "host"),
     "Sandbox tier 4: none, bridge or host for jobs that listen nowhere; services and jobs over nodes get host.",
 )  # fmt: skip
 KERNEL_LOG = _read("AIP_KERNEL_LOG", "/dev/kmsg", str, "Where the kernel tells of errors of NVIDIA cards.")
 NPU_LOGS = _read("AIP_NPU_LOGS", "", str, "Folder of the NPUs' own logs, device-N/*.log in it; empty: none is read.")
 REGISTRIES: list[str] = _read(
-    "AIP_REGISTRIES", ["*"], _list,
+    "AIP_REGISTRIES", ["*"], texts.several,
     "Registries of container images that people may name, with * as in *.example.org; none: no registry. One whose "
     "whole name is here may have an inner address.",
 )  # fmt: skip
@@ -315,9 +215,9 @@ TRACKING_QUOTA_BYTES = _read(
 )
 UPLOAD_HOURS = _read("AIP_UPLOAD_HOURS", 24, int, "An upload nobody continues is removed after this many hours.")
 SERVER_PATHS: list[str] = _read(
-    "AIP_SERVER_PATHS", [], _list, "Folders whose data may be registered as datasets in place."
+    "AIP_SERVER_PATHS", [], texts.several, "Folders whose data may be registered as datasets in place."
 )
-REGISTRATION = _read("AIP_REGISTRATION", default=True, parse=_bool, help_text="0 closes self-registration.")
+REGISTRATION = _read("AIP_REGISTRATION", default=True, parse=texts.truth, help_text="0 closes self-registration.")
 LOG_QUOTA_BYTES = _read("AIP_LOG_QUOTA_BYTES", 2 * 1024**3, int, "A job's log is cut with a marker beyond this size.")
 LOG_LEVEL = _read("AIP_LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR.")
 TIME_ZONE = _read("AIP_TIME_ZONE", "UTC", str, "Time zone for people who have not chosen one.")
@@ -329,29 +229,35 @@ SMTP_PASSWORD = _read("AIP_SMTP_PASSWORD", "", str, "Password at the mail server
 SMTP_SECURITY = _read(
     "AIP_SMTP_SECURITY",
     "starttls",
-    _one_of("starttls", "tls", "none"),
+    texts.one_of("starttls", "tls", "none"),
     "How the way to the mail server is kept secret: starttls (port 587), tls (port 465) or none.",
 )
 MAIL_FROM = _read("AIP_MAIL_FROM", f"aiplatform@{os.uname().nodename}", str, "Sender of notifications by mail.")
 WEBHOOK_ALLOWED: list[str] = _read(
     "AIP_WEBHOOK_ALLOWED",
     [],
-    _list,
+    texts.several,
     "Hosts, addresses or networks inside this network that webhooks may go to, e.g. 10.1.0.0/16,chat.example.",
 )
 STREAM_ALLOWED: list[str] = _read(
-    "AIP_STREAM_ALLOWED", [], _list, "Hosts, addresses or networks inside this network whose video may be watched."
+    "AIP_STREAM_ALLOWED",
+    [],
+    texts.several,
+    "Hosts, addresses or networks inside this network whose video may be watched.",
 )
-PUSH_ALLOWED: list[str] = _read("AIP_PUSH_ALLOWED", [], _list, "The same for places that models are pushed to.")
+PUSH_ALLOWED: list[str] = _read("AIP_PUSH_ALLOWED", [], texts.several, "The same for places that models are pushed to.")
 METRICS_TOKEN = _read("AIP_METRICS_TOKEN", "", str, "Token that Prometheus shows at /metrics; empty: API tokens only.")
-OIDC_ISSUER = _read("AIP_OIDC_ISSUER", "", _issuer, "OpenID Connect: address of the provider; empty: not offered.")
+OIDC_ISSUER = _read("AIP_OIDC_ISSUER", "", texts.issuer, "OpenID Connect: address of the provider; empty: not offered.")
 OIDC_CLIENT_ID = _read("AIP_OIDC_CLIENT_ID", "", str, "OpenID Connect: what the provider calls this platform.")
 OIDC_CLIENT_SECRET = _read(
     "AIP_OIDC_CLIENT_SECRET", "", str, "OpenID Connect: this platform's secret; empty for a public client."
 )
 OIDC_NAME = _read("AIP_OIDC_NAME", "", str, "OpenID Connect: the provider's name on the button of the sign-in page.")
 OIDC_SCOPES = _read(
-    "AIP_OIDC_SCOPES", ["openid", "profile", "email"], _list, "OpenID Connect: scopes asked for, separated by commas."
+    "AIP_OIDC_SCOPES",
+    ["openid", "profile", "email"],
+    texts.several,
+    "OpenID Connect: scopes asked for, separated by commas.",
 )
 OIDC_USERNAME_CLAIM = _read(
     "AIP_OIDC_USERNAME_CLAIM", "preferred_username", str, "OpenID Connect: claim that names a new account."
@@ -359,13 +265,13 @@ OIDC_USERNAME_CLAIM = _read(
 OIDC_LINK_BY_EMAIL = _read(
     "AIP_OIDC_LINK_BY_EMAIL",
     default=False,
-    parse=_bool,
+    parse=texts.truth,
     help_text="OpenID Connect: 1 takes the account with the same e-mail, where the provider calls it verified, for the "
     "same person. Anybody can type any e-mail into the own account here, so know your people.",
 )
 OIDC_ROLE_CLAIM = _read("AIP_OIDC_ROLE_CLAIM", "", str, "OpenID Connect: claim that lists groups, e.g. with groups.")
 OIDC_ROLES: dict[str, str] = _read(
-    "AIP_OIDC_ROLES", {}, _pairs, "OpenID Connect: roles by groups of the claim: lab=User;ops=System Admin."
+    "AIP_OIDC_ROLES", {}, texts.pairs, "OpenID Connect: roles by groups of the claim: lab=User;ops=System Admin."
 )
 if OIDC_ISSUER and not OIDC_CLIENT_ID:
     problems.append(("AIP_OIDC_CLIENT_ID", "AIP_OIDC_ISSUER is set, so AIP_OIDC_CLIENT_ID is needed too."))
@@ -373,11 +279,11 @@ if "openid" not in OIDC_SCOPES:
     problems.append(("AIP_OIDC_SCOPES", "AIP_OIDC_SCOPES must hold openid, or nobody says who signs in."))
 if OIDC_ROLES and not OIDC_ROLE_CLAIM:
     problems.append(("AIP_OIDC_ROLE_CLAIM", "AIP_OIDC_ROLES is set, so AIP_OIDC_ROLE_CLAIM is needed too."))
-LDAP_URL = _read("AIP_LDAP_URL", "", _directory, "LDAP: address of the directory; empty: nobody is asked there.")
+LDAP_URL = _read("AIP_LDAP_URL", "", texts.directory, "LDAP: address of the directory; empty: nobody is asked there.")
 LDAP_SECURITY = _read(
     "AIP_LDAP_SECURITY",
     "starttls",
-    _one_of("starttls", "none"),
+    texts.one_of("starttls", "none"),
     "LDAP: how ldap:// is kept secret: starttls, or none on a network of your own; ldaps:// always is.",
 )
 LDAP_CA = _read("AIP_LDAP_CA", "", str, "LDAP: file of the authorities that vouch for it; empty: the system's.")
@@ -385,19 +291,19 @@ LDAP_BIND_DN = _read("AIP_LDAP_BIND_DN", "", str, "LDAP: who searches for people
 LDAP_BIND_PASSWORD = _read("AIP_LDAP_BIND_PASSWORD", "", str, "LDAP: the password of AIP_LDAP_BIND_DN.")
 LDAP_BASE = _read("AIP_LDAP_BASE", "", str, "LDAP: where people are found, such as ou=people and what is above it.")
 LDAP_FILTER = _read(
-    "AIP_LDAP_FILTER", "(uid={username})", _search, "LDAP: filter that finds one person by the typed name."
+    "AIP_LDAP_FILTER", "(uid={username})", texts.search, "LDAP: filter that finds one person by the typed name."
 )
 LDAP_NAME_ATTRIBUTE = _read("AIP_LDAP_NAME_ATTRIBUTE", "uid", str, "LDAP: attribute that names a new account.")
 LDAP_ID_ATTRIBUTE = _read(
     "AIP_LDAP_ID_ATTRIBUTE", "entryUUID", str, "LDAP: attribute that stays with a person for good; AD: objectGUID."
 )
 LDAP_ROLES: dict[str, str] = _read(
-    "AIP_LDAP_ROLES", {}, _pairs, "LDAP: roles by groups (memberOf): cn=ops,dc=x=System Admin;…."
+    "AIP_LDAP_ROLES", {}, texts.pairs, "LDAP: roles by groups (memberOf): cn=ops,dc=x=System Admin;…."
 )
 LDAP_LINK_BY_NAME = _read(
     "AIP_LDAP_LINK_BY_NAME",
     default=False,
-    parse=_bool,
+    parse=texts.truth,
     help_text="LDAP: 1 takes the account of the same name for the same person, but for the first administrator's.",
 )
 if LDAP_URL and not LDAP_BASE:

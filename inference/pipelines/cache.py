@@ -53,7 +53,8 @@ class Lookup(Container[tuple[str, int]]):
         self._earlier: dict[str, StepRun | None] = {}
 
     def __contains__(self, at: object) -> bool:
-        return self.run.use_cache and self._found(self.key_of(self.newest[at])) is not None  # type: ignore[index]
+        step = self.newest[at]  # type: ignore[index]  # Container asks with any object; here it is a step and an item
+        return self.run.use_cache and self._found(self.key_of(step)) is not None
 
     def key_of(self, step: StepRun) -> str:
         """The key of a step that could begin; "" where it is done anew each time."""

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from django.db import OperationalError
 
-from aiplatform import env
+from aiplatform import env, env_texts
 from workers.exec import closed_addresses
 from workers.exec.closed_addresses import ClosedAddresses, NotKnown
 from workers.models import Node
@@ -87,8 +87,8 @@ def test_machines_that_were_known_stay_so_while_the_database_is_away(monkeypatch
 
 
 def test_networks_are_read_as_networks():
-    assert env._networks("203.0.113.9/24, 2001:db8::/32,198.51.100.1") == [
+    assert env_texts.networks("203.0.113.9/24, 2001:db8::/32,198.51.100.1") == [
         "203.0.113.0/24", "2001:db8::/32", "198.51.100.1/32",
     ]  # fmt: skip
     with pytest.raises(ValueError, match="write networks"):
-        env._networks("example.org")
+        env_texts.networks("example.org")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform import env
+from aiplatform import env, env_texts
 from aiplatform.cli import doctor, up
 from tests.conftest import signed_in
 from tests.factories import work
@@ -250,7 +250,7 @@ def test_best_tier_takes_the_bubblewrap_that_lays_folders_over_one_another_befor
 
 
 def test_setting_of_allowed_calls_names_what_it_takes(monkeypatch):
-    assert env._some_of("ptrace", "bpf")("ptrace, bpf") == ["ptrace", "bpf"]
+    assert env_texts.some_of("ptrace", "bpf")("ptrace, bpf") == ["ptrace", "bpf"]
     with pytest.raises(ValueError, match="ptrace"):
-        env._some_of("ptrace")("mount")
+        env_texts.some_of("ptrace")("mount")
     assert json.dumps(env.SANDBOX_CALLS) == "[]"

@@ -85,17 +85,21 @@ function show(view, fresh) {
   return run.refresh_s;
 }
 
-/** Remember what has the keyboard in a table and how far it is scrolled, to give both to the one that takes its place. @param {HTMLElement} region */
+/** Remember what has the keyboard and how far tables are scrolled, to give both to the region that takes its place. @param {HTMLElement} region */
 function heldIn(region) {
-  const at = region.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement) : null;
-  const row = at?.closest("tr");
-  const place = row && at ? [...row.querySelectorAll("a, button")].indexOf(at) : -1;
-  const left = region.querySelector(".table-wrap")?.scrollLeft ?? 0;
+  const at = region.contains(document.activeElement) ? document.activeElement : null;
+  const home = at?.closest("[id]");
+  const place = home && at ? reached(home).indexOf(/** @type {HTMLElement} */ (at)) : -1;
+  const lefts = [...region.querySelectorAll("table[id]")].map((table) => /** @type {const} */ ([table.id, table.parentElement?.scrollLeft ?? 0]));
   return (/** @type {HTMLElement} */ now) => {
-    const wrap = /** @type {HTMLElement | null} */ (now.querySelector(".table-wrap"));
-    if (wrap) wrap.scrollLeft = left;
-    if (!at) return;
-    const same = /** @type {NodeListOf<HTMLElement>} */ (now.querySelectorAll(`#${CSS.escape(row?.id || "none")} :is(a, button)`));
-    (same[place] ?? same[0] ?? wrap)?.focus({ preventScroll: true });
+    for (const [id, left] of lefts) document.getElementById(id)?.parentElement?.scrollTo({ left, behavior: "instant" });
+    if (!home) return;
+    const same = reached(document.getElementById(home.id) ?? now);
+    (same[place] ?? same[0])?.focus({ preventScroll: true });
   };
+}
+
+/** What the keyboard reaches below an element. @param {Element} element */
+function reached(element) {
+  return [.../** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll("a, button, [tabindex='0']"))];
 }
