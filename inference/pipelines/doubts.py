@@ -50,11 +50,16 @@ def _figures_before(spec: Spec, gate: Step) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for link in gate.inputs.get("figures", ()):
         source = spec.steps[link.step]
-        if source.kind not in ("evaluate", "compare"):
+        if source.kind not in ("evaluate", "compare") or _judges_by_own_code(source):
             return {}  # own code, a training or a command may give any
         known = evaluated()
         found[link.step] = known | {"p", "images", "champion.exists"} if source.kind == "compare" else known
     return found
+
+
+def _judges_by_own_code(step: Step) -> bool:
+    """Whether somebody's script evaluates in place of ours, or may: its figures have any names."""
+    return any(step.params.get(name) for name in ("home_path", "start_file", "request"))
 
 
 def _is_given(name: str, given: dict[str, frozenset[str]]) -> bool:

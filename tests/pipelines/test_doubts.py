@@ -17,6 +17,7 @@ def told(rule: str, **inputs: str) -> list[str]:
         "against": {"kind": "compare"},
         "train": {"kind": "train"},
         "own": {"kind": "command"},
+        "script": {"kind": "evaluate", "with": {"home_path": "judge", "start_file": "evaluate.py"}},
         "gate": {"kind": "gate", "with": {"rule": rule}, "from": {"figures": list(inputs.values())}},
     }
     found = list(doubts.doubts(graph.parse({"format": 1, "steps": steps})))
@@ -43,7 +44,7 @@ def test_a_misspelt_figure_is_told_with_those_near_it():
     assert told("differense.map > 0", figures="against.figures")
 
 
-@pytest.mark.parametrize("source", ["train.figures", "own.figures"])
+@pytest.mark.parametrize("source", ["train.figures", "own.figures", "script.figures"])
 def test_nothing_is_doubted_where_any_figure_may_come(source):
     assert told("my_own > 3", figures=source) == []
     assert told("my_own > 3", one="judge.figures", other=source) == []
