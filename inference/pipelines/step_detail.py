@@ -52,18 +52,19 @@ def figures_of(outputs: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The figures of all ports as text, those of a whole before those of its parts."""
     found: dict[str, float | None] = {}
     for _port, value in sorted(outputs.items()):
-        if isinstance(value, Mapping) and value.get("type") == "figures":
+        if _is_figures(value):
             found |= value.get("values", {})
     ordered = sorted(found.items(), key=lambda one: ("." in one[0], one[0]))
     return [(name, "–" if value is None else f"{value:.5g}") for name, value in ordered]
 
 
 def _others(outputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        port: value
-        for port, value in outputs.items()
-        if not (isinstance(value, Mapping) and value.get("type") == "figures" and not value.get("evaluation"))
-    }
+    """What has a page or a name: figures do only where an evaluation has them."""
+    return {port: value for port, value in outputs.items() if not _is_figures(value) or value.get("evaluation")}
+
+
+def _is_figures(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("type") == "figures"
 
 
 def _visible(user: User, jobs: list[Job | None]) -> dict[int, Job]:

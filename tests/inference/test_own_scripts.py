@@ -82,7 +82,7 @@ def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
     )
     long = figures.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
 
-    assert (good.problems, good.flat()) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
+    assert (good.problems, figures.flat(good.rows)) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
     assert [one.code.partition(".")[2] for one in bad.problems] == [
         "odd_name", "no_number", "no_number", "too_deep", "too_deep", "no_number", "twice",
     ]  # fmt: skip
