@@ -21,6 +21,7 @@ from tests.factories import models as factory
 from tests.factories import training as codes
 from tests.inference import judged
 from tests.inference.running import bring
+from workers.jobs import job_tabs
 from workers.models import Attempt
 from workers.runs import RunDir
 
@@ -158,7 +159,7 @@ def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, lef
 
     assert (row.metrics, row.published_attempt) == ({}, 0)
     assert said in page
-    assert f"{reverse('workers:job', args=[row.job_id])}?tab=log" in page
+    assert job_tabs.path(row.job_id, job_tabs.CONSOLE) in page
     if state == "succeeded":
         with pytest.raises(StepFailed, match=said):
             KINDS.get("evaluate").look(StepRun(job=row.job, step="judge"))
