@@ -99,8 +99,8 @@ class AdministeredQuerySet(QuerySet[Any]):
         return self if user.is_authenticated and user.can(Action.PEOPLE_MANAGE) else self.none()
 
 
-class OwnTokensQuerySet(QuerySet[Any]):
-    """API tokens: everybody sees only their own."""
+class OwnRowsQuerySet(QuerySet[Any]):
+    """Rows of one person, such as API tokens and secrets: everybody sees only their own."""
 
     def visible_to(self, user: User) -> Self:
         return self.filter(user=user) if user.is_authenticated else self.none()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -254,7 +253,7 @@ def _arguments(training: TrainingJob, attempt: Attempt, run: RunDir) -> list[str
         "output": str(run.outputs),
         "params": str(run.params),
     }
-    return [_filled(word, places) for word in shlex.split(training.arguments)]
+    return script.filled(training.arguments, places)
 
 
 def _processes(training: TrainingJob) -> int:
@@ -281,9 +280,3 @@ def _meeting(attempt: Attempt) -> list[str]:
         f"--rdzv-endpoint={address}:{port}",
         f"--rdzv-id={attempt.job_id}-{attempt.number}",
     ]
-
-
-def _filled(word: str, places: dict[str, str]) -> str:
-    for name, value in places.items():
-        word = word.replace(f"{{{name}}}", value)
-    return word

@@ -17,7 +17,7 @@ from rest_framework.serializers import Serializer
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import once
+from aiplatform.lib import read_once
 from aiplatform.lib.api import sent
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from aiplatform.lib.registry import Registry
@@ -131,7 +131,7 @@ def submit(schema: RequestSchema, user: User, request: Request, **instead: Any) 
         DomainError: see `check`.
     """
     _check_allowed(schema, user)
-    with once.reading():  # both the request and the queue look at the machines
+    with read_once.reading():  # both the request and the queue look at the machines
         return schema.submit(user, {**parsed(schema, user, request), **instead})
 
 

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.querysets import OwnTokensQuerySet
+from accounts.querysets import OwnRowsQuerySet
 from aiplatform.lib.message_field import MessageField
 
 
@@ -24,7 +24,7 @@ class Notification(models.Model):
     created_at = models.DateTimeField(default=now, db_index=True)
     read_at = models.DateTimeField(null=True, blank=True)
 
-    objects = OwnTokensQuerySet.as_manager()
+    objects = OwnRowsQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]
@@ -44,7 +44,7 @@ class NoticeChoices(models.Model):
     webhook_url = models.CharField(_("webhook address"), max_length=500, blank=True)
     webhook_secret = models.CharField(max_length=64, blank=True, editable=False)  # signs what goes there
 
-    objects = OwnTokensQuerySet.as_manager()
+    objects = OwnRowsQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"choices of {self.user}"

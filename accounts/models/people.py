@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.names import check_username
 from accounts.permissions import ADMIN_ONLY, Action, known_actions
-from accounts.querysets import AdministeredQuerySet, OwnTokensQuerySet, PeopleQuerySet
+from accounts.querysets import AdministeredQuerySet, OwnRowsQuerySet, PeopleQuerySet
 from aiplatform.lib.errors import NotAllowed
 
 
@@ -211,7 +211,7 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)  # None: never
     last_used_at = models.DateTimeField(null=True, blank=True)
 
-    objects = OwnTokensQuerySet.as_manager()
+    objects = OwnRowsQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]

@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.querysets import OwnTokensQuerySet
+from accounts.querysets import OwnRowsQuerySet
 
 
 class NamedSecret(models.Model):
@@ -21,7 +21,7 @@ class NamedSecret(models.Model):
     changed_at = models.DateTimeField(default=now)  # when its value was set
     used_at = models.DateTimeField(null=True, blank=True)
 
-    objects = OwnTokensQuerySet.as_manager()
+    objects = OwnRowsQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

@@ -7,7 +7,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models.people import User
-from accounts.querysets import OwnTokensQuerySet
+from accounts.querysets import OwnRowsQuerySet
 
 
 class UserSession(models.Model):
@@ -20,7 +20,7 @@ class UserSession(models.Model):
     created_at = models.DateTimeField(default=now)
     seen_at = models.DateTimeField(default=now)
 
-    objects = OwnTokensQuerySet.as_manager()
+    objects = OwnRowsQuerySet.as_manager()
 
     class Meta:
         ordering = ["-seen_at"]
@@ -39,7 +39,7 @@ class SshKey(models.Model):
     fingerprint = models.CharField(max_length=60, unique=True)  # "SHA256:…"; a key names one person
     created_at = models.DateTimeField(default=now)
 
-    objects = OwnTokensQuerySet.as_manager()
+    objects = OwnRowsQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]

@@ -26,6 +26,7 @@ from django.utils import translation
 from django.utils.timezone import now
 
 from accounts.models import Delivery, Notification
+from accounts.services import named_secrets
 from aiplatform.lib import outbound, sealed, signatures
 from aiplatform.lib.claims import Claim, Claims
 from aiplatform.lib.enqueue import enqueue
@@ -257,7 +258,7 @@ def _proofs(row: Delivery, body: bytes) -> dict[str, str]:
     try:
         proofs = sealed.unseal(row.sealed)
     except sealed.Unsealable as exc:
-        raise NeverAgain(message("secret.unreadable", page="/account/secrets/")) from exc
+        raise NeverAgain(message("secret.unreadable", page=named_secrets.PAGE)) from exc
     headers = {}
     if SIGNING in proofs:
         headers[signatures.HEADER] = signatures.header(proofs[SIGNING], body, now(), row.key)

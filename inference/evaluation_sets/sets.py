@@ -24,12 +24,12 @@ from workers.jobs import resource_request
 
 ABOUT = ("name", "description", "visibility")
 MACHINES = ("device_kind", "device_model", "gpus_per_node", "cpus")
-GIVEN = ("version", "split", "params", *scripts.FIELDS, *MACHINES)
+GIVEN = ("version", "split", *scripts.FIELDS, *MACHINES)
 MOST_CORES, MAX_NAME = 256.0, 50
 
 
 def of(evaluation: Evaluation) -> dict[str, Any]:
-    """What an evaluation was begun with, as a set keeps it: GIVEN and `task`."""
+    """What an evaluation was begun with, as a set keeps it: GIVEN, `params` and `task`."""
     job = evaluation.job
     return {
         "task": evaluation.task,
@@ -48,8 +48,8 @@ def save(*, user: User, name: str, existing: EvaluationSet | None = None, **give
     """Keep parameters under a name, or change an existing set; what is left out of one stays.
 
     Args:
-        given: description, visibility, `task` of a new set, and GIVEN. `version` None: whoever begins with it
-            names one.
+        given: description, visibility, `task` of a new set, `params` and GIVEN. `version` None: whoever begins
+            with it names one.
 
     Raises:
         NameTaken: another set of its owner has this name.
@@ -77,7 +77,7 @@ def save(*, user: User, name: str, existing: EvaluationSet | None = None, **give
     with found:
         _check_machines(row, given)
     found.end()
-    for field in ("description", "visibility", "split", "version", *scripts.FIELDS, *MACHINES):
+    for field in ("description", "visibility", *GIVEN):
         if field in given:
             setattr(row, field, given[field])
     if row.code is not None:  # a set that is changed by another is still its owner's
@@ -156,7 +156,7 @@ def begin_with(row: EvaluationSet, given: Mapping[str, Any], *, user: User) -> d
             said = _("The image %(image)s of %(name)s was deleted. Name another one.")
             raise Invalid(said % {"image": row.image_label, "name": row.name}, field="image")
     found.end()
-    kept = {name: getattr(row, name) for name in ("split", *scripts.FIELDS, *MACHINES)}
+    kept = {name: getattr(row, name) for name in GIVEN}
     theirs = row.params if row.is_scripted or not given.get("start_file") else {}  # those of ours mean nothing to it
     return {**kept, **given, "version": version, "params": {**theirs, **given.get("params", {})}}
 

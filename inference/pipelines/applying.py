@@ -155,7 +155,7 @@ class Due:
             with transaction.atomic():
                 begun = beginning.begin(run, self.spec, step, self.newest)
         except DomainError as exc:
-            move(step, State.FAILED, message=wording.of_error(exc), started_at=now(), cache_key="")
+            move(step, State.FAILED, message=wording.of_error(exc), started_at=now())
             return
         except OperationalError:
             raise

@@ -20,10 +20,11 @@ from inference.pipelines.graph import Spec, Step
 from inference.task_kinds import TASKS
 
 _NEAR = 3
+_OF_BOXES = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
 #: Figures of evaluations that stand in no tile of their page.
 _FURTHER = frozenset({
-    "threshold", "images_seen", "recall_5", "classification_loss", "class_accuracy", "oks_ap", "ap_small", "ap_medium",
-    "ap_large", "ar1", "ar10", "ar100",
+    "threshold", "images_seen", "recall_5", "classification_loss", "class_accuracy", "oks_ap", *_OF_BOXES,
+    *(f"box_{name}" for name in _OF_BOXES),
 })  # fmt: skip
 _COMPARED = re.compile(r"(champion\.|better\.|worse\.|difference\.)(?P<name>.+?)(\.low|\.high)?")
 
@@ -96,5 +97,4 @@ def evaluated() -> frozenset[str]:
     for task in TASKS.values():
         names |= {figure.key for figure in task.pages.figures}
         names |= {one.key for one in task.measures} | {one.key for one in task.means} | {one.key for one in task.ranked}
-    boxes = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
-    return frozenset(names | {f"box_{name}" for name in boxes})
+    return frozenset(names)

@@ -334,6 +334,12 @@ KINDS: Registry[StepKind] = Registry("step kind")
 register = KINDS.register
 
 
+def label_of(name: str) -> str:
+    """What a kind is called, in the reader's language; its name where it is gone."""
+    kind = KINDS.find(name)
+    return str(kind.label) if kind else name
+
+
 def catalogue(reader: User | None = None) -> dict[str, Any]:
     """All kinds for the editor, in the reader's language.
 

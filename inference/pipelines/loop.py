@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from django.db import OperationalError, transaction
 from django.db.models import F
 
-from aiplatform.lib import once, wording
+from aiplatform.lib import read_once, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
@@ -46,7 +46,7 @@ def advance_due() -> int:
     numbers = list(PipelineRun.objects.due(now()).order_by("pk").values_list("pk", flat=True)[:AT_ONCE])
     refused = 0
     for first in range(0, len(numbers), TOGETHER):
-        with once.reading():
+        with read_once.reading():
             for number in numbers[first : first + TOGETHER]:
                 refused = 0 if _advanced(number) else refused + 1
                 if refused == MOST_TRIES:
@@ -108,7 +108,7 @@ def _advance_once(number: int) -> bool:
     run = rows.filter(pk=number, state=PipelineRun.State.RUNNING).first()
     if run is None:
         return False
-    with once.reading():  # what there is of machines is read once for all that is begun now
+    with read_once.reading():  # what there is of machines is read once for all that is begun now
         steps = _steps(run)
         changed = _look(run, steps)
         if run.cancel:

@@ -23,6 +23,7 @@ from inference.pipelines.kinds import KINDS, TYPES
 from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval, StepRun
 from workers import kinds as job_kinds
 from workers.clock import now
+from workers.jobs import job_tabs
 
 MOST_FIGURES = 4  # of one step in a row
 MOST_LISTED = 10  # items of a list
@@ -78,7 +79,7 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "job_state": job.state if job else "",
         "progress": job.progress if job and row.state == StepRun.State.STARTED else None,
         "url": job_kinds.url_of(job) if job and may_see else "",
-        "log": f"{reverse('workers:job', args=[job.pk])}?tab=console" if job and may_see else "",
+        "log": job_tabs.path(job.pk, job_tabs.CONSOLE) if job and may_see else "",
         "started": row.started_at,
         "ended": row.ended_at,
         "elapsed_s": elapsed_s(row.started_at, row.ended_at),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.urls import reverse
-
 from accounts.models import User
 from accounts.permissions import Action
 from inference.pipelines import showing
 from inference.pipelines.advance import WHOLE
 from inference.pipelines.models import PipelineRun, StepRun
+from workers.jobs import job_tabs
 from workers.models import Job
 
 MOST_ATTEMPTS = 20  # the newest ones
@@ -43,7 +42,7 @@ def of(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict
         "answers": _answers(attempts[0]) if attempts and is_open else [],
         "job": job,
         "job_attempts": list(job.attempts.order_by("-number")) if job else [],
-        "console": _console(job) if job else "",
+        "console": job_tabs.path(job.pk, job_tabs.CONSOLE) if job else "",
         "log_withheld": bool(shown["job"]) and job is None,
     }
 
@@ -52,18 +51,19 @@ def figures_of(outputs: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The figures of all ports as text, those of a whole before those of its parts."""
     found: dict[str, float | None] = {}
     for _port, value in sorted(outputs.items()):
-        if isinstance(value, Mapping) and value.get("type") == "figures":
+        if _is_figures(value):
             found |= value.get("values", {})
     ordered = sorted(found.items(), key=lambda one: ("." in one[0], one[0]))
     return [(name, "–" if value is None else f"{value:.5g}") for name, value in ordered]
 
 
 def _others(outputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        port: value
-        for port, value in outputs.items()
-        if not (isinstance(value, Mapping) and value.get("type") == "figures" and not value.get("evaluation"))
-    }
+    """What has a page or a name: figures do only where an evaluation has them."""
+    return {port: value for port, value in outputs.items() if not _is_figures(value) or value.get("evaluation")}
+
+
+def _is_figures(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("type") == "figures"
 
 
 def _visible(user: User, jobs: list[Job | None]) -> dict[int, Job]:
@@ -73,10 +73,6 @@ def _visible(user: User, jobs: list[Job | None]) -> dict[int, Job]:
         return {}
     found: dict[int, Job] = Job.objects.visible_to(user).select_related("cluster").in_bulk(numbers)
     return found
-
-
-def _console(job: Job) -> str:
-    return f"{reverse('workers:job', args=[job.pk])}?tab=console"
 
 
 def _attempt(row: StepRun, is_open: bool) -> dict[str, Any]:
@@ -100,7 +96,7 @@ def _items(rows: Any, user: User, *, is_open: bool) -> list[dict[str, Any]]:
         {
             "number": row.item + 1,
             **_attempt(row, is_open),
-            "console": _console(visible[row.job_id]) if row.job_id in visible else "",
+            "console": job_tabs.path(row.job_id, job_tabs.CONSOLE) if row.job_id in visible else "",
         }
         for row in chosen
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
+from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
 from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, step_detail, templates, writing
@@ -156,19 +158,9 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     shown_spec = run.spec if is_open else run.version.spec
     spec = graph.parse(shown_spec, of_run=True)
     may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
-    labels = {one.name: one.label for one in kinds.KINDS}
     context: dict[str, Any] = {
         "run": run,
-        "rows": [
-            {
-                "key": key, "kind": labels.get(spec.steps[key].kind, spec.steps[key].kind), **steps[key],
-                "results": showing.results_of(steps[key]["outputs"], request.user),
-                "item_words": showing.item_words(steps[key]["items"]),
-                "here": f"{reverse('pipelines:run', args=[pk])}?{urlencode({'step': key})}",
-            }
-            for key in spec.order()
-            if key in steps
-        ],
+        "rows": _step_rows(run, spec, steps, request.user),
         "counts": showing.counts_of(steps),
         "may_control": may and request.user.can(Action.JOBS_CONTROL),
         "may_retry": run.owner_id == request.user.pk or request.user.sees_everything,
@@ -184,7 +176,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         ],
     }  # fmt: skip
     if (chosen := request.GET.get("step", "")) in steps and chosen in spec.steps:
-        kind = labels.get(spec.steps[chosen].kind, spec.steps[chosen].kind)
+        kind = kinds.label_of(spec.steps[chosen].kind)
         context["opened"] = step_detail.of(run, chosen, steps[chosen], request.user) | {"kind": kind}
     context["live"] = {"steps": steps, "refresh_s": request.user.refresh_s if context["is_live"] else 0}
     if request.htmx:
@@ -192,6 +184,22 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         return render(request, "pipelines/_run_step.html" if opens else "pipelines/_run_live.html", context)
     context["graph"] = {"catalogue": kinds.catalogue(), "spec": shown_spec, "layout": run.pipeline.layout}
     return render(request, "pipelines/run.html", context)
+
+
+def _step_rows(
+    run: PipelineRun, spec: graph.Spec, steps: Mapping[str, dict[str, Any]], user: User
+) -> list[dict[str, Any]]:
+    """The steps of a run as its table shows them, in their order."""
+    return [
+        {
+            "key": key, "kind": kinds.label_of(spec.steps[key].kind), **steps[key],
+            "results": showing.results_of(steps[key]["outputs"], user),
+            "item_words": showing.item_words(steps[key]["items"]),
+            "here": f"{showing.run_page(run)}?{urlencode({'step': key})}",
+        }
+        for key in spec.order()
+        if key in steps
+    ]  # fmt: skip
 
 
 @require_POST

@@ -37,17 +37,15 @@ class Found:
     rows: Rows = field(default_factory=list)
     problems: list[Message] = field(default_factory=list)
 
-    def flat(self) -> dict[str, float]:
-        """All numbers by name, those of parts as OUTER/INNER."""
-        return flat(self.rows)
-
 
 def flat(rows: Rows) -> dict[str, float]:
-    """See `Found.flat`."""
+    """All numbers by name, those of parts as OUTER/INNER."""
     found: dict[str, float] = {}
     for name, value in rows:
-        inner = value if isinstance(value, list) else None
-        found |= {f"{name}{APART}{part}": one for part, one in inner} if inner is not None else {name: value}
+        if isinstance(value, list):
+            found |= {f"{name}{APART}{part}": number for part, number in value}
+        else:
+            found[name] = value
     return found
 
 
@@ -73,7 +71,7 @@ def read(text: bytes) -> Found:
         return Found(problems=[message("own_script.no_table", name=FILE)])
     found = Found()
     problems = list(_collect(content, found.rows))
-    if not found.flat() and not problems:
+    if not flat(found.rows) and not problems:
         problems = [message("own_script.empty", name=FILE)]
     more = len(problems) - MOST_SAID
     found.problems = problems[:MOST_SAID] + ([message("own_script.more", count=more)] if more > 0 else [])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import replace
 
 from aiplatform.lib import secret_names, wording
 from aiplatform.lib.errors import DomainError
 from inference.models import Evaluation, ModelVersion
-from inference.scripted.tables import Script
 from training import run_inputs, workdir
 from training.programs import script as command_lines
 from training.services import data_checks
@@ -60,7 +58,11 @@ def launch(evaluation: Evaluation, job: Job, attempt: Attempt, run: RunDir) -> L
         finish_grace_s=FINISH_GRACE_S,
     )
     made = launching.with_image(made, job)  # before the words: it says which Python there is
-    words = _words(row, model, told["AIP_DATASET_DIR"], run)
+    places = {
+        "model": str(model.path), "data": told["AIP_DATASET_DIR"], "output": str(run.outputs),
+        "params": str(run.params),
+    }  # fmt: skip
+    words = command_lines.filled(row.arguments, places)
     return replace(made, argv=[launching.python(job), "-u", row.start_file, *words])
 
 
@@ -72,12 +74,3 @@ def _check_allowed(evaluation: Evaluation, job: Job) -> None:
     if evaluation.version is not None:
         data_checks.check_readable(owner, evaluation.version)
     resource_request.cluster_for(owner, job.cluster)
-
-
-def _words(row: Script, model: ModelVersion, data: str, run: RunDir) -> list[str]:
-    """The words after the start file, with paths in place of `{data}` and the like."""
-    places = {"model": str(model.path), "data": data, "output": str(run.outputs), "params": str(run.params)}
-    words = shlex.split(row.arguments)
-    for name, value in places.items():
-        words = [word.replace(f"{{{name}}}", value) for word in words]
-    return words

@@ -181,7 +181,7 @@ def publish(evaluation: Evaluation, attempt: Attempt) -> None:
     row.problems = [one.as_json() for one in found.problems]
     if found.rows and not found.problems:
         row.figures = found.rows
-        evaluation.metrics = found.flat()
+        evaluation.metrics = figures.flat(found.rows)
         evaluation.published_attempt = attempt.number
         evaluation.save(update_fields=["metrics", "published_attempt"])
     row.save(update_fields=["figures", "problems"])

@@ -7,10 +7,11 @@ from typing import Any
 from inference.models import Evaluation
 from inference.scripted import scripts
 from training.programs import script as command_lines
+from workers.jobs import job_tabs
 
 
 def facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Row, words, parameters, image and problems of a script; nothing secret."""
+    """Row, words, parameters, image, problems and console of a script; nothing secret."""
     row = evaluation.script
     use = getattr(evaluation.job, "image_use", None)
     return {
@@ -19,4 +20,5 @@ def facts(evaluation: Evaluation) -> dict[str, Any]:
         "params": sorted(scripts.shown_params(evaluation).items()),
         "image": use.name if use else "",
         "problems": scripts.problems(row),
+        "console": job_tabs.path(evaluation.job_id, job_tabs.CONSOLE),
     }

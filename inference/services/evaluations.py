@@ -82,7 +82,7 @@ def submit(
 
     Args:
         split: train, val or test; empty takes all images, `learning.UNSEEN` those that the model did not learn from,
-            `learning.AUTO` what says most about the model (`learning.best_split`).
+            `learning.AUTO` what `best_split` says.
         name: empty makes one of model and dataset.
         params: see PARAMETERS; what is left out takes its default. All parameters of an own script.
         code, start_file, arguments, output_path, image: an own script that judges in place of ours, see
@@ -99,8 +99,7 @@ def submit(
         code=code, start_file=start_file, arguments=arguments, output_path=output_path, image=image, params=params or {}
     )
     if split == AUTO:
-        ours = not asked.is_asked
-        split = learning.best_split(model_version, version, user=user) if ours else scripts.best_split(version)
+        split = best_split(user, model_version, version, is_scripted=asked.is_asked)
     name = name or name_for(model_version, version)
     found, checked = Refusals(), dict[str, Any]()
     with found:
@@ -141,6 +140,11 @@ def submit(
         if asked.is_asked:
             scripts.keep(evaluation, asked)
         return evaluation
+
+
+def best_split(user: User, model: ModelVersion, version: DatasetVersion, *, is_scripted: bool) -> str:
+    """The split that says most about a model; an own script is not told what the model learned from."""
+    return scripts.best_split(version) if is_scripted else learning.best_split(model, version, user=user)
 
 
 def _check_ours(user: User, model: ModelVersion, version: DatasetVersion, split: str, resources: Resources) -> None:

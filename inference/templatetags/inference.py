@@ -13,6 +13,7 @@ from inference import model_tasks
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.scripted import figures as script_figures
 from inference.services.learning import AUTO
+from inference.telling.tiles import NONE
 from inference.views import figures, notes
 from training import param_words
 from training.figure_words import word
@@ -26,7 +27,7 @@ FITTINGS = {"stretch": _("other shapes are stretched"), "letterbox": _("other sh
 @register.filter
 def task_word(task: str | None) -> Any:
     """The name of a task → its word."""
-    return dict(model_tasks.choices()).get(task or "", figures.NONE)
+    return dict(model_tasks.choices()).get(task or "", NONE)
 
 
 @register.filter(name="markdown")

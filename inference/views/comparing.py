@@ -25,9 +25,8 @@ from inference.services.differences import Comparison
 from inference.task_kinds import TASKS
 from inference.telling.cells import VERDICTS, cell
 from inference.telling.names import parameter_word, short_names
-from inference.telling.tiles import left_out, shown_keys
+from inference.telling.tiles import NONE, left_out, shown_keys
 from inference.views.evaluations import pages_of
-from inference.views.figures import NONE
 
 PER_PAGE = 6
 SHOWN = {

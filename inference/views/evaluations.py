@@ -25,7 +25,6 @@ from inference.evaluation_sets.tables import EvaluationSet
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation
 from inference.orders import EVALUATIONS
-from inference.scripted import scripts
 from inference.scripted import telling as telling_of_script
 from inference.services import evaluations, learning, mending, promotion, results
 from inference.task_kinds import TASKS
@@ -129,8 +128,7 @@ def _measured_on(request: SignedInRequest, form: EvaluationForm) -> dict[str, An
     if model is None or version is None:
         return {}
     if split == learning.AUTO:
-        ours = not given.get("start_file")
-        split = learning.best_split(model, version, user=request.user) if ours else scripts.best_split(version)
+        split = evaluations.best_split(request.user, model, version, is_scripted=bool(given.get("start_file")))
     seen = learning.repeats(model, version, split, user=request.user)
     return {"measured_on": SPLIT_WORDS.get(split, split), "repeats": seen}
 

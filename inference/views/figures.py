@@ -8,9 +8,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from inference.task_kinds import TASKS
-from inference.telling.tiles import NONE
-
-__all__ = ["NONE"]  # where others look for them
 
 #: groups of states that evaluations are filtered by, with their words
 GROUP_WORDS = {

@@ -14,7 +14,7 @@ from inference import model_tasks
 from inference.models import ModelVersion, Stage
 from inference.services import version_tables
 from inference.services.version_tables import Row
-from inference.views.figures import NONE
+from inference.telling.tiles import NONE
 from training import figure_words, param_words
 
 LABELS = {

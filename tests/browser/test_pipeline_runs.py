@@ -34,6 +34,11 @@ def asking(alice, site):
     return run
 
 
+#: The page shows the next answer; whether the keyboard is still at a button of the opened step.
+REDRAWN = """new Promise((done) => document.addEventListener("runshown", () =>
+    done(document.activeElement.matches("#run-step-now button")), {once: true}))"""
+
+
 @in_both_looks
 def test_run_asks_and_goes_on(open_as, alice, asking, accessible, fits, shot, width, dark, language):
     type(alice).objects.filter(pk=alice.pk).update(refresh_s=1)
@@ -56,6 +61,8 @@ def test_run_asks_and_goes_on(open_as, alice, asking, accessible, fits, shot, wi
     accessible(page)
     fits(page)
     shot(page, f"pipeline-step-{width}", full=True)
+    page.locator("#run-step-now button").focus()
+    assert page.evaluate(REDRAWN)  # the button that had the keyboard has it again
     page.locator("#run-step [data-step-close]").click()
     expect(page.locator("#h-step")).to_have_count(0)
 

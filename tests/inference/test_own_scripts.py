@@ -21,6 +21,7 @@ from tests.factories import models as factory
 from tests.factories import training as codes
 from tests.inference import judged
 from tests.inference.running import bring
+from workers.jobs import job_tabs
 from workers.models import Attempt
 from workers.runs import RunDir
 
@@ -82,7 +83,7 @@ def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
     )
     long = figures.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
 
-    assert (good.problems, good.flat()) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
+    assert (good.problems, figures.flat(good.rows)) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
     assert [one.code.partition(".")[2] for one in bad.problems] == [
         "odd_name", "no_number", "no_number", "too_deep", "too_deep", "no_number", "twice",
     ]  # fmt: skip
@@ -158,7 +159,7 @@ def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, lef
 
     assert (row.metrics, row.published_attempt) == ({}, 0)
     assert said in page
-    assert f"{reverse('workers:job', args=[row.job_id])}?tab=log" in page
+    assert job_tabs.path(row.job_id, job_tabs.CONSOLE) in page
     if state == "succeeded":
         with pytest.raises(StepFailed, match=said):
             KINDS.get("evaluate").look(StepRun(job=row.job, step="judge"))

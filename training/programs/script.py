@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from django.utils.translation import gettext as _
@@ -67,6 +68,18 @@ def secrets_in(text: str) -> list[str]:
 def shown(text: str) -> str:
     """The text as pages and the API show it."""
     return secret_names.hushed(text, secrets_in(text))
+
+
+def filled(text: str, places: Mapping[str, str]) -> list[str]:
+    """The words of run parameters, split as a shell would, with values in place of `{name}`.
+
+    Raises:
+        ValueError: an open quote, which whoever took the text has refused.
+    """
+    found = shlex.split(text)
+    for name, value in places.items():
+        found = [word.replace(f"{{{name}}}", value) for word in found]
+    return found
 
 
 def words(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import once, wording
+from aiplatform.lib import read_once, wording
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from workers import machine_needs, planner_input
 from workers.clusters import bounds
@@ -211,5 +211,5 @@ def shares_on_offer() -> list[tuple[int, int]]:
     The figure is that of the smallest card there is, so that every card keeps the promise.
     """
     cards = Device.objects.filter(health=Device.Health.OK, kind=Device.Kind.GPU).exclude(node__state=Node.State.LOST)
-    sizes = once.fact("card sizes", lambda: sorted(filter(None, cards.values_list("memory_mib", flat=True))))
+    sizes = read_once.fact("card sizes", lambda: sorted(filter(None, cards.values_list("memory_mib", flat=True))))
     return [(eighths, sizes[0] * eighths // 8) for eighths in range(1, 8)] if sizes else []

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import once, wording
+from aiplatform.lib import read_once, wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
 from workers.device_kinds import rules
@@ -168,15 +168,16 @@ def check_fit(kind: str, /, **requested: Unpack[Resources]) -> None:
     Raises:
         NeverFits: one for each number that is too large. While no machine has joined at all nothing is refused.
     """
-    machines = once.fact("machines", planner_input.machines)
+    machines = read_once.fact("machines", planner_input.machines)
     if not machines:
         return
     request, place = resource_request.request_of(requested), requested["cluster"]
-    devices, groups = once.fact("devices", planner_input.devices), once.fact("groups", planner_input.resource_groups)
-    cluster = once.fact(("cluster", place.pk), lambda: planner_input.cluster_of(place))
+    devices = read_once.fact("devices", planner_input.devices)
+    groups = read_once.fact("groups", planner_input.resource_groups)
+    cluster = read_once.fact(("cluster", place.pk), lambda: planner_input.cluster_of(place))
     reasons = why_never(
         request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups,
-        clusters=once.fact("clusters", planner_input.clusters),
+        clusters=read_once.fact("clusters", planner_input.clusters),
         preemptible=requested.get("preemptible", kinds.get(kind).preemptible),
     )  # fmt: skip
     found = Refusals()

@@ -13,7 +13,7 @@ const LEAST = 0.5; // an opened pipeline is not shown smaller, unless one asks f
 const READABLE = 0.7; // at which a long one begins
 const EDGE = 60; // of the ground around the steps
 const STILL_MS = 150; // after this long without a move links are led around the steps again
-export const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
+const FAR = 0.45; // below this zoom ports cannot be read, and are not drawn
 const TINY = 0.2; // below this zoom no word can be read
 
 const SYMBOLS = { waiting: "wait", asking: "person", started: "running", ok: "ok", cached: "archive", failed: "fail", skipped: "minus", cancelled: "stop" };
