@@ -173,7 +173,7 @@ def _known(champion: ModelVersion, candidate: Evaluation, user: User) -> Evaluat
     """An evaluation of the champion that can be compared with the candidate's."""
     alike = Evaluation.objects.visible_to(user).filter(
         model_version=champion, version=candidate.version_id, split=candidate.split, published_attempt__gt=0,
-        job__state__in=COMPLETED,
+        job__state__in=COMPLETED, is_scripted=False,
     )  # fmt: skip
     return next((row for row in alike.order_by("-pk")[:50] if row.params == candidate.params), None)
 
