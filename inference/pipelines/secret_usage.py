@@ -53,3 +53,6 @@ def _names(spec: Mapping[str, Any]) -> Iterator[str]:
         for param in kind.params if kind else ():
             if param.form in ("secret", "secrets"):
                 yield from names_of(step.get("with", {}).get(param.name))
+        request = step.get("with", {}).get("request")
+        given = request.get("secrets") if isinstance(request, Mapping) else None
+        yield from names_of(list(given)) if isinstance(given, Mapping) else ()

@@ -16,6 +16,7 @@ from inference.kind import EvaluationKind
 from inference.models import Evaluation
 from inference.pipelines.kinds import KINDS, StepFailed
 from inference.pipelines.models import StepRun
+from inference.pipelines.steps import comparing
 from inference.scripted import figures, requests
 from inference.services import evaluations
 from tests.factories import models as factory
@@ -206,6 +207,13 @@ def test_h06_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy_without_sec
     assert (shown["start_file"], "s3cret" in json.dumps(shown)) == ("evaluate.py", False)
     assert (bare.params, bare.script.arguments) == ({"api_key": "", "k": 1}, "--token")
     assert [(one.status_code, "of-alice" in one.content.decode()) for one in forms] == [(200, False)] * 2
+
+
+def test_champion_is_judged_by_the_script_that_judged_the_candidate(alice, bob, begun):
+    mine, theirs = comparing._judge_of(begun, alice), comparing._judge_of(begun, bob)
+
+    assert (mine["code"], mine["start_file"], mine["params"]) == (begun.script.code, "evaluate.py", {"k": 3})
+    assert ("s3cret-value" in mine["arguments"], "s3cret" in str(theirs)) == (True, False)
 
 
 def evaluations_model(owner, model):

@@ -67,6 +67,14 @@ def test_a_missing_secret_is_a_problem_before_and_fails_the_step_with_the_way_to
     for given in (held, held | {"secrets": [], "request": {"variables": {"API_TOKEN": "s3cr3t"}}}):
         [found, *_more] = problems(alice, {"use": {"kind": "command", "with": given}})
         assert "s3cr3t" not in found[2]
+    train = {"command": "true", "secrets": {"HUB": "s3cr3t-value"}, "variables": {"API_TOKEN": "s3cr3t"}}
+    given = {"request": train, "params": {"api_key": "s3cr3t"}}
+    found = {one[1]: one[2] for one in problems(alice, {"use": {"kind": "train", "with": given}})}
+    assert (found["request"].partition(":")[0], found["params"].partition(":")[0]) == ("HUB, API_TOKEN", "api_key")
+    assert "s3cr3t" not in str(found)
+    stored = {"use": {"kind": "train", "with": {"request": {"command": "true", "secrets": {"HUB": ""}}}}}
+    assert "You have no secret HUB." in str(problems(alice, stored))
+    assert secret_usage.names_in({"steps": stored}) == ["HUB"]
 
 
 def test_whoever_runs_a_pipeline_is_told_of_secrets_it_takes_and_figures_hold_none(alice, bob, client):
