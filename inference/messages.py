@@ -81,6 +81,9 @@ PROMOTION = {
     "is_it": Wording(_("Not promoted: %(than)s is %(alias)s already.")),
     "no_figure": Wording(_("Not promoted: the evaluation has no figure %(metric)s.")),
     "incomplete": Wording(_("Not promoted: not all images were judged.")),
+    "own_script": Wording(
+        _("Not promoted: a rule approves by an own script only where whoever made the rule began the evaluation.")
+    ),
     "author": Wording(_("Not promoted: who made the rule may no longer edit the model. Make it anew.")),
     "owner": Wording(_("Not promoted: who ran the evaluation may not edit the model.")),
     "refused": Wording(_("Not promoted: %(why)s."), why=labelled("code", lambda code: _REFUSALS.get(code, code))),

@@ -9,10 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
+from inference.evaluation_sets import sets
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.forms import EvaluationForm
 from inference.scripted import forms as script_forms
-from inference.scripted import scripts
 from workers.machines import device_rules
 
 
@@ -49,10 +49,9 @@ class EvaluationSetForm(EvaluationForm):
         }
 
 
-def initial_of(row: EvaluationSet) -> dict[str, Any]:
-    """What a form begins with: of a set, or (see `begun`) of an evaluation about to become one."""
-    names = (*_PLAIN, *scripts.FIELDS, "params", "device_kind", "device_model")
-    return begun({name: getattr(row, name) for name in names})
+def initial_of(row: EvaluationSet, user: User) -> dict[str, Any]:
+    """What this person's form begins with: of a set, or (see `begun`) of an evaluation about to become one."""
+    return begun(sets.known_to(user, row))
 
 
 NO_SCRIPT = {"code": None, "start_file": "", "arguments": "", "output_path": "", "image": None}

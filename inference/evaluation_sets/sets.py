@@ -156,9 +156,19 @@ def begin_with(row: EvaluationSet, given: Mapping[str, Any], *, user: User) -> d
             said = _("The image %(image)s of %(name)s was deleted. Name another one.")
             raise Invalid(said % {"image": row.image_label, "name": row.name}, field="image")
     found.end()
-    kept = {name: getattr(row, name) for name in GIVEN}
-    theirs = row.params if row.is_scripted or not given.get("start_file") else {}  # those of ours mean nothing to it
+    said = known_to(user, row)
+    kept = {name: said[name] for name in GIVEN}
+    # those of ours mean nothing to a script
+    theirs = said["params"] if row.is_scripted or not given.get("start_file") else {}
     return {**kept, **given, "version": version, "params": {**theirs, **given.get("params", {})}}
+
+
+def known_to(user: User, row: EvaluationSet) -> dict[str, Any]:
+    """GIVEN and `params` of a set as this person may begin with it: secrets of its script are its owner's alone."""
+    said = {name: getattr(row, name) for name in (*GIVEN, "params")}
+    if row.is_scripted and row.owner_id != user.pk:
+        said |= {"arguments": scripts.open_words(row.arguments), "params": scripts.open_pairs(row.params)}
+    return said
 
 
 def usable_version(row: EvaluationSet, user: User) -> DatasetVersion | None:

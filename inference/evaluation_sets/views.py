@@ -59,7 +59,7 @@ def set_new(request: SignedInRequest) -> HttpResponse:
     begun: dict[str, Any]
     if number := ids.number(request.GET.get("set", "")):
         copied = get_object_or_404(EvaluationSet.objects.visible_to(request.user).for_list(), pk=number)
-        begun, task = forms.initial_of(copied), copied.task
+        begun, task = forms.initial_of(copied, request.user), copied.task
     else:
         number = ids.number(request.GET.get("evaluation", ""))
         evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=number or 0)
@@ -71,7 +71,7 @@ def set_new(request: SignedInRequest) -> HttpResponse:
 def set_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(EvaluationSet.objects.editable_by(request.user).for_list(), pk=pk)
     about = {name: getattr(row, name) for name in sets.ABOUT}
-    return _edit(request, row, row.task, forms.initial_of(row) | about)
+    return _edit(request, row, row.task, forms.initial_of(row, request.user) | about)
 
 
 def _edit(request: SignedInRequest, row: EvaluationSet | None, task: str, begun: dict[str, Any]) -> HttpResponse:

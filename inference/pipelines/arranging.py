@@ -188,16 +188,16 @@ def rotate(trigger: PipelineTrigger, *, by: User, at_once: bool = False) -> tupl
     if trigger.kind != K.WEBHOOK:
         raise Invalid(_("Only webhooks have a secret."))
     row = PipelineTrigger.objects.select_for_update(of=("self",)).get(pk=trigger.pk)
-    kept = sealed.unseal(row.secret)
+    kept = _kept(row)
     until = now() + HOLDS
     older = {} if at_once else {word: kept[word] for word in kept if word != NEWEST and _holds(word)}
     if len(older) >= MOST_OLDER:
         said = _("It has had %(count)s new secrets within a day. Wait, or end the older ones at once.")
         raise Invalid(said % {"count": len(older)})
-    if not at_once:
+    if not at_once and NEWEST in kept:
         older[until.isoformat()] = kept[NEWEST]
     secret = secrets.token_urlsafe(32)
-    columns = {"secret": sealed.seal({NEWEST: secret} | older), "older_until": None if at_once else until}
+    columns = {"secret": sealed.seal({NEWEST: secret} | older), "older_until": until if older else None}
     PipelineTrigger.objects.filter(pk=trigger.pk).update(**columns)
     trigger.refresh_from_db()
     return trigger, secret
@@ -210,8 +210,15 @@ def has_older(trigger: PipelineTrigger) -> bool:
 
 def _holding(trigger: PipelineTrigger) -> list[str]:
     """The secrets of a webhook that hold now."""
-    kept = sealed.unseal(trigger.secret)
-    return [secret for word, secret in kept.items() if word == NEWEST or _holds(word)]
+    return [secret for word, secret in _kept(trigger).items() if word == NEWEST or _holds(word)]
+
+
+def _kept(trigger: PipelineTrigger) -> dict[str, str]:
+    """All secrets of a webhook; none where the platform has another secret key by now, until a new one is made."""
+    try:
+        return sealed.unseal(trigger.secret)
+    except sealed.Unsealable:
+        return {}
 
 
 def _holds(until: str) -> bool:

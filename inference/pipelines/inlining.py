@@ -88,15 +88,15 @@ def version_named(name: str, word: str, user: User, authors: frozenset[int] = fr
     """A version of a pipeline that this person sees.
 
     What stands inside runs with this person's rights, so nobody else may change it afterwards: the newest version
-    counts only where this person saved it, and a name means no pipeline of a stranger's.
+    counts only where this person saved it, and a name means no pipeline of a stranger's, who may give it to another.
 
     Args:
-        name: its name, OWNER/NAME of somebody else's, or its number.
+        name: its name, or its number.
         word: "latest", a number or "v3".
         authors: numbers of people whose pipelines and newest versions count as well.
 
     Raises:
-        Invalid: there is none, or the newest is by somebody else.
+        Invalid: there is none, the name is a stranger's to give, or the newest is by somebody else.
     """
     visible = Pipeline.objects.visible_to(user)
     owner, slash, rest = name.rpartition("/")
@@ -107,8 +107,13 @@ def version_named(name: str, word: str, user: User, authors: frozenset[int] = fr
     if not chosen and (number := ids.number(name)):
         chosen = list(visible.filter(pk=number))
     if not chosen:
-        said = _("There is no pipeline “%(name)s” that you may see. Of another person, write OWNER/NAME.")
+        said = _("There is no pipeline “%(name)s” that you may see. Of another person, write its number.")
         raise Invalid(said % {"name": name[:80]}, field="pipeline")
+    if named and chosen[0].owner_id not in trusted:
+        said = _(
+            "%(name)s is somebody else's, who may give this name to another pipeline. Write its number: %(number)s."
+        )
+        raise Invalid(said % {"name": name[:80], "number": chosen[0].pk}, field="pipeline")
     versions = chosen[0].versions.order_by("-number")
     if word != "latest":
         versions = versions.filter(number=ids.number(word.removeprefix("v")) or 0)

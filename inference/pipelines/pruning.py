@@ -34,7 +34,7 @@ def sweep() -> None:
 def prune() -> int:
     """Delete some of what is old; returns how many runs."""
     deleted = 0
-    if env.PIPELINE_RUN_DAYS:
+    if env.PIPELINE_RUN_DAYS > 0:
         for number in _old_runs():
             deleted += _delete(number)
     for trigger in PipelineTrigger.objects.order_by("pk"):
@@ -55,7 +55,7 @@ def _old_runs() -> list[int]:
     )
     rows = rows.filter(
         Q(newest_well=None) | ~Q(number=F("newest_well")), ended_at__lt=now() - timedelta(days=env.PIPELINE_RUN_DAYS),
-        number__lte=F("newest") - env.PIPELINE_RUNS_KEPT,
+        number__lte=F("newest") - max(1, env.PIPELINE_RUNS_KEPT),  # the newest gives the next its number
     )  # fmt: skip
     return list(rows.exclude(Exists(serves)).order_by("ended_at").values_list("pk", flat=True)[:MOST])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.db.models import F, Max, Q
@@ -10,6 +11,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.services.named_secrets import Use
+from aiplatform.lib.errors import DomainError
+from inference.pipelines import graph, inlining
 from inference.pipelines.kinds import KINDS
 from inference.pipelines.models import PipelineVersion
 from inference.pipelines.steps.secrets import names_of
@@ -25,9 +28,23 @@ def in_pipelines(user: User) -> dict[str, list[Use]]:
     newest = rows.filter(own, number=F("newest")).select_related("pipeline").order_by("-pipeline").distinct()
     for version in newest[:MOST]:
         use = Use(version.pipeline.name, reverse("pipelines:detail", args=[version.pipeline_id]))
-        for name in sorted(set(_names(version.spec))):
+        for name in names_in(version.spec):
             found.setdefault(name, []).append(use)
     return found
+
+
+def lent(version: PipelineVersion, user: User) -> list[str]:
+    """The person's secrets that a run of a version gives to its steps, those of pipelines inside as well."""
+    spec, authors = graph.parse(version.spec), frozenset(filter(None, [version.created_by_id]))
+    with suppress(DomainError):  # which is said when it is begun
+        given = inlining.parameters_of(spec, {})
+        spec = inlining.inline(spec, user, given, within=version.pipeline_id, authors=authors)
+    return names_in(graph.canonical(spec))
+
+
+def names_in(spec: Mapping[str, Any]) -> list[str]:
+    """The secrets that the steps of a specification name, as far as they say them without `${…}`."""
+    return sorted(set(_names(spec)))
 
 
 def _names(spec: Mapping[str, Any]) -> Iterator[str]:
@@ -36,3 +53,6 @@ def _names(spec: Mapping[str, Any]) -> Iterator[str]:
         for param in kind.params if kind else ():
             if param.form in ("secret", "secrets"):
                 yield from names_of(step.get("with", {}).get(param.name))
+        request = step.get("with", {}).get("request")
+        given = request.get("secrets") if isinstance(request, Mapping) else None
+        yield from names_of(list(given)) if isinstance(given, Mapping) else ()

@@ -17,7 +17,18 @@ from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
-from inference.pipelines import approvals, arranging, graph, kinds, runs, showing, step_detail, templates, writing
+from inference.pipelines import (
+    approvals,
+    arranging,
+    graph,
+    kinds,
+    runs,
+    secret_usage,
+    showing,
+    step_detail,
+    templates,
+    writing,
+)
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepApproval
 from inference.pipelines.orders import PIPELINES, RUNS
@@ -129,7 +140,7 @@ def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
             how = {name: form.cleaned_data[name] for name in ("limit", "use_cache", "fail_fast")}
             run = runs.begin(user=request.user, version=version, parameters=form.parameters(), **how)
             return redirect("pipelines:run", run.pk)
-    context = {"pipeline": pipeline, "version": version, "form": form}
+    context = {"pipeline": pipeline, "version": version, "form": form, "lent": secret_usage.lent(version, request.user)}
     return render(request, "pipelines/run_new.html", context, status=422 if form.errors else 200)
 
 

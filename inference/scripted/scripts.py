@@ -144,13 +144,22 @@ def of(evaluation: Evaluation) -> dict[str, Any]:
     if not evaluation.is_scripted:
         return {}
     row = evaluation.script
-    words = row.arguments
-    for secret in sorted(command_lines.secrets_in(words), key=len, reverse=True):
-        words = words.replace(secret, "")
     return {
-        "code": row.code, "start_file": row.start_file, "arguments": words, "output_path": row.output_path,
-        "image": uses.image_of(evaluation.job),
+        "code": row.code, "start_file": row.start_file, "arguments": open_words(row.arguments),
+        "output_path": row.output_path, "image": uses.image_of(evaluation.job),
     }  # fmt: skip
+
+
+def open_words(arguments: str) -> str:
+    """Words of a script without the secrets among them, which are given anew."""
+    for secret in sorted(command_lines.secrets_in(arguments), key=len, reverse=True):
+        arguments = arguments.replace(secret, "")
+    return arguments
+
+
+def open_pairs(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a script; secrets are empty, to be given anew."""
+    return {name: "" if secret_names.is_secret(name) else value for name, value in params.items()}
 
 
 def shown_params(evaluation: Evaluation) -> dict[str, Any]:
@@ -162,7 +171,7 @@ def open_params(evaluation: Evaluation) -> dict[str, Any]:
     """The parameters of an evaluation to begin another with; secrets are left empty, to be given anew."""
     if not evaluation.is_scripted:
         return dict(evaluation.params)
-    return {name: "" if secret_names.is_secret(name) else value for name, value in evaluation.params.items()}
+    return open_pairs(evaluation.params)
 
 
 def problems(row: Script) -> list[Message]:

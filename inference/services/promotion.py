@@ -180,6 +180,8 @@ def _against(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion)
     for person, code in ((rule.created_by, "author"), (evaluation.job.owner, "owner")):
         if person is None or not person.is_active or not _may_edit(person, rule.model_id):
             return message(f"promotion.{code}")
+    if evaluation.is_scripted and rule.gives_stage and evaluation.job.owner_id != rule.created_by_id:
+        return message("promotion.own_script")  # whoever wrote it would approve in the name of who made the rule
     content = results.load(evaluation)
     if content is None or content.get("complete") is False:
         return message("promotion.incomplete")
@@ -207,6 +209,10 @@ def _not_better(rule: PromotionRule, evaluation: Evaluation, version: ModelVersi
     same = Evaluation.objects.filter(
         model_version=alias.version_id, version=rule.version_id, split=rule.split, published_attempt__gt=0
     )
+    same = same.filter(is_scripted=evaluation.is_scripted)
+    if evaluation.is_scripted:  # a script says what its author likes: no measure is whose who may not edit the model
+        people = User.objects.filter(pk__in=same.values("job__owner"))
+        same = same.filter(job__owner__in=[one.pk for one in people if _may_edit(one, rule.model_id)])
     before = same.order_by("-pk").first()
     other = finite(before.metrics.get(rule.metric)) if before else None
     if other is None:

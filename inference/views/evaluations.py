@@ -105,7 +105,7 @@ def _begun_again(request: SignedInRequest) -> dict[str, Any]:
 
 def _set_values(request: SignedInRequest, row: EvaluationSet) -> dict[str, Any]:
     """Initial values of a parameter set; its data only where it is theirs to use."""
-    found = initial_of(row) | {"parameter_set": row.pk, "version": sets.usable_version(row, request.user)}
+    found = initial_of(row, request.user) | {"parameter_set": row.pk, "version": sets.usable_version(row, request.user)}
     return {name: value for name, value in found.items() if value not in (None, "") or name == "split"}
 
 

@@ -11,10 +11,12 @@ from django.urls import reverse
 
 from datasets.models import DatasetVersion
 from inference.evaluation_sets import sets
+from inference.evaluation_sets.tables import EvaluationSet
 from inference.kind import EvaluationKind
 from inference.models import Evaluation
 from inference.pipelines.kinds import KINDS, StepFailed
 from inference.pipelines.models import StepRun
+from inference.pipelines.steps import comparing
 from inference.scripted import figures, requests
 from inference.services import evaluations
 from tests.factories import models as factory
@@ -179,7 +181,9 @@ def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model,
     assert {"version", "gpus_per_node"} <= set(ours["errors"])
 
 
-def test_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy(api, alice, bob, begun, model, raw):
+def test_h06_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy_without_secrets(
+    api, client, alice, bob, begun, model, raw
+):
     kept = sets.save(user=alice, name="mine", visibility="public", **sets.of(begun))
     theirs = evaluations_model(bob, model)
     DatasetVersion.objects.filter(pk=raw.pk).update(state="ready")
@@ -189,6 +193,12 @@ def test_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy(api, alice, bob
 
     made = api.post(ROUTE, {"model_version": theirs.pk, "parameter_set": kept.pk, "params": {"k": 4}}, format="json")
     shown = api.get(f"/api/v1/evaluation-sets/{kept.pk}/").json()
+    EvaluationSet.objects.update(arguments="--token t0ken-of-alice", params={"api_key": "k3y-of-alice", "k": 1})
+    body = {"model_version": theirs.pk, "parameter_set": kept.pk, "start_file": "evaluate.py"}
+    bare = Evaluation.objects.get(pk=api.post(ROUTE, body, format="json").json()["id"])
+    client.force_login(bob)
+    forms = [client.get(f"{reverse(name)}?set={kept.pk}") for name in (
+        "inference:evaluation-new", "inference:evaluation-set-new")]  # fmt: skip
 
     row = Evaluation.objects.select_related("script__code").get(pk=made.json()["id"])
     assert (row.script.start_file, row.script.code.owner, row.params, row.split) == (
@@ -196,6 +206,15 @@ def test_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy(api, alice, bob
     )  # fmt: skip
     assert (row.script.code.path / "evaluate.py").read_text() == SCRIPT
     assert (shown["start_file"], "s3cret" in json.dumps(shown)) == ("evaluate.py", False)
+    assert (bare.params, bare.script.arguments) == ({"api_key": "", "k": 1}, "--token")
+    assert [(one.status_code, "of-alice" in one.content.decode()) for one in forms] == [(200, False)] * 2
+
+
+def test_champion_is_judged_by_the_script_that_judged_the_candidate(alice, bob, begun):
+    mine, theirs = comparing._judge_of(begun, alice), comparing._judge_of(begun, bob)
+
+    assert (mine["code"], mine["start_file"], mine["params"]) == (begun.script.code, "evaluate.py", {"k": 3})
+    assert ("s3cret-value" in mine["arguments"], "s3cret" in str(theirs)) == (True, False)
 
 
 def evaluations_model(owner, model):

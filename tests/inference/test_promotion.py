@@ -122,6 +122,22 @@ def test_rule_trusts_only_evaluations_of_people_who_may_edit_the_model(alice, bo
     assert (champion(version), said(made)) == (None, "promotion.owner")
 
 
+def test_scripts_of_others_neither_approve_nor_set_what_has_to_be_beaten(alice, olga, bob, version, data, tmp_path):
+    rule(version, data, alice, better_than="champion")
+    second = factory.model_version(alice, tmp_path, model=version.model)
+    ended(version, data, alice, ap50=0.6)
+    lie = judged.judged(bob, version, data)
+    Evaluation.objects.filter(pk=lie.pk).update(is_scripted=True, metrics={"ap50": 0.0})
+
+    assert said(ended(second, data, alice, ap50=0.5)) == "promotion.not_better"
+
+    PromotionRule.objects.update(better_than="", gives_stage="approved")
+    hers = judged.judged(olga, second, data)  # she may edit it, but the rule approves in the name of alice
+    Evaluation.objects.filter(pk=hers.pk).update(is_scripted=True, metrics={"ap50": 1.0})
+    promotion.judge(Evaluation.objects.get(pk=hers.pk))
+    assert said(hers) == "promotion.own_script"
+
+
 def test_rule_ends_with_the_rights_of_who_made_it(alice, olga, version, data):
     rule(version, data, olga)
     type(olga).objects.filter(pk=olga.pk).update(is_active=False)

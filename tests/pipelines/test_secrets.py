@@ -67,6 +67,41 @@ def test_a_missing_secret_is_a_problem_before_and_fails_the_step_with_the_way_to
     for given in (held, held | {"secrets": [], "request": {"variables": {"API_TOKEN": "s3cr3t"}}}):
         [found, *_more] = problems(alice, {"use": {"kind": "command", "with": given}})
         assert "s3cr3t" not in found[2]
+    train = {"command": "true", "secrets": {"HUB": "s3cr3t-value"}, "variables": {"API_TOKEN": "s3cr3t"}}
+    given = {"request": train, "params": {"api_key": "s3cr3t"}}
+    found = {one[1]: one[2] for one in problems(alice, {"use": {"kind": "train", "with": given}})}
+    assert (found["request"].partition(":")[0], found["params"].partition(":")[0]) == ("HUB, API_TOKEN", "api_key")
+    assert "s3cr3t" not in str(found)
+    stored = {"use": {"kind": "train", "with": {"request": {"command": "true", "secrets": {"HUB": ""}}}}}
+    assert "You have no secret HUB." in str(problems(alice, stored))
+    assert secret_usage.names_in({"steps": stored}) == ["HUB"]
+
+
+def test_whoever_runs_a_pipeline_is_told_of_secrets_it_takes_and_figures_hold_none(alice, bob, client):
+    named_secrets.add(user=bob, name="HF_TOKEN", value="  bobs-own-value")
+    inner = pipeline(alice, USING, name="inner")
+    outer = {"sub": {"kind": "pipeline", "with": {"pipeline": str(inner.pk), "version": "1"}}}
+    made = pipeline(alice, outer, name="outer")
+    Pipeline.objects.update(visibility="public")
+    client.force_login(bob)
+    assert "secrets of yours: HF_TOKEN." in client.get(f"/pipelines/{made.pk}/run/").content.decode()
+
+    run = again(made, bob)
+    complete(run, "sub/use", figures={"bobs-own-value": 1.0, "right": 2.0})
+    assert step(run, "sub/use").outputs["figures"]["values"] == {"*" * 14: 1.0, "right": 2.0}
+
+
+def test_a_webhook_whose_secret_cannot_be_read_gets_a_new_one(alice):
+    trigger, _secret = arranging.create(pipeline(alice, {"one": command()}), user=alice, kind="webhook")
+    PipelineTrigger.objects.update(secret="sealed under another key")
+    trigger.refresh_from_db()
+    with pytest.raises(signatures.BadSignature):
+        arranging.delivered(trigger, signature=signatures.header("any", b"", clock.now()), body=b"", facts={})
+
+    trigger, new = arranging.rotate(trigger, by=alice)
+
+    assert sealed.unseal(trigger.secret) == {"secret": new}
+    assert trigger.older_until is None
 
 
 def test_a_webhook_is_signed_and_proven_by_secrets_that_are_named(alice, monkeypatch):

@@ -30,8 +30,8 @@ def masked(data: bytes, secrets: "Sequence[str]") -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _pattern(secrets: tuple[str, ...]) -> re.Pattern[bytes] | None:
-    # a key of several lines is printed line by line, or with other ends of lines
-    parts = {part for word in secrets for part in (word, *word.splitlines())}
+    # a key of several lines is printed line by line, or with other ends of lines; a shell prints none with its margins
+    parts = {part for word in secrets for part in (word, word.strip(), *map(str.strip, word.splitlines()))}
     words = {word.encode() for word in parts if len(word) >= SHORTEST}
     longest_first = sorted(words, key=len, reverse=True)
     return re.compile(b"|".join(map(re.escape, longest_first))) if words else None

@@ -20,6 +20,7 @@ from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import lasting, rows
 from inference.pipelines.steps.training import figures
+from inference.scripted import scripts
 from inference.services import differences, evaluations, references
 from inference.task_kinds import TASKS
 from workers.jobs.resource_request import Resources
@@ -80,7 +81,7 @@ class CompareStep(lasting.LastingStep):
         if champion is None:
             said = wording.message("pipeline.no_champion_yet", name=name)
             return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}, message=said))
-        if known := _known(champion, candidate, call.user):
+        if not candidate.is_scripted and (known := _known(champion, candidate, call.user)):
             return _asked(candidate, known)
         if candidate.version is None:
             raise StepFailed(_("The dataset that the candidate was evaluated on was deleted."))
@@ -89,7 +90,7 @@ class CompareStep(lasting.LastingStep):
             resources["cpus"] = call.params["cpus"]
         row = evaluations.submit(
             user=call.user, model_version=champion, version=candidate.version, split=candidate.split, name=call.name,
-            params=candidate.params, **resources,
+            **_judge_of(candidate, call.user), **resources,
         )  # fmt: skip
         return Begun(job=row.job, kept={"candidate": candidate.pk, "champion": row.pk, "with_job": True})
 
@@ -120,6 +121,9 @@ def _both(row: StepRun) -> tuple[Evaluation, Evaluation]:
     found = Evaluation.objects.select_related("job").in_bulk(wanted)
     if any(number not in found for number in wanted):
         raise StepFailed(_("An evaluation that was to be compared was deleted."))
+    for one in found.values():
+        if one.is_scripted and (problems := scripts.problems(one.script)):
+            raise StepFailed(" ".join(map(str, problems)))
     return found[wanted[0]], found[wanted[1]]
 
 
@@ -169,11 +173,23 @@ def _is_model(name: str, user: User) -> bool:
     return True
 
 
+def _judge_of(candidate: Evaluation, user: User) -> dict[str, Any]:
+    """What judges the champion as the candidate was judged: parameters, and an own script with them.
+
+    Secrets of the script go to their owner alone; for others they are empty.
+    """
+    if not candidate.is_scripted:
+        return {"params": candidate.params}
+    whole = {"arguments": candidate.script.arguments, "params": candidate.params}
+    given = scripts.of(candidate) | {"params": scripts.open_params(candidate)}
+    return given | (whole if candidate.job.owner_id == user.pk else {})
+
+
 def _known(champion: ModelVersion, candidate: Evaluation, user: User) -> Evaluation | None:
     """An evaluation of the champion that can be compared with the candidate's."""
     alike = Evaluation.objects.visible_to(user).filter(
         model_version=champion, version=candidate.version_id, split=candidate.split, published_attempt__gt=0,
-        job__state__in=COMPLETED,
+        job__state__in=COMPLETED, is_scripted=False,
     )  # fmt: skip
     return next((row for row in alike.order_by("-pk")[:50] if row.params == candidate.params), None)
 

@@ -23,9 +23,11 @@ from inference.pipelines.models import StepRun
 from inference.pipelines.steps import secrets, telling
 from inference.pipelines.steps.deciding import people_named
 from inference.pipelines.steps.training import figures
-from training import request_schemas
+from training import request_schemas, variables
+from training.commands.models import Command
 from workers.models import Job
 from workers.output import files as output_files
+from workers.supervisor import secrecy
 
 MOST_BYTES = 1 << 20
 MOST_FIGURES = 200
@@ -96,15 +98,27 @@ class CommandStep(StepKind):
 
 
 def _left(job: Job, name: str) -> Any:
-    """What a job wrote to a JSON file in its outputs; None where it is absent or no JSON."""
+    """What a job wrote to a JSON file in its outputs; None where it is absent or no JSON.
+
+    Secrets are starred out as in its log: whoever sees the pipeline sees its figures with their names.
+    """
     root = output_files.folder_of(job, job.attempt_number)
     if root is None:
         return None
     try:
         with os.fdopen(files.open_beneath(root, name), "rb") as file:
-            return json.loads(file.read(MOST_BYTES))
+            return json.loads(secrecy.masked(file.read(MOST_BYTES), _secrets(job)))
     except (files.OutsideRoot, OSError, ValueError, RecursionError):
         return None
+
+
+def _secrets(job: Job) -> list[str]:
+    """What a command got as secrets, as far as it can be read."""
+    row = Command.objects.filter(pk=job.pk).first()
+    try:
+        return list(variables.unsealed(row.secrets).values()) if row else []
+    except Invalid:
+        return []
 
 
 class NotifyStep(StepKind):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.services import named_secrets
 from aiplatform.lib import secret_names
-from aiplatform.lib.errors import Invalid
+from aiplatform.lib.errors import Invalid, Refusals
 
 _HEADER = re.compile(r"[\x21-\x7e]{1,4096}", re.ASCII)  # what a header line may hold of it
 
@@ -31,15 +31,49 @@ def check_request(request: Mapping[str, Any]) -> None:
     if request.get("secrets"):
         said = _("A pipeline holds no secret: store it at %(page)s, and write its name under “Secrets”.")
         raise Invalid(said % {"page": named_secrets.PAGE}, field="request")
-    variables = request.get("variables")
-    if isinstance(variables, Mapping) and (
-        named := [one for one in variables if secret_names.values({one: variables[one]})]
-    ):
+    if named := _with_values(request.get("variables")):
         said = _(
             "%(names)s: the name says that this is a secret. Store it at %(page)s, and write its name under “Secrets”."
         )
-        listed = ", ".join(str(one)[:60] for one in named[:10])
-        raise Invalid(said % {"names": listed, "page": named_secrets.PAGE}, field="request")
+        raise Invalid(said % {"names": _listed(named), "page": named_secrets.PAGE}, field="request")
+
+
+def check_own_code(user: User, request: Any, params: Any) -> None:
+    """Refuse a request of own code that would hold a secret; those that it only names must be there.
+
+    Args:
+        params: parameters of the code, by name.
+
+    Raises:
+        Invalid, MissingSecret: neither holds a value.
+    """
+    asked = request if isinstance(request, Mapping) else {}
+    given = asked.get("secrets")
+    named = sorted(str(one) for one in given) if isinstance(given, Mapping) else []
+    found = Refusals()
+    for where, held in (
+        ("request", [one for one in named if given[one]] + _with_values(asked.get("variables"))),
+        ("params", _with_values(params)),
+    ):
+        with found:
+            if held:
+                said = _(
+                    "%(names)s: a pipeline holds no secret. Store it at %(page)s, and write it under “secrets” of the "
+                    "request with an empty value."
+                )
+                raise Invalid(said % {"names": _listed(held), "page": named_secrets.PAGE}, field=where)
+    with found:
+        named_secrets.check(user, [one for one in named if not given[one]], field="request")
+    found.end()
+
+
+def _with_values(given: Any) -> list[str]:
+    """Names that say that they are secret, of those that hold a value."""
+    return [str(one) for one in given if secret_names.values({one: given[one]})] if isinstance(given, Mapping) else []
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(one[:60] for one in names[:10])
 
 
 def for_header(user: User, name: str, *, field: str) -> str:
