@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from accounts.services import named_secrets
 
@@ -25,7 +26,9 @@ class ValueField(forms.CharField):
     )
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(label=_("Value"), strip=False, max_length=2 * named_secrets.MOST_BYTES, **kwargs)
+        super().__init__(
+            label=pgettext_lazy("secret", "Value"), strip=False, max_length=2 * named_secrets.MOST_BYTES, **kwargs
+        )
 
 
 NOTE_HELP = _("What it is for, and where it comes from.")

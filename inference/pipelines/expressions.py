@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.pipelines.rule_parts import COMPARISONS, FUNCTIONS, NOT, PRECEDENCE, SIGN, Part, Sort, place, split
 
@@ -227,11 +228,11 @@ def _check_known(names: frozenset[str], figures: Mapping[str, Value]) -> None:
     if not unknown:
         return
     near = _near(unknown[0], list(figures))
+    name = ", ".join(unknown)
+    said = wording.message("pipeline.no_figure", name=name)
     if near:
-        said = _("There is no figure %(name)s. Near it: %(near)s.")
-    else:
-        said = _("There is no figure %(name)s. Look which figures the step before gives.")
-    raise UnknownFigure(said % {"name": ", ".join(unknown), "near": ", ".join(near)}, unknown=unknown)
+        said = wording.message("pipeline.no_figure_near", name=name, near=", ".join(near))
+    raise UnknownFigure(said, unknown=unknown)
 
 
 def _near(name: str, known: list[str]) -> list[str]:

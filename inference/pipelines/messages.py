@@ -27,6 +27,8 @@ PIPELINE = {
     "still_busy": Wording(_("An earlier run of this pipeline went on.")),
     "no_champion_yet": Wording(_("There is no %(name)s yet, so the candidate passes as the first one.")),
     "asked": Wording(_("%(name)s #%(number)s asks: %(question)s")),
+    "no_figure": Wording(_("There is no figure %(name)s. Look which figures the step before gives.")),
+    "no_figure_near": Wording(_("There is no figure %(name)s. Near it: %(near)s.")),
     "gate": Wording(_("%(rule)s, with %(values)s")),
     "news_ok": Wording(_("Pipeline %(name)s #%(number)s is completed")),
     "news_failed": Wording(_("Pipeline %(name)s #%(number)s failed")),

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from accounts.services import named_secrets
+from aiplatform.lib import times
 from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion, Service
 from inference.pipelines.advance import FINAL, WHOLE
@@ -82,7 +83,8 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "log": job_tabs.path(job.pk, job_tabs.CONSOLE) if job and may_see else "",
         "started": row.started_at,
         "ended": row.ended_at,
-        "elapsed_s": elapsed_s(row.started_at, row.ended_at),
+        "elapsed_s": (took := elapsed_s(row.started_at, row.ended_at)),
+        "took": "" if took is None else times.words(took),
         "cached": _earlier(row),
         "items": dict(counts),
         "approval": _asked(approval, user) if approval and row.state == StepRun.State.ASKING else None,

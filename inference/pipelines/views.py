@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
+from accounts.services import named_secrets
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
 from inference.pipelines import (
     approvals,
@@ -140,7 +141,13 @@ def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
             how = {name: form.cleaned_data[name] for name in ("limit", "use_cache", "fail_fast")}
             run = runs.begin(user=request.user, version=version, parameters=form.parameters(), **how)
             return redirect("pipelines:run", run.pk)
-    context = {"pipeline": pipeline, "version": version, "form": form, "lent": secret_usage.lent(version, request.user)}
+    context = {
+        "pipeline": pipeline,
+        "version": version,
+        "form": form,
+        "lent": secret_usage.lent(version, request.user),
+        "secrets_page": named_secrets.PAGE,
+    }
     return render(request, "pipelines/run_new.html", context, status=422 if form.errors else 200)
 
 

@@ -171,7 +171,8 @@ def _by_name(rows: Sequence[Evaluation], base: Evaluation) -> Comparison:
     """Figures by name alone: an own script gives no answers to single images, so nothing can be drawn anew."""
     summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
     names = [name for one in summaries for name, value in one.items() if finite(value) is not None]
-    return Comparison(base.pk, 0, [], list(dict.fromkeys(names)), by_name=True)
+    first = {name.lower(): name for name in reversed(names)}  # a script's AP50 is our ap50, as in rules of gates
+    return Comparison(base.pk, 0, [], list(dict.fromkeys(first[name.lower()] for name in names)), by_name=True)
 
 
 @lru_cache(maxsize=32)

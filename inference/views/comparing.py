@@ -141,11 +141,19 @@ def _told(found: Comparison, rows: list[Evaluation], says: Callable[[str], bool]
     labels = {figure.key: _(figure.label) for figure in task.pages.figures} if task else {}
     summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
     told = [key for key in found.only_told if says(key)]
-    return [(labels.get(key, key), [_plain(summary.get(key)) for summary in summaries]) for key in told]
+    return [(labels.get(key, key), [_plain(_value(summary, key)) for summary in summaries]) for key in told]
+
+
+def _value(summary: dict[str, Any], key: str) -> Any:
+    """A figure of an evaluation; a script may write its name with other capital letters."""
+    return summary.get(key, next((value for name, value in summary.items() if name.lower() == key.lower()), None))
 
 
 def _plain(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, int | float) else NONE
+    """Three places; counts and other large numbers, which scripts give, without them."""
+    if not isinstance(value, int | float):
+        return NONE
+    return f"{value:.6g}" if abs(value) > 1 else f"{value:.3f}"
 
 
 def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:

@@ -40,7 +40,7 @@ FACTS = {
     "allowed": "0.13", "train": 80, "val": 10, "test": 10, "seed": 7, "query": "class=cells",
     "people": "anna", "comment": "as it stands", "question": "as it stands", "rule": "digits > 1",
     "values": "digits = 2", "step": "digits", "answer": "digits",
-    "page": "/account/secrets/",
+    "page": "/account/secrets/", "near": "ap50",
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {

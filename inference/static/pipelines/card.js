@@ -159,5 +159,5 @@ export function summary(graph, step) {
   const shown = kind.params.find(({ name, form }) => step.with?.[name] !== undefined && form !== "secret");
   const value = shown ? step.with?.[shown.name] : undefined;
   const text = value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return text ? `${kind.label} · ${text.slice(0, LONGEST)}` : kind.label;
+  return text ? `${kind.label} · ${text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text}` : kind.label;
 }

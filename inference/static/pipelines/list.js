@@ -94,6 +94,7 @@ export class List {
     const text = counted(found).join(", ");
     if (row.wrong.textContent === text) return;
     row.wrong.replaceChildren(...(text ? [icon("warning"), text] : []));
+    row.wrong.classList.toggle("is-doubted", found.every((one) => one.level === "warning"));
   }
 
   showProblems() {

@@ -209,7 +209,8 @@ export class Stage extends EventTarget {
   /** Show all of it, but no smaller than can be read: a long pipeline is shown from its beginning on. */
   open(least = LEAST) {
     this.camera.measure();
-    this.opensSoon = this.camera.width ? 0 : least; // a canvas that is hidden is opened when it is shown
+    // a canvas that is hidden, or has no height before the styles around it came, is opened when it has its size
+    this.opensSoon = this.camera.width && this.camera.height ? 0 : least;
     const box = this.sizes.box(this.graph.steps.keys());
     if (!box || this.opensSoon) return;
     this.camera.fit(box);

@@ -116,7 +116,9 @@ export class StepForm {
     const problems = this.editor.problemsAt(this.id);
     for (const field of this.fields) {
       const found = problems.find((one) => field.names.includes(one.field));
-      field.show(this.values.get(field)?.(step), found?.level === "warning" ? `${t("Warning")}: ${found.message}` : (found?.message ?? ""));
+      const isWarning = found?.level === "warning";
+      field.show(this.values.get(field)?.(step), isWarning ? `${t("Warning")}: ${found.message}` : (found?.message ?? ""));
+      field.row.classList.toggle("is-doubted", isWarning);
     }
   }
 
