@@ -139,6 +139,7 @@ def test_scripts_and_ours_are_compared_by_name(api, client, alice, begun, model,
     assert (found["figures"], found["only_told"][:2]) == ([], ["accuracy", "AP50"])
     assert [row["summary"].get("accuracy") for row in found["evaluations"]] == [0.5, None]
     assert set(found["only_told"]) >= set(first.metrics) | {"map"}
+    assert "ap50" not in found["only_told"]  # it stands beside the script's AP50
     assert [word in page for word in ("0.250", "figures by name", 'id="slices"')] == [True, True, False]
 
 
@@ -158,7 +159,7 @@ def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, lef
 
     assert (row.metrics, row.published_attempt) == ({}, 0)
     assert said in page
-    assert f"{reverse('workers:job', args=[row.job_id])}?tab=log" in page
+    assert f"{reverse('workers:job', args=[row.job_id])}?tab=console" in page
     if state == "succeeded":
         with pytest.raises(StepFailed, match=said):
             KINDS.get("evaluate").look(StepRun(job=row.job, step="judge"))
