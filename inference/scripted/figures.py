@@ -124,3 +124,8 @@ def _is_odd(name: str) -> bool:
 def _short(text: str) -> str:
     kept = "".join(one if one.isprintable() else "?" for one in text[:61])
     return f"{kept[:60]}…" if len(text) > 60 else kept
+
+
+def shown(value: float) -> str:
+    """A figure in lists: three places, of counts and other large numbers only those that they have."""
+    return f"{value:.6g}" if abs(value) > 1 else f"{value:.3f}"

@@ -19,6 +19,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from aiplatform.lib.pages import needs
 from inference.models import Evaluation
+from inference.scripted import figures as script_figures
 from inference.scripted import scripts
 from inference.services import differences, results
 from inference.services.differences import Comparison
@@ -150,10 +151,7 @@ def _value(summary: dict[str, Any], key: str) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """Three places; counts and other large numbers, which scripts give, without them."""
-    if not isinstance(value, int | float):
-        return NONE
-    return f"{value:.6g}" if abs(value) > 1 else f"{value:.3f}"
+    return script_figures.shown(value) if isinstance(value, int | float) else NONE
 
 
 def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:

@@ -142,6 +142,7 @@ def test_scripts_and_ours_are_compared_by_name(api, client, alice, begun, model,
     assert (found["figures"], found["only_told"][:2]) == ([], ["accuracy", "AP50"])
     assert [row["summary"].get("accuracy") for row in found["evaluations"]] == [0.5, None]
     assert set(found["only_told"]) >= set(first.metrics) | {"map"}
+    assert "ap50" not in found["only_told"]  # it stands beside the script's AP50
     assert [word in page for word in ("0.250", "figures by name", 'id="slices"')] == [True, True, False]
 
 
