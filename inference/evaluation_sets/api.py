@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import queries, secret_names
+from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import once
@@ -21,7 +21,7 @@ from inference.evaluation_sets import sets
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.models import Evaluation
 from inference.orders import EVALUATION_SETS
-from inference.scripted import requests
+from inference.scripted import requests, scripts
 from inference.task_kinds import TASKS
 from training.models import CodeSnapshot
 from training.programs import script as command_lines
@@ -48,7 +48,7 @@ class EvaluationSetOut(OutMixin, serializers.ModelSerializer):
         ]  # fmt: skip
 
     def get_params(self, row: EvaluationSet) -> dict[str, Any]:
-        return secret_names.hidden(row.params) if row.is_scripted else dict(row.params)
+        return scripts.shown_params(row)
 
     def get_arguments(self, row: EvaluationSet) -> str:
         return command_lines.shown(row.arguments)

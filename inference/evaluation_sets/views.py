@@ -13,14 +13,16 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import ids, secret_names
+from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from inference.evaluation_sets import forms, sets
 from inference.evaluation_sets.forms import EvaluationSetForm
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.models import Evaluation
 from inference.orders import EVALUATION_SETS
+from inference.scripted import scripts
 from inference.services import evaluations
+from inference.telling.names import parameter_word
 from training.programs import script as command_lines
 
 
@@ -39,12 +41,10 @@ def set_list(request: SignedInRequest) -> HttpResponse:
 def set_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One set, and what can be done with it."""
     row = get_object_or_404(EvaluationSet.objects.visible_to(request.user).for_list(), pk=pk)
-    labels = {name: EvaluationSetForm.base_fields[name].label for name in evaluations.PARAMETERS}
+    ours = [(parameter_word(name), row.params[name]) for name in evaluations.PARAMETERS if name in row.params]
     context = {
         "row": row,
-        "params": secret_names.hidden(row.params).items()
-        if row.is_scripted
-        else [(labels[name], row.params.get(name)) for name in labels if name in row.params],
+        "params": scripts.shown_params(row).items() if row.is_scripted else ours,
         "arguments": command_lines.shown(row.arguments),
         "version": sets.usable_version(row, request.user),
         "may_use": EvaluationSet.objects.usable_by(request.user).filter(pk=pk).exists(),

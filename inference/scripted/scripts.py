@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 
@@ -162,9 +162,19 @@ def open_pairs(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: "" if secret_names.is_secret(name) else value for name, value in params.items()}
 
 
-def shown_params(evaluation: Evaluation) -> dict[str, Any]:
-    """The parameters of an evaluation for whoever may see it; a script may have been given secrets."""
-    return secret_names.hidden(evaluation.params) if evaluation.is_scripted else dict(evaluation.params)
+class Judging(Protocol):
+    """An evaluation or a parameter set."""
+
+    @property
+    def is_scripted(self) -> bool: ...
+
+    @property
+    def params(self) -> Any: ...
+
+
+def shown_params(row: Judging) -> dict[str, Any]:
+    """The parameters for whoever may see the row; a script may have been given secrets."""
+    return secret_names.hidden(row.params) if row.is_scripted else dict(row.params)
 
 
 def open_params(evaluation: Evaluation) -> dict[str, Any]:

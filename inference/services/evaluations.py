@@ -101,23 +101,7 @@ def submit(
     if split == AUTO:
         split = best_split(user, model_version, version, is_scripted=asked.is_asked)
     name = name or name_for(model_version, version)
-    found, checked = Refusals(), dict[str, Any]()
-    with found:
-        if asked.is_asked:
-            scripts.check_data(user, version, split)
-            _check_split(version, split)
-        else:
-            _check_ours(user, model_version, version, split, resources)
-    with found:
-        check_name(name)
-    with found:
-        checked = scripts.check(user, asked) if asked.is_asked else checked_parameters(params or {})
-    with found:
-        resources = complete(user, resources)
-        resources["needs"] = compatibility.needs_of(image).as_row()
-        if found:  # what the machines cannot give is said as well
-            submission.check(user, KIND, **resources)
-    found.end()
+    checked, resources = _checked(user, model_version, version, split, name, asked, resources)
     if asked.code is not None:
         asked = replace(asked, code=snapshots.copy_for(user, asked.code))  # a set that is shared brings its owner's
     spec: dict[str, Any] = {
@@ -140,6 +124,36 @@ def submit(
         if asked.is_asked:
             scripts.keep(evaluation, asked)
         return evaluation
+
+
+def _checked(
+    user: User,
+    model: ModelVersion,
+    version: DatasetVersion,
+    split: str,
+    name: str,
+    asked: scripts.ScriptRequest,
+    resources: Resources,
+) -> tuple[dict[str, Any], Resources]:
+    """All parameters and what it asks of the machines, or all that is wrong; the same refusals as `submit`."""
+    found, params = Refusals(), dict[str, Any]()
+    with found:
+        if asked.is_asked:
+            scripts.check_data(user, version, split)
+            _check_split(version, split)
+        else:
+            _check_ours(user, model, version, split, resources)
+    with found:
+        check_name(name)
+    with found:
+        params = scripts.check(user, asked) if asked.is_asked else checked_parameters(asked.params)
+    with found:
+        resources = complete(user, resources)
+        resources["needs"] = compatibility.needs_of(asked.image).as_row()
+        if found:  # what the machines cannot give is said as well
+            submission.check(user, KIND, **resources)
+    found.end()
+    return params, resources
 
 
 def best_split(user: User, model: ModelVersion, version: DatasetVersion, *, is_scripted: bool) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from inference.forms import EvaluationForm
 from inference.models import Evaluation
+from inference.services.evaluations import PARAMETERS
 
 LONG = 24  # letters up to which a name is shown as it is
 _BETWEEN = " \t_-/·:"
@@ -48,6 +49,5 @@ def _shared(parts: Sequence[Sequence[str]]) -> int:
 
 
 def parameter_word(name: str) -> str:
-    """What a parameter of an evaluation is called in its form; one that no form has keeps its name."""
-    field = EvaluationForm.base_fields.get(name)
-    return str(field.label) if field is not None and field.label else name
+    """What a parameter of ours is called in its form; others, such as those of an own script, keep their names."""
+    return str(EvaluationForm.base_fields[name].label) if name in PARAMETERS else name

@@ -3,7 +3,7 @@
 import pytest
 
 from inference.telling import charts, curves, tiles
-from inference.telling.names import shortened
+from inference.telling.names import parameter_word, shortened
 
 CLASSES = [
     {"id": 7, "name": "red", "truths": 4, "tp": [4, 3, 1, 0], "fp": [4, 1, 0, 0]},
@@ -58,3 +58,7 @@ def test_recall_of_the_five_best_is_left_out_where_it_says_nothing():
     assert "5 classes or fewer" in tiles.left_out("classification", few)
     assert "recall_5" in {one["key"] for one in tiles.tiles("classification", many)}
     assert tiles.left_out("classification", many) == ""
+
+
+def test_parameters_have_the_words_of_the_form_and_those_of_a_script_their_own():
+    assert [parameter_word(name) for name in ("batch", "name", "lr")] == ["Images per batch", "name", "lr"]
