@@ -156,10 +156,10 @@ def begin_with(row: EvaluationSet, given: Mapping[str, Any], *, user: User) -> d
             said = _("The image %(image)s of %(name)s was deleted. Name another one.")
             raise Invalid(said % {"image": row.image_label, "name": row.name}, field="image")
     found.end()
-    said = known_to(user, row)
-    kept = {name: said[name] for name in ("split", *scripts.FIELDS, *MACHINES)}
+    own = known_to(user, row)
+    kept = {name: own[name] for name in ("split", *scripts.FIELDS, *MACHINES)}
     # those of ours mean nothing to a script
-    theirs = said["params"] if row.is_scripted or not given.get("start_file") else {}
+    theirs = own["params"] if row.is_scripted or not given.get("start_file") else {}
     return {**kept, **given, "version": version, "params": {**theirs, **given.get("params", {})}}
 
 

@@ -49,10 +49,10 @@ def check_own_code(user: User, request: Any, params: Any) -> None:
     """
     asked = request if isinstance(request, Mapping) else {}
     given = asked.get("secrets")
-    named = sorted(str(one) for one in given) if isinstance(given, Mapping) else []
+    named: dict[str, Any] = {str(one): given[one] for one in given} if isinstance(given, Mapping) else {}
     found = Refusals()
     for where, held in (
-        ("request", [one for one in named if given[one]] + _with_values(asked.get("variables"))),
+        ("request", [one for one in named if named[one]] + _with_values(asked.get("variables"))),
         ("params", _with_values(params)),
     ):
         with found:
@@ -63,7 +63,7 @@ def check_own_code(user: User, request: Any, params: Any) -> None:
                 )
                 raise Invalid(said % {"names": _listed(held), "page": named_secrets.PAGE}, field=where)
     with found:
-        named_secrets.check(user, [one for one in named if not given[one]], field="request")
+        named_secrets.check(user, [one for one in named if not named[one]], field="request")
     found.end()
 
 
