@@ -204,7 +204,7 @@ class Story(AtWork):
         )
         answer = until(lambda: json.load(urllib.request.urlopen(request, timeout=60)), LONG_S, "an answer")
         self.judge(f"the service finds {len(answer['predictions'])} cells", len(answer["predictions"]) > 0)
-        told = self.rows("SELECT COUNT(*) FROM accounts_notification WHERE text LIKE ?", "%New cells are in use%")
+        told = self.rows("SELECT COUNT(*) FROM accounts_notification WHERE title LIKE ?", "%New cells are in use%")
         self.judge(f"Anna was told once: {told}", told == [(1,)])
 
     def second_run(self) -> None:

@@ -24,7 +24,6 @@ from inference.pipelines.steps import secrets, telling
 from inference.pipelines.steps.deciding import people_named
 from inference.pipelines.steps.training import figures
 from training import request_schemas, variables
-from training.commands.models import Command
 from workers.models import Job
 from workers.output import files as output_files
 from workers.supervisor import secrecy
@@ -114,7 +113,7 @@ def _left(job: Job, name: str) -> Any:
 
 def _secrets(job: Job) -> list[str]:
     """What a command got as secrets, as far as it can be read."""
-    row = Command.objects.filter(pk=job.pk).first()
+    row = getattr(job, "command", None)  # absent where the job is of another kind
     try:
         return list(variables.unsealed(row.secrets).values()) if row else []
     except Invalid:
