@@ -99,8 +99,8 @@ class EvaluationForm(ScriptFields, ResourceForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         self.called = {**self.called, **CALLED}
-        code = self.initial.get("snapshot")
-        if code is not None and code.owner_id != user.pk:  # it goes by `kept`: nobody names code of others
+        code = self.initial.get("snapshot")  # a row, or its number as it was sent
+        if getattr(code, "owner_id", user.pk) != user.pk:  # it goes by `kept`: nobody names code of others
             self.initial = {name: value for name, value in self.initial.items() if name != "snapshot"}
         self.offer_snapshots()
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above

@@ -93,7 +93,7 @@ def test_pages_save_import_change_and_remove_a_set(client, alice, begun):
                                                                          "visibility": "public"})  # fmt: skip
     imported = client.post(
         reverse("inference:evaluation-new"),
-        {"model_version": begun.model_version_id, "parameter_set": row.pk, "import": "1"},
+        {"model_version": begun.model_version_id, "parameter_set": row.pk, "import": "1", "snapshot": ""},
     )
     listed = client.get(reverse("inference:evaluation-sets"), {"q": "gentle"})
     shown = client.get(reverse("inference:evaluation-set", args=[row.pk]))
