@@ -248,6 +248,7 @@ def test_bundle_asked_reads_a_command_line(argv, found):
     assert bundle.asked(argv) == found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", [False, pytest.param(True, marks=pytest.mark.proof)])
 def test_bootstrap_build_from_a_bundle_asks_nobody_else(made, tmp_path, monkeypatch, folder):
     """A real environment, made without the pip of this Python and without its settings."""

@@ -111,6 +111,7 @@ def scored(first: list[Entry], second: list[Entry], seed: int) -> dict[str, resa
     return {one.figure.key: one for one in resampling.score(TASKS["detection"], both, seed=[seed])}
 
 
+@pytest.mark.long
 def test_better_detector_is_told_from_an_equal_one():
     apart = alike = 0
     for seed in range(20):

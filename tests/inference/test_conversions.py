@@ -126,6 +126,7 @@ def test_int8_file_holds_bytes_with_a_scale_for_each_channel(alice, tmp_path, da
     )
 
 
+@pytest.mark.long
 def test_form_that_loses_too_much_is_made_again_without_the_nodes_that_suffer(alice, tmp_path):
     model = uploaded(alice, fragile(tmp_path / "fragile"))
     data = judged.dataset_version(alice, tmp_path / "data", task="classification")

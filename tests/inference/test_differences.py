@@ -75,6 +75,7 @@ def test_the_base_turns_the_difference_round(two):
     assert found.mcnemar[0].evaluation == two[0].pk
 
 
+@pytest.mark.long
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     """50 made-up pairs of models of 0.8 and 0.75, 300 images each; 95 % of the intervals should hold 0.05."""
     chance, held = np.random.default_rng(5), 0
@@ -89,6 +90,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     assert 44 <= held <= 50
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_every_task_is_compared_by_figures_of_its_own_entries(alice, tmp_path, task):
     if task in ("instances", "tagging", "anomaly"):

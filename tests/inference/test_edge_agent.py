@@ -188,6 +188,7 @@ def test_model_that_passes_its_test_and_does_not_serve_is_rolled_back(alice, gro
     assert device.is_whole()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["bad", "back"])
 def test_agent_killed_while_it_goes_back_is_back_at_the_next_start(alice, group, version, device, tmp_path, step):
     before = released(group, version, alice)
@@ -213,6 +214,7 @@ def test_package_whose_test_ends_the_agent_is_given_up(alice, group, version, de
     assert row(group).detail == "its self-test ended the agent"
 
 
+@pytest.mark.long
 def test_model_that_starts_no_more_is_told(alice, group, version, device):
     released(group, version, alice)
     assert device.round() == "updated"
@@ -322,6 +324,7 @@ def test_second_agent_on_one_folder_is_refused(group, device):
     assert "Another agent" in second.stderr
 
 
+@pytest.mark.long
 def test_agent_that_dies_while_it_times_a_model_gives_up_and_keeps_the_model(alice, group, version, device):
     wanted = released(group, version, alice)
 

@@ -119,6 +119,7 @@ def test_group_that_keeps_no_longer_takes_what_waits_on_its_devices_away(alice, 
     assert (ServiceSample.objects.count(), kept.there(), row(group).samples) == (0, [], "off")
 
 
+@pytest.mark.long
 def test_picture_that_the_server_never_takes_goes_and_one_without_room_waits(alice, group, device, monkeypatch):
     assert device.round() == "updated"
     kept = kept_on(device, 1)
@@ -134,6 +135,7 @@ def test_picture_that_the_server_never_takes_goes_and_one_without_room_waits(ali
     assert (ServiceSample.objects.count(), kept.there()) == (1, [])
 
 
+@pytest.mark.long
 def test_what_a_model_complains_of_is_in_the_log_of_its_device(alice, group, device):
     assert device.round() == "updated"
     server = (device.root / "current").resolve() / "inference" / "server" / "alone.py"

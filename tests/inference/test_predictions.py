@@ -162,6 +162,7 @@ def test_tiles_of_large_pictures_are_answered_as_a_service_does(alice, data, tmp
     assert [line["predictions"] for line in lines] == predicted.served(model.path, sent)
 
 
+@pytest.mark.long
 def test_machines_of_one_job_share_the_chunks(alice, model, tmp_path):
     data = many(alice, tmp_path)
     alone, together = predicted.submitted(alice, model, data), predicted.submitted(alice, model, data, nodes=3)
@@ -189,6 +190,7 @@ def test_machines_of_one_job_share_the_chunks(alice, model, tmp_path):
     assert together.summary["predictions"] == alone.summary["predictions"]
 
 
+@pytest.mark.long
 def test_suspended_prediction_leaves_a_checkpoint_and_goes_on(alice, model, tmp_path):
     prediction = predicted.submitted(alice, model, many(alice, tmp_path))
     bring(prediction.job, "running")

@@ -64,6 +64,7 @@ def lines_of(folder, place, run):
     return json.loads(run("read", place, *words).stdout)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (c++)")
 def test_predict_cpp_says_what_run_py_says(tmp_path):
     pictures = []

@@ -222,6 +222,7 @@ def two_ports(serve, tmp_path_factory):
 PICTURE = pictures.with_boxes({(16, 32, 32, 48): "green"})
 
 
+@pytest.mark.long
 @pytest.mark.sockets("two model servers")
 def test_requests_reach_both_models_and_are_counted_apart(alice, service, newer, places, two_ports, counter):
     places[service.job_id] = ("127.0.0.1", two_ports[0])

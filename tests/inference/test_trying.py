@@ -34,6 +34,7 @@ def trials_page(user, task: ModelTask) -> int:
     return browser.get(f"/jobs/{task.job_id}/").status_code
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", first(3, seeing.LAYOUTS))
 def test_layout_pixels_and_resize_are_found_by_pictures_alone(alice, tmp_path, layout):
     pixels, resize = ("bytes", "letterbox") if layout == "yolox" else ("unit", "letterbox")

@@ -39,6 +39,7 @@ def events_of(analysis) -> list[dict]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.long
 def test_what_walks_is_followed_counted_and_drawn(alice, model, tmp_path):
     analysis = watched.submitted(alice, model, watched.video(alice, tmp_path))
 
@@ -127,6 +128,7 @@ def test_killed_watch_goes_on_and_counts_as_if_nothing_had_happened(alice, model
         assert sum(1 for _ in film.decode(video=0)) == 450
 
 
+@pytest.mark.long
 def test_only_the_wanted_classes_and_pictures_are_looked_at(alice, model, tmp_path):
     source = watched.video(alice, tmp_path, seconds=6)
     asked = {"classes": ["green"], "max_rate": 5, "film": False, "interval_s": 2}

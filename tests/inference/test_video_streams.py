@@ -140,6 +140,7 @@ def test_camera_that_hangs_is_told_to_its_owner_and_recovers_by_itself(alice, mo
     assert (note.user, "same picture" in str(note.text)) == (alice, True)
 
 
+@pytest.mark.long
 def test_line_crossings_of_a_stream_are_told_with_the_time_of_day(alice, model):
     made, before = cameras.RtspCamera(), now()
     analysis = submitted(alice, model, made.url)

@@ -54,6 +54,7 @@ def shades(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return versions.shades(tmp_path_factory.mktemp("versions") / "shades")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, _text in texts.examples()])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_own_network_examples_answer_for_each_class(monkeypatch, name, channels):
@@ -209,6 +210,7 @@ def test_own_network_learns_is_frozen_exported_and_teaches(shades, tmp_path):
     assert np.abs(answers.numpy() - expected).max() < 1e-3
 
 
+@pytest.mark.long
 def test_own_network_tags_too(tmp_path):
     symbols = versions.symbols(tmp_path / "symbols", train=10, val=2)
 

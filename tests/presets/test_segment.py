@@ -169,6 +169,7 @@ def test_segment_figures_are_means_over_what_is_there():
 # ---- networks --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "size"), [("unet", (48, 80)), ("stride 2", (48, 80)), ("stride 4", (64, 96))], ids=str
 )

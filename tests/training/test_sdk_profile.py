@@ -139,6 +139,7 @@ assert "torch" not in sys.modules
     assert not (work.run_dir(training.job).outputs / "profile" / "trace.json.gz").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "broken",
     [
@@ -231,6 +232,7 @@ assert loop_profile._about(Half(Slow())) == {"kind": "Half"}
     assert written(training)["loader"] == {"kind": "Odd"}
 
 
+@pytest.mark.long
 def test_sdk_profile_lets_errors_of_loader_and_loop_through(training):
     said = run(training, LOOP.format(sleep=0) + """
 def ends():
@@ -275,6 +277,7 @@ assert seen == list(range(120))
     assert written(training)["steps"] == 1
 
 
+@pytest.mark.long
 def test_sdk_profile_outlives_a_log_that_is_gone(training):
     run(training, LOOP.format(sleep=0) + """
 import os, sys

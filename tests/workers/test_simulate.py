@@ -167,6 +167,7 @@ def test_simulator_says_what_never_finds_a_place():
     assert figures(outcome).never_started == 1
 
 
+@pytest.mark.long
 def test_simulator_reproduces_the_published_figures_of_the_case():
     with_free_starts = generators.aistation(Setup(), days=14, seed=1)
     with_ten_seconds = generators.aistation(Setup(start_overhead_s=10), days=14, seed=1)

@@ -198,7 +198,7 @@ def start(args: argparse.Namespace) -> int | None:
     if args.wait:
         row = waiting.until_over(args.client, f"evaluations/{row['id']}/")
         show_one(args, row, SHOWN_EVALUATION)
-        return waiting.exit_code(row) or (JOB_FAILED if (row["script"] or {}).get("problems") else None)
+        return waiting.exit_code(row) or (JOB_FAILED if (row.get("script") or {}).get("problems") else None)
     if not args.json:
         print(row["id"])
     done(args, row, f"Queued as evaluation {row['id']}.")
