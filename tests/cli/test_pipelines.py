@@ -124,7 +124,7 @@ def test_cli_runs_a_pipeline_and_answers_what_it_asks(real_aip, alice, tmp_path,
     assert real_aip(alice, "pipeline", "runs", "nightly", "--state", "ok") == 0
     said = capfd.readouterr()
     assert "Is it well?" in said.out
-    assert f"Run {run.pk}: ok." in said.err
+    assert f"Run {run.number} of nightly (id {run.pk}): ok." in said.err
 
     clock = ("--schedule", "30 2 * * SUN", "--zone", "Europe/Berlin", "-p", "word=x", "--busy", "allow")
     assert real_aip(alice, "pipeline", "trigger", "nightly", *clock) == 0
