@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.errors import Refusals
 from inference.models import Evaluation
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun
-from inference.pipelines.steps import rows
+from inference.pipelines.steps import bodies, rows
 from inference.pipelines.steps.training import figures
 from inference.scripted import requests, scripts
 from inference.services.learning import AUTO
@@ -57,15 +57,8 @@ class EvaluateStep(StepKind):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         found = Refusals()
-        for name in ("params", "request"):
-            with found:
-                if not isinstance(params.get(name) or {}, Mapping):
-                    raise Invalid(_("Give an object: names and their values."), field=name)
-        more = params.get("request") or {}
-        said = [name for name in more if name in OWN] if isinstance(more, Mapping) else []
         with found:
-            if said:
-                raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(said)}, field="request")
+            bodies.check(params, OWN)
         with found:
             scripts.check_parts(arguments=params.get("arguments") or "")
         found.end()

@@ -18,7 +18,7 @@ from aiplatform.lib.api import sent
 from aiplatform.lib.errors import Invalid, Refusals
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
 from inference.pipelines.models import StepRun, reference
-from inference.pipelines.steps import rows
+from inference.pipelines.steps import bodies, rows
 from inference.pipelines.steps.training import figures, model_of
 from training.presets.catalog import PRESETS
 from training.request_schemas import refusal
@@ -63,14 +63,8 @@ class StudyStep(StepKind):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         found = Refusals()
-        for name in ("params", "request"):
-            with found:
-                if not isinstance(params.get(name) or {}, Mapping):
-                    raise Invalid(_("Give an object: names and their values."), field=name)
         with found:
-            said = [name for name in params.get("request") or {} if name in OWN]
-            if said:
-                raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(said)}, field="request")
+            bodies.check(params, OWN)
         with found:
             preset = params.get("preset")
             if preset and preset not in PRESETS:

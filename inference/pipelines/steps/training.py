@@ -18,7 +18,7 @@ from aiplatform.lib.errors import Invalid
 from inference.models import ModelVersion
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, completed
 from inference.pipelines.models import StepRun, reference
-from inference.pipelines.steps import rows, secrets
+from inference.pipelines.steps import bodies, rows, secrets
 from training.api.jobs import request_of
 from training.api.serializers import TrainingIn
 from training.models import TrainingJob
@@ -62,12 +62,7 @@ class TrainStep(StepKind):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        for name in ("params", "request"):
-            if not isinstance(params.get(name) or {}, Mapping):
-                raise Invalid(_("Give an object: names and their values."), field=name)
-        said = [name for name in params.get("request") or {} if name in OWN]
-        if said:
-            raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(said)}, field="request")
+        bodies.check(params, OWN)
         secrets.check_own_code(user, params.get("request"), params.get("params"))
         preset = params.get("preset")
         if preset and preset not in PRESETS:
