@@ -98,9 +98,23 @@ def parsed(schema: RequestSchema, user: User, request: Request) -> dict[str, Any
     Raises:
         Invalid: everything that is wrong with it, each naming its field.
     """
+    return body_of(schema.serializer, user, request, schema.check_parts)
+
+
+def body_of(
+    serializer: type[Serializer[Any]], user: User, body: Request, check: Callable[..., object] | None = None
+) -> dict[str, Any]:
+    """What a body of the API says, as this person's serializer reads it.
+
+    Args:
+        check: see `aiplatform.lib.api.sent`.
+
+    Raises:
+        Invalid: everything that is wrong with it, each naming its field.
+    """
     context = {"request": SimpleNamespace(user=user)}
     try:
-        return sent(schema.serializer(data=dict(request), context=context), schema.check_parts)
+        return sent(serializer(data=dict(body), context=context), check)
     except ValidationError as exc:
         raise refusal(exc.detail) from None
 

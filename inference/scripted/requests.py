@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
-from rest_framework.exceptions import ValidationError
-
 from accounts.models import User
-from aiplatform.lib.api import sent
 from inference.api.serializers import EvaluationIn
 from inference.models import Evaluation
 from inference.scripted import scripts
 from inference.services import evaluations
 from training.api.inputs import with_code
-from training.request_schemas import refusal
+from training.request_schemas import body_of
 
 
 def taken(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,11 +29,7 @@ def submit(user: User, body: Mapping[str, Any]) -> Evaluation:
     Raises:
         DomainError: all that it is refused for.
     """
-    context = {"request": SimpleNamespace(user=user)}
-    try:
-        given = sent(EvaluationIn(data=dict(body), context=context), evaluations.check)
-    except ValidationError as exc:
-        raise refusal(exc.detail) from None
+    given = body_of(EvaluationIn, user, body, evaluations.check)
     return evaluations.submit(user=user, **taken(user, given))
 
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
-from rest_framework.exceptions import ValidationError
 
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import sealed, wording
-from aiplatform.lib.api import sent
 from aiplatform.lib.errors import DomainError, NotAllowed, Refusals
 from training import variables
 from training.api.inputs import PLACES
 from training.api.jobs import request_of
 from training.api.serializers import TrainingIn
 from training.models import TrainingJob
-from training.request_schemas import refusal
+from training.request_schemas import body_of
 from training.services import drafts, jobs, snapshots
 from training.services.drafts import TrainingRequest
 from training.studies.models import Study
@@ -137,8 +134,4 @@ def submit(study: Study, params: Mapping[str, Value], *, name: str, user: User |
 
 
 def _parsed(user: User, body: Mapping[str, Any]) -> dict[str, Any]:
-    context = {"request": SimpleNamespace(user=user)}
-    try:
-        return sent(TrainingIn(data=dict(body), context=context), drafts.check_parts)
-    except ValidationError as exc:
-        raise refusal(exc.detail) from None
+    return body_of(TrainingIn, user, body, drafts.check_parts)

@@ -5,23 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from rest_framework.exceptions import ValidationError
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.api import sent
 from aiplatform.lib.errors import Invalid, Refusals
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import bodies, rows
 from inference.pipelines.steps.training import figures, model_of
 from training.presets.catalog import PRESETS
-from training.request_schemas import refusal
+from training.request_schemas import body_of
 from training.studies import acts, api, budget, creating
 from training.studies.limits import MOST_AT_ONCE, MOST_TRIALS
 from training.studies.models import Study, Trial
@@ -130,9 +127,5 @@ def submit(user: User, body: Mapping[str, Any]) -> Study:
     Raises:
         DomainError: all that it is refused for.
     """
-    context = {"request": SimpleNamespace(user=user)}
-    try:
-        given = sent(api.StudyIn(data=dict(body), context=context), creating.check_parts)
-    except ValidationError as exc:
-        raise refusal(exc.detail) from None
+    given = body_of(api.StudyIn, user, body, creating.check_parts)
     return creating.create(user=user, request=api.request_of(given))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from rest_framework.exceptions import ValidationError
 
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import titles
-from aiplatform.lib.api import sent
 from aiplatform.lib.errors import Invalid
 from inference.models import ModelVersion
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, completed
@@ -23,7 +20,7 @@ from training.api.jobs import request_of
 from training.api.serializers import TrainingIn
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.request_schemas import refusal
+from training.request_schemas import body_of
 from training.services import drafts, jobs
 from workers.models import Job
 
@@ -110,11 +107,7 @@ def submit(user: User, body: Mapping[str, Any]) -> TrainingJob:
     Raises:
         DomainError: all that it is refused for.
     """
-    context = {"request": SimpleNamespace(user=user)}
-    try:
-        data = sent(TrainingIn(data=dict(body), context=context), drafts.check_parts)
-    except ValidationError as exc:
-        raise refusal(exc.detail) from None
+    data = body_of(TrainingIn, user, body, drafts.check_parts)
     return jobs.submit(user=user, request=request_of(user, data))
 
 
