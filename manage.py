@@ -20,11 +20,14 @@ HERE = Path(__file__).resolve().parent
 
 
 def main(argv: list[str]) -> int:
+    sys.path.insert(0, str(HERE))
     if os.environ.get("AIP_BOOTSTRAP", "1") != "0":
-        sys.path.insert(0, str(HERE))
         from aiplatform.cli import bootstrap, bundle
 
         bootstrap.ensure(HERE, with_tests=argv[1:2] == ["test"], given=bundle.asked(argv[2:]))
+    from aiplatform.cli import bytecode
+
+    bytecode.enable(HERE)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aiplatform.settings")
     command = argv[1] if len(argv) > 1 else "help"
     if command == "up":

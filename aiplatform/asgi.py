@@ -8,10 +8,6 @@ from typing import Any, cast
 
 import django
 
-from aiplatform.lib import parenthood
-
-parenthood.worker_dies_with_server()  # before anything that takes long
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aiplatform.settings")
 django.setup(set_prefix=False)
 

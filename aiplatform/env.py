@@ -71,6 +71,9 @@ PORTS_HOST = _read(
     "Name below which each port of a job has a name of its own: jobs.example.org, which needs a DNS entry "
     "*.jobs.example.org; empty: all on one, told apart by their path.",
 )
+READY_TIMEOUT_S = _read(
+    "AIP_READY_TIMEOUT_S", 0.0, float, "`up` fails if it is not ready after so many seconds; 0: no limit."
+)
 WEB_WORKERS = _read("AIP_WEB_WORKERS", 0, int, "Web processes; 0: one per core, at most 4.")
 JOB_PORTS = _read(
     "AIP_JOB_PORTS",

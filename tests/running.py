@@ -1,5 +1,7 @@
 """The whole platform in real processes on a throw-away folder, for chaos runs and benches.
 
+Its processes are forks of one fork server, as those of `up` are.
+
 Import nothing of Django before `environment(…)` was applied: settings read the variables once.
 """
 
@@ -15,8 +17,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from tests import migrated, ports
+from tests.forking import Forked, Forks
 from workers.supervisor import log_lines
 
 HERE = Path(__file__).resolve().parents[1]
@@ -72,9 +76,19 @@ def environment(root: Path, *, gpus: int = 0) -> dict[str, str]:
 class Part:
     """One process that is started again as soon as it ends."""
 
-    def __init__(self, name: str, argv: list[str], log: Path, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        argv: list[str],
+        log: Path,
+        env: dict[str, str] | None = None,
+        *,
+        forks: Forks | None = None,
+        listener: int | None = None,
+    ) -> None:
         self.name, self.argv, self.log, self.env = name, argv, log, env or {}
-        self.process: subprocess.Popen[bytes] | None = None
+        self.forks, self.listener = forks, listener
+        self.process: subprocess.Popen[bytes] | Forked | None = None
         self.starts = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name=name, daemon=True)
@@ -108,56 +122,70 @@ class Part:
         while not self._over.is_set():
             self.starts += 1
             with self.log.open("ab") as out:
-                self.process = subprocess.Popen(
-                    self.argv, cwd=HERE, env=os.environ | self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                    start_new_session=True, preexec_fn=lambda: _libc.prctl(1, signal.SIGKILL, 0, 0, 0),  # noqa: PLW1509 - ctypes alone
-                )  # fmt: skip
+                if self.forks is not None:
+                    self.process = self.forks.fork(
+                        self.argv, output=out.fileno(), environment=self.env, listener=self.listener
+                    )
+                else:
+                    self.process = self._spawned(out)
             self.process.wait()
             with contextlib.suppress(ProcessLookupError):  # a server's workers go on and hold its port; jobs do not
                 os.killpg(self.process.pid, signal.SIGKILL)
             self._over.wait(0.05)
+
+    def _spawned(self, out: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.argv, cwd=HERE, env=os.environ | self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            start_new_session=True, preexec_fn=lambda: _libc.prctl(1, signal.SIGKILL, 0, 0, 0),  # noqa: PLW1509 - ctypes alone
+        )  # fmt: skip
 
 
 class Platform:
     """Broker, scheduler, agent, Celery workers, and the web server where asked."""
 
     def __init__(self, root: Path, *, gpus: int = 0, web_port: int | None = None) -> None:
-        from aiplatform.cli import broker
+        from aiplatform.cli import broker, web
         from workers import queues
 
         logs = root / "log"
         logs.mkdir(parents=True, exist_ok=True)
         commands = {
-            "valkey": broker.command() or [],
             "scheduler": [sys.executable, MANAGE, "scheduler"],
             "agent": [sys.executable, MANAGE, "agent"],
-            "cpu": queues.cpu_worker_command(NODE),
+            "cpu": queues.start_worker_command(NODE, range(gpus)),
             "work": queues.work_worker_command(NODE, 1),
-            **{f"gpu{index}": queues.gpu_worker_command(NODE, index) for index in range(gpus)},
         }
-        if web_port is not None:
-            commands["web"] = [
-                sys.executable, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--port", str(web_port),
-                "--workers", "1", "--log-level", "warning", "aiplatform.asgi:application",
-            ]  # fmt: skip
         self.root = root
-        self.parts = {name: Part(name, argv, logs / f"{name}.txt") for name, argv in commands.items()}
+        self.forks = Forks(logs / "forks.txt")
+        self.listener = None if web_port is None else web.listen("127.0.0.1", web_port)
+        self.parts = {"valkey": Part("valkey", broker.command() or [], logs / "valkey.txt")}
+        for name, argv in commands.items():
+            self.parts[name] = Part(name, argv, logs / f"{name}.txt", forks=self.forks)
+        if self.listener is not None:
+            self.parts["web"] = Part(
+                "web", web.command("127.0.0.1", web_port or 0), logs / "web.txt", dict(web.ENVIRONMENT),
+                forks=self.forks, listener=self.listener.fileno(),
+            )  # fmt: skip
 
     def start(self) -> None:
         """Start everything and wait until the node is registered and the broker answers."""
+        from aiplatform.cli import schema
+        from workers.models import Node
+
         migrated.begin(self.root)
         self.parts["valkey"].start()
-        subprocess.run([sys.executable, MANAGE, "migrate", "--noinput", "-v", "0"], cwd=HERE, check=True)
+        schema.bring_up_to_date(lambda _line: None)
         for name, part in self.parts.items():
             if name != "valkey":
                 part.start()
-        from workers.models import Node
-
         wait_for(lambda: Node.objects.filter(name=NODE).exists(), 60, "the agent registered no node")
 
     def stop(self) -> None:
         for part in reversed(self.parts.values()):
             part.stop()
+        self.forks.close()
+        if self.listener is not None:
+            self.listener.close()
 
 
 @contextlib.contextmanager

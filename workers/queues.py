@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 
 def cpu(node: str) -> str:
@@ -11,7 +12,7 @@ def cpu(node: str) -> str:
 
 
 def gpu(node: str, index: int) -> str:
-    """Queue of the worker bound to one GPU of a node."""
+    """Queue of the jobs whose first GPU is this one of a node."""
     return f"{node}.gpu{index}"
 
 
@@ -20,19 +21,18 @@ def work(node: str) -> str:
     return f"{node}.work"
 
 
-def cpu_worker_command(node: str) -> list[str]:
-    """The Celery worker that starts a node's CPU jobs; each start takes a fraction of a second."""
-    return [*_worker(f"cpu@{node}", cpu(node)), "--pool", "solo"]
+def start_worker_command(node: str, gpus: Sequence[int] = ()) -> list[str]:
+    """The Celery worker that starts a node's jobs, from the CPU queue and from that of each GPU.
+
+    One process without children: each start takes a fraction of a second, and its time limit needs the main thread.
+    """
+    queues = ",".join([cpu(node), *(gpu(node, index) for index in gpus)])
+    return [*_worker(f"cpu@{node}", queues), "--pool", "solo"]
 
 
 def work_worker_command(node: str, processes: int = 2) -> list[str]:
     """The Celery worker for long work."""
     return [*_worker(f"work@{node}", work(node)), "--concurrency", str(processes)]
-
-
-def gpu_worker_command(node: str, index: int) -> list[str]:
-    """The Celery worker bound to one GPU; it starts supervisors, so one process without children will do."""
-    return [*_worker(f"gpu{index}@{node}", gpu(node, index)), "--pool", "solo"]
 
 
 def _worker(name: str, queue: str) -> list[str]:

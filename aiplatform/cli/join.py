@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import hashlib
 import os
-import signal
 import socket
 import time
 from pathlib import Path
@@ -208,24 +207,21 @@ def _is_fit() -> bool:
 
 async def _keep(name: str) -> int:
     from aiplatform.cli import node
-    from aiplatform.cli.processes import ProcessSupervisor
+    from aiplatform.cli.runtime import Runtime
 
-    supervisor, wanted = ProcessSupervisor(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, wanted.set)
-    processes = await asyncio.to_thread(node.processes)
-    for process in processes:
-        supervisor.keep(process)
+    runtime = Runtime()
+    runtime.start_fork_server()
+    runtime.keep(*await asyncio.to_thread(node.processes, runtime))
     output.line("join", output.paint(f"node {name} is up; Ctrl-C stops it, jobs in progress go on", "1;32"))
     try:
-        waiting = [asyncio.create_task(event.wait()) for event in (wanted, supervisor.refused)]
+        waiting = [asyncio.create_task(event.wait()) for event in (runtime.stop_requested, runtime.supervisor.refused)]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
-        if supervisor.refused.is_set():
+        if runtime.supervisor.refused.is_set():
             output.line("join", "this machine is no part of the cluster any more; see the line above", colour="31")
             return node.REFUSED_CODE
         return 0
     finally:
         output.line("join", "stopping; running jobs go on and are found again at the next start")
-        await supervisor.stop(processes)
+        await runtime.stop()

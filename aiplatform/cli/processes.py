@@ -1,4 +1,4 @@
-"""Process supervisor of one terminal: prefixed output, restart of what dies, clean stop."""
+"""Process supervisor of one terminal: prefixed output, restart of what ends, clean stop."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from aiplatform import env
-from aiplatform.cli import output
-from aiplatform.lib import parenthood
+from aiplatform.cli import children, output
+from aiplatform.cli.children import Child
+from aiplatform.cli.forks import ForkServer, ForkServerLost
 
 REFUSED_CODE = os.EX_CONFIG
-SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.2, 2.0, 15.0  # pauses before a restart
+SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.05, 2.0, 15.0  # pauses before a restart
 WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had worked well
-LOOK_S, MOST_SILENT = 3.0, 5  # between looks whether it answers; how many in a row may be in vain
-FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to begin
+LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a row may fail
+FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to start
+LINE_BYTES = 1 << 20
 
 
 def _module_path() -> str:
@@ -27,22 +28,15 @@ def _module_path() -> str:
     return os.pathsep.join(filter(None, [str(env.BASE_DIR), os.environ.get("PYTHONPATH", "")]))
 
 
-async def _exit_of(child: asyncio.subprocess.Process) -> int:
-    """Wait for the process itself, not for others that still hold its pipe as `wait()` does."""
-    while child.returncode is None:
-        await asyncio.sleep(0.05)
-    return child.returncode
-
-
 def pause_after(lived_s: float, before_s: float) -> float:
     """Return the pause before a process that lived for `lived_s` starts again; `before_s` was its last one.
 
-    What dies as it starts would only burn the processor. What lived for a while did some of its work, and others wait
-    for the rest of it.
+    What ends as it starts would only burn the CPU. What lived for a while did some of its work, and others wait for
+    the rest of it.
     """
     if lived_s >= WELL_S:
         return SHORTEST_S
-    return min(before_s * 2, WORKED_LONGEST_S if lived_s > WORKED_S else LONGEST_S)
+    return min(max(before_s * 2, 4 * SHORTEST_S), WORKED_LONGEST_S if lived_s > WORKED_S else LONGEST_S)
 
 
 @dataclass
@@ -50,119 +44,201 @@ class Process:
     """A program to keep running.
 
     `stop_signal` is what a clean stop sends; after `grace_s` seconds comes SIGKILL. `orphan_signal` is what the kernel
-    sends when `up` is killed, so that a new `up` can start. Where there is `answers`, it is asked again and again, in
-    a thread; what stays silent is killed and starts again.
+    sends when `up` is killed, so that a new `up` can start. `answers`, if given, is called periodically in a thread;
+    a program that stays silent is killed and started again.
     """
 
     name: str
     argv: list[str]
     env: dict[str, str] = field(default_factory=dict)
     stop_signal: signal.Signals = signal.SIGTERM
-    grace_s: float = 10.0
+    grace_s: float = 1.5
     colour: str = "36"
-    last: bool = False  # others lean on it: stopped when they are gone
+    last: bool = False  # others depend on it: stopped when they are gone
     orphan_signal: signal.Signals = signal.SIGTERM
     answers: Callable[[], bool] | None = None
     quiet: Callable[[str], bool] = lambda _line: False
 
+    async def start(self, descriptor: int) -> Child:
+        """Start the program; `descriptor` takes its standard output and error."""
+        return children.spawn(
+            self.argv,
+            environment=os.environ | self.environment(),
+            output=descriptor,
+            orphan_signal=self.orphan_signal,
+        )
+
+    def environment(self) -> dict[str, str]:
+        """Variables on top of those of `up`."""
+        return {"PYTHONUNBUFFERED": "1", "PYTHONPATH": _module_path()} | self.env
+
+    def ended(self) -> None:
+        """Called after the program has ended, before it is started again."""
+
+
+@dataclass
+class ForkServerProcess(Process):
+    """The fork server itself."""
+
+    server: ForkServer = field(default_factory=ForkServer)
+
+    async def start(self, descriptor: int) -> Child:
+        return self.server.start(os.environ | self.environment(), descriptor)
+
+    def ended(self) -> None:
+        self.server.lost()
+
+
+@dataclass
+class ForkedProcess(Process):
+    """A role that the current fork server forks.
+
+    Args:
+        server: returns the fork server; another one after an upgrade.
+        listener: a listening socket that the role inherits.
+    """
+
+    server: Callable[[], ForkServer] = ForkServer
+    listener: int | None = None
+
+    async def start(self, descriptor: int) -> Child:
+        while True:
+            with contextlib.suppress(ForkServerLost):
+                return await self.server().fork(
+                    self.argv,
+                    environment=self.env,
+                    output=descriptor,
+                    orphan_signal=self.orphan_signal,
+                    listener=self.listener,
+                )
+            await asyncio.sleep(SHORTEST_S)
+
 
 class ProcessSupervisor:
-    """Starts processes, shows their lines, starts them again with growing pauses when they end."""
+    """Starts processes, shows their lines, and starts them again with growing pauses when they end."""
 
     def __init__(self) -> None:
-        self.running: dict[str, asyncio.subprocess.Process] = {}
+        self.running: dict[str, Child] = {}
+        self.failures: dict[str, int] = {}
+        """How often a process has ended by itself since it last ran for `WELL_S`."""
         self.stopping = asyncio.Event()
         self.refused = asyncio.Event()  # a process said that starting it again would change nothing
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._restarting: set[str] = set()
 
     def keep(self, process: Process) -> None:
         """Keep `process` alive until `stop`."""
-        self._tasks.append(asyncio.create_task(self._keep(process)))
+        self._tasks[process.name] = asyncio.create_task(self._keep(process))
+
+    async def restart(self, process: Process) -> None:
+        """Stop a process cleanly and return when it runs again."""
+        before = self.running.get(process.name)
+        self._restarting.add(process.name)
+        await self._end(process)
+        while not self.stopping.is_set() and self.running.get(process.name) in (before, None):
+            await asyncio.sleep(0.02)
+
+    async def discard(self, process: Process) -> None:
+        """Stop a process and do not start it again."""
+        task = self._tasks.pop(process.name)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
     async def _keep(self, process: Process) -> None:
         pause_s = SHORTEST_S
         while not self.stopping.is_set():
             started = time.monotonic()
-            code = await self._run(process)
+            code = await self.run(process)
+            process.ended()
             if self.stopping.is_set():
                 return
+            if process.name in self._restarting:
+                self._restarting.discard(process.name)
+                pause_s = SHORTEST_S
+                continue
             if code == REFUSED_CODE:
                 self.refused.set()
                 return
-            pause_s = pause_after(time.monotonic() - started, pause_s)
+            lived_s = time.monotonic() - started
+            self.failures[process.name] = 1 if lived_s >= WELL_S else self.failures.get(process.name, 0) + 1
+            pause_s = pause_after(lived_s, pause_s)
             output.line(process.name, f"ended with {code}, starts again in {pause_s:.1f} s", colour="31")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), pause_s)
 
-    async def _run(self, process: Process) -> int:
-        child = await asyncio.create_subprocess_exec(
-            *process.argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": _module_path()} | process.env,
-            start_new_session=True,  # Ctrl-C reaches `up` alone, which then stops everything in order
-            preexec_fn=partial(parenthood.die_with_parent, process.orphan_signal),
-            limit=1 << 20,
-        )
-        self.running[process.name] = child
-        if self.stopping.is_set():  # it came too late for `stop`, which found nothing to end
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-        shown = asyncio.create_task(self._show(process, child))
-        watched = asyncio.create_task(self._watch(process, child))
+    async def run(self, process: Process) -> int:
+        """Run a process once, to its end, and return its exit code; a cancelled call kills it."""
+        ours, theirs = os.pipe2(os.O_CLOEXEC)
+        lines = asyncio.create_task(self._show(process, ours))
         try:
-            return await _exit_of(child)
+            try:
+                child = await process.start(theirs)
+            finally:
+                os.close(theirs)
+            self.running[process.name] = child
+            watch = asyncio.create_task(self._watch(process, child))
+            try:
+                return await child.wait()
+            finally:
+                watch.cancel()
+                if child.returncode is None:  # discarded
+                    child.kill()
+                # What the process itself started would go on, hold its port and keep the pipe open.
+                # Jobs are not among them: a supervisor leaves the session of the process that started it.
+                child.kill_group()
+                if self.running.get(process.name) is child:
+                    del self.running[process.name]
         finally:
-            watched.cancel()
-            # Its own children (a server's workers) would go on, hold the port and keep the pipe open.
-            # Jobs are not among them: a supervisor leaves the session of whoever started it.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(shown, 2)
-            self.running.pop(process.name, None)
+                await asyncio.wait_for(lines, 2)
 
-    async def _watch(self, process: Process, child: asyncio.subprocess.Process) -> None:
-        """Kill what runs and answers nobody: its socket was removed, or it was stopped and nobody lets it go on."""
+    async def _watch(self, process: Process, child: Child) -> None:
+        """Kill a process that runs but does not answer: its socket was removed, or it was stopped by a signal."""
         silent, most = 0, FIRST_SILENT
         while process.answers and silent < most:
             await asyncio.sleep(LOOK_S)
             silent, most = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, most)
         if process.answers:
             output.line(process.name, f"has not answered {silent} times in a row; it is killed", colour="31")
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
+            child.kill_group()
 
-    async def _show(self, process: Process, child: asyncio.subprocess.Process) -> None:
-        assert child.stdout is not None
-        while True:
-            try:
-                raw = await child.stdout.readline()
-            except ValueError:  # a line beyond the limit: drop what is buffered, keep the process
-                continue
-            if not raw:
-                return
-            text = raw.decode(errors="replace").rstrip()
-            if text and not process.quiet(text):
-                output.line(process.name, text, colour=process.colour)
+    async def _show(self, process: Process, descriptor: int) -> None:
+        reader = asyncio.StreamReader(limit=LINE_BYTES)
+        transport, _protocol = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+        )
+        try:
+            while True:
+                try:
+                    raw = await reader.readline()
+                except ValueError:  # a line beyond the limit: drop what is buffered, keep the process
+                    continue
+                if not raw:
+                    return
+                text = raw.decode(errors="replace").rstrip()
+                if text and not process.quiet(text):
+                    output.line(process.name, text, colour=process.colour)
+        finally:
+            transport.close()
 
     async def stop(self, processes: list[Process]) -> None:
-        """Stop everything at once, then what others depend on (`last`); what does not end is killed."""
+        """Stop everything at once, then what others depend on (`last`); a process that does not end is killed."""
         self.stopping.set()
+        starting = [task for name, task in self._tasks.items() if name not in self.running]
+        for task in starting:
+            task.cancel()
         await asyncio.gather(*(self._end(process) for process in processes if not process.last))
         await asyncio.gather(*(self._end(process) for process in processes if process.last))
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _end(self, process: Process) -> None:
         child = self.running.get(process.name)
         if child is None or child.returncode is not None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            child.send_signal(process.stop_signal)
+        child.send_signal(process.stop_signal)
         try:
-            await asyncio.wait_for(_exit_of(child), process.grace_s)
+            await asyncio.wait_for(child.wait(), process.grace_s)
         except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            await _exit_of(child)
+            child.kill_group()
+            child.kill()
+            await child.wait()

@@ -18,14 +18,13 @@ import urllib.request
 from io import TextIOWrapper
 
 from aiplatform import __version__, env
-from aiplatform.cli import broker, node, output, web
-from aiplatform.cli.processes import Process, ProcessSupervisor
+from aiplatform.cli import broker, children, node, output, web
+from aiplatform.cli.processes import Process
+from aiplatform.cli.runtime import MANAGE, Runtime
 from aiplatform.cli.safekeeping.words import UNFINISHED
-from aiplatform.lib import messages
 
-MANAGE = str(env.BASE_DIR / "manage.py")
-READY_TIMEOUT_S = 90
-PORT_WAIT_S = web.KILL_TIMEOUT_S + 2.0
+PORT_WAIT_S = web.GRACE_S + 2.0
+PROGRESS_S = 3.0
 
 
 def main(argv: list[str]) -> int:
@@ -96,112 +95,121 @@ def close_to_others() -> None:
             output.line("up", f"{path} stays open to others ({exc.strerror}): chmod {most & 0o777:o} it.", colour="33")
 
 
-def _port_is_free(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host if host != "localhost" else "127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+async def _listen(options: argparse.Namespace) -> socket.socket | None:
+    """Bind the web server's port, or say why that is impossible and return None.
 
-
-async def _port_becomes_free(host: str, port: int) -> bool:
-    """Wait for a web server that ends because its `up` was killed; who else has the port keeps it."""
+    An `up` that was killed may take a moment to release it.
+    """
     deadline = time.monotonic() + PORT_WAIT_S
-    while not _port_is_free(host, port):
-        if time.monotonic() >= deadline:
-            return False
+    while True:
+        try:
+            return web.listen(options.host, options.port)
+        except OSError as exc:
+            if time.monotonic() >= deadline:
+                print(
+                    f"Port {options.port} of {options.host} cannot be used ({exc.strerror}). "
+                    f"Give another one: manage.py up --port {options.port + 1}"
+                )
+                return None
         await asyncio.sleep(0.1)
-    return True
 
 
-def _manage(*arguments: str) -> str:
-    """Run one management command to its end; its failure ends `up` with the command's output."""
-    done = subprocess.run([sys.executable, MANAGE, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(done.stdout + done.stderr)
-        raise SystemExit(f"`manage.py {' '.join(arguments)}` failed; see above.")
-    return done.stdout
-
-
-def _plan(options: argparse.Namespace) -> list[Process]:
-    """Return everything that runs beside the broker, in the order it starts."""
-    python = sys.executable
-    server = web.command(options.host, options.port, web.workers())
-    processes = [
-        Process("web", server, env=dict(web.ENVIRONMENT), colour="36", grace_s=5),
-        Process("scheduler", [python, MANAGE, "scheduler"], colour="35"),
-        *([Process("ports", [python, MANAGE, "ports"], colour="36", grace_s=5)] if env.PORTS_PORT else []),
-        *([Process("ssh", [python, MANAGE, "ssh_gateway"], colour="95", grace_s=5)] if env.SSH_PORT else []),
-        *node.processes(),
-    ]
-    for process in processes:
-        process.env.setdefault("AIP_BOOTSTRAP", "0")
-    return processes
+def _roles(options: argparse.Namespace, runtime: Runtime, listener: socket.socket) -> list[Process]:
+    """Return everything that is forked, in the order it starts."""
+    python, command = sys.executable, web.command(options.host, options.port)
+    count = web.workers()
+    return [
+        *(
+            runtime.role(
+                f"web{number}" if count > 1 else "web", command, colour="36", variables=dict(web.ENVIRONMENT),
+                listener=listener.fileno(),
+            )
+            for number in range(1, count + 1)
+        ),
+        runtime.role("scheduler", [python, MANAGE, "scheduler"], colour="35"),
+        *([runtime.role("ports", [python, MANAGE, "ports"], colour="36")] if env.PORTS_PORT else []),
+        *([runtime.role("ssh", [python, MANAGE, "ssh_gateway"], colour="95")] if env.SSH_PORT else []),
+        *node.processes(runtime),
+    ]  # fmt: skip
 
 
 async def _up(options: argparse.Namespace) -> int:
     started = time.monotonic()
-    if not await _port_becomes_free(options.host, options.port):
-        print(
-            f"Port {options.port} of {options.host} is taken. Give another one: manage.py up --port {options.port + 1}"
-        )
+    listener = await _listen(options)
+    if listener is None:
         return 1
     os.environ["AIP_BOOTSTRAP"] = "0"
-    supervisor = ProcessSupervisor()
-    processes: list[Process] = []
-    loop = asyncio.get_running_loop()
-    wanted = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, wanted.set)
+    runtime = Runtime()
+    stopped = runtime.stop_requested
     code = 0
     try:
-        if command := broker.command():
-            server = Process(
-                "broker", command, colour="90", quiet=_known_broker_noise, last=True, answers=broker.answers,
-                # One that took its time would take away the socket of the next one, and write into the same files.
-                orphan_signal=signal.SIGKILL,
-            )  # fmt: skip
-            supervisor.keep(server)
-            processes.append(server)
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")
+        runtime.start_fork_server()
+        if command := broker.command():
+            runtime.keep(
+                Process(
+                    "broker", command, colour="90", quiet=_known_broker_noise, last=True, answers=broker.answers,
+                    # One that took its time would take away the socket of the next one, and write into the same files.
+                    orphan_signal=signal.SIGKILL,
+                )
+            )  # fmt: skip
         close_to_others()
-        first_link = (await asyncio.to_thread(_manage, "prepare")).strip()
-        close_to_others()
-        messages.compile_all()
-        plan = await asyncio.to_thread(_plan, options)
-        for process in plan:
-            supervisor.keep(process)
-        processes += plan
-        if not await _answers(options, wanted):
-            return 0 if wanted.is_set() else 1
+        progress = asyncio.create_task(_report_progress(runtime))
+        try:
+            first_link = await runtime.prepare()
+            if first_link is None:
+                return 0 if stopped.is_set() else 1
+            close_to_others()
+            runtime.keep(*_roles(options, runtime, listener))
+            if not await _answers(options, runtime):
+                return 0 if stopped.is_set() else 1
+        finally:
+            progress.cancel()
         _greet(options, time.monotonic() - started, first_link)
         if options.demo:
-            code = await _demo(options, wanted)
+            code = await _demo(options, runtime)
         if not (options.demo and options.exit):
-            await wanted.wait()
+            await stopped.wait()
         return code
     finally:
         output.line("up", "stopping; running jobs go on and are found again at the next start")
-        await supervisor.stop(processes)
+        await runtime.stop()
+        listener.close()
+
+
+async def _report_progress(runtime: Runtime) -> None:
+    """Say every few seconds what the start is waiting for."""
+    started = time.monotonic()
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        output.line("up", f"{time.monotonic() - started:.0f} s: {runtime.waiting_for()}")
 
 
 def _known_broker_noise(text: str) -> bool:
     return "overcommit" in text or "oO0OoO0OoO0Oo" in text or text.startswith("*** ")
 
 
-async def _answers(options: argparse.Namespace, wanted: asyncio.Event) -> bool:
-    """Wait until the web server answers; False when it does not in time or a stop was requested."""
+async def _answers(options: argparse.Namespace, runtime: Runtime) -> bool:
+    """Wait until the web server answers.
+
+    It waits for as long as web processes run. False when a stop was requested, when they keep ending before one has
+    answered, or after AIP_READY_TIMEOUT_S where that is set.
+    """
     url = f"{_address(options)}healthz"
-    deadline = time.monotonic() + READY_TIMEOUT_S
-    while time.monotonic() < deadline and not wanted.is_set():
+    deadline = time.monotonic() + (env.READY_TIMEOUT_S or float("inf"))
+    while not runtime.stop_requested.is_set():
         with contextlib.suppress(OSError, urllib.error.URLError):
             await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=2).read())  # noqa: S310 - our own address
             return True
-        await asyncio.sleep(0.2)
-    if not wanted.is_set():
-        output.line("up", f"{url} did not answer within {READY_TIMEOUT_S} s; see the lines above", colour="31")
+        if time.monotonic() >= deadline:
+            output.line(
+                "up", f"{url} did not answer within AIP_READY_TIMEOUT_S ({env.READY_TIMEOUT_S:.0f} s)", colour="31"
+            )
+            return False
+        if runtime.fails_to_start("web"):
+            output.line("up", "the web server keeps ending before it answers; see the lines above", colour="31")
+            return False
+        await asyncio.sleep(0.05)
     return False
 
 
@@ -221,11 +229,12 @@ def _greet(options: argparse.Namespace, seconds: float, first_link: str) -> None
     output.line("up", "Ctrl-C stops the platform; jobs in progress go on")
 
 
-async def _demo(options: argparse.Namespace, wanted: asyncio.Event) -> int:
+async def _demo(options: argparse.Namespace, runtime: Runtime) -> int:
     arguments = [sys.executable, MANAGE, "demo", "--url", _address(options), *(["--json"] if options.json else [])]
-    process = await asyncio.create_subprocess_exec(*arguments)
-    stop = asyncio.create_task(wanted.wait())
-    done = asyncio.create_task(process.wait())
+    process = subprocess.Popen(arguments)
+    child = children.Child(process.pid, process.wait)
+    stop = asyncio.create_task(runtime.stop_requested.wait())
+    done = asyncio.create_task(child.wait())
     await asyncio.wait({stop, done}, return_when=asyncio.FIRST_COMPLETED)
     if not done.done():
         process.terminate()

@@ -1,39 +1,127 @@
-"""The web server: its command, and how many processes it has."""
+"""Web server process: granian inside a role of `up`, on a listening socket that all web processes share.
+
+`up` binds the socket once and hands it to every web process, so connections wait in its queue while a process is
+replaced, and none is refused. Why granian and not uvicorn: docs/decisions/0028-one-parent-that-forks-every-role.md.
+"""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+import logging
 import os
 import resource
+import signal
+import socket
 import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from aiplatform import env
 
-MOST_WORKERS = 4
-MOST_CONNECTIONS = 4096
-KILL_TIMEOUT_S = 4
+MAX_WORKERS = 4
+MAX_CONNECTIONS = 4096
+BACKLOG = 2048
+GRACE_S = 4.0
+"""How long a process that was told to end answers the requests it has begun."""
 #: Memory that one thread freed serves the others: each heap of its own would keep what it once needed.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
+LISTENER_VARIABLE = "AIP_LISTENER_FD"
+APPLICATION = "aiplatform.asgi:application"
 
 
 def workers() -> int:
     """How many web processes serve: as set, else one per core this process may use, at most four."""
-    return env.WEB_WORKERS or max(1, min(len(os.sched_getaffinity(0)), MOST_WORKERS))
+    return env.WEB_WORKERS or max(1, min(len(os.sched_getaffinity(0)), MAX_WORKERS))
 
 
 def connections() -> int:
     """How many connections one process holds at once; further ones wait. Each is an open file."""
     files, _most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(128, min(MOST_CONNECTIONS, files // 2))
+    return max(128, min(MAX_CONNECTIONS, files // 2))
 
 
-def command(host: str, port: int, count: int, application: str = "aiplatform.asgi:application") -> list[str]:
-    """Return the command of a web server with `count` processes; one that dies is replaced, SIGHUP renews them."""
-    return [
-        sys.executable,
-        *("-m", "granian", "--interface", "asgi", "--host", host, "--port", str(port)),
-        *("--workers", str(count), "--respawn-failed-workers", "--workers-kill-timeout", str(KILL_TIMEOUT_S)),
-        *("--no-access-log", "--log-level", "warning", "--ws"),
-        *("--http", "1"),  # while either is awaited, a connection that says nothing is never closed
-        *("--backpressure", str(connections())),
+def listen(host: str, port: int) -> socket.socket:
+    """Bind the socket that web processes accept from.
+
+    Raises:
+        OSError: the port is taken, or the address is not one of this host.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def command(host: str, port: int, application: str = APPLICATION) -> list[str]:
+    """Return the command of one web process; where it inherits no listening socket it binds host and port itself."""
+    return [sys.executable, "-m", "aiplatform.cli.web", "--host", host, "--port", str(port), application]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="python -m aiplatform.cli.web", description=__doc__)
+    parser.add_argument("--host", default=env.HOST)
+    parser.add_argument("--port", type=int, default=env.PORT)
+    parser.add_argument("--header-timeout", type=float, default=30.0, metavar="SECONDS", help="for a request's head")
+    parser.add_argument("application", nargs="?", default=APPLICATION, help="module:attribute")
+    options = parser.parse_args(argv)
+    inherited = os.environ.pop(LISTENER_VARIABLE, "")
+    listener = socket.socket(fileno=int(inherited)) if inherited else listen(options.host, options.port)
+    listener.set_inheritable(False)
+    module, _colon, attribute = options.application.partition(":")
+    application = getattr(import_module(module), attribute)
+    import uvloop
+
+    uvloop.run(serve(application, listener, header_timeout_s=options.header_timeout))
+    return 0
+
+
+async def serve(application: Any, listener: socket.socket, *, header_timeout_s: float = 30.0) -> None:
+    """Serve an ASGI application on a listening socket until SIGTERM or SIGINT.
+
+    Args:
+        header_timeout_s: a connection that sends no complete request head for so long is closed. Granian enforces it
+            only while HTTP/2 is off.
+    """
+    from granian._granian import SocketHolder
+    from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
+    from granian.log import LogLevels
+    from granian.server.embed import Server
+
+    class SharedSocketServer(Server):
+        def _init_shared_socket(self) -> None:
+            self._ssp, self._shd = None, SocketHolder(listener.fileno(), False, BACKLOG)
+
+    server = SharedSocketServer(
         application,
-    ]
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=int(header_timeout_s * 1000)),
+        websockets=True,
+        backpressure=connections(),
+        log_level=LogLevels.error,
+        log_access=False,
+    )
+    logging.getLogger("_granian").setLevel(logging.ERROR)  # it warns of the embedded server at each start
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.stop()
+        loop.call_later(GRACE_S, os._exit, 0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    await server.serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import contextlib
 import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
-import urllib.request
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.decorators import login_not_required
@@ -25,9 +22,7 @@ from websockets.sync.client import connect
 
 from aiplatform import handler
 from aiplatform.cli import up, web
-from tests import migrated
-from tests.running import HERE, MANAGE, environment, free_port, wait_for
-from workers.supervisor import processes
+from tests.running import HERE, free_port, wait_for
 
 closed = threading.Event()
 threads: set[str] = set()
@@ -139,83 +134,28 @@ def test_web_workers_are_one_per_core_and_four_at_most(monkeypatch):
     assert web.workers() == 3
 
 
-@pytest.fixture
-def server(tmp_path):
-    """A web server of two processes, its port, and what makes it end whatever happened."""
-    root, port = tmp_path / "root", free_port()
-    root.mkdir()
-    env = os.environ | environment(root)
-    if not migrated.take(root / "aiplatform.sqlite3"):
-        subprocess.run([sys.executable, MANAGE, "migrate", "--noinput", "-v", "0"], cwd=HERE, env=env, check=True)
-    server = subprocess.Popen(web.command("127.0.0.1", port, 2), cwd=HERE, env=env, start_new_session=True)
-    try:
-        wait_for(lambda: answers(port), 60, "the web server does not answer")
-        yield server, port
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
-
-
-def answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
-def children(server: subprocess.Popen) -> set[int]:
-    return {int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()}
-
-
-@pytest.mark.sockets("web processes of its own")
-def test_web_process_that_is_killed_is_replaced_and_sighup_renews_all(server):
-    main, port = server
-
-    first = wait_for(lambda: len(children(main)) == 2 and children(main), 30, "there are not two web processes")
-    os.kill(min(first), signal.SIGKILL)
-    second = wait_for(
-        lambda: min(first) not in children(main) and len(children(main)) == 2 and children(main), 30, "not replaced"
-    )
-    wait_for(lambda: answers(port), 60, "the web server does not answer after a process died")
-    main.send_signal(signal.SIGHUP)
-    wait_for(lambda: len(children(main)) == 2 and not children(main) & second, 60, "they were not renewed")
-    wait_for(lambda: answers(port), 60, "the web server does not answer after it was renewed")
-
-
-@pytest.mark.sockets("web processes of its own")
-def test_web_processes_end_with_a_server_that_is_killed_and_free_its_port(server):
-    main, port = server
-    first = wait_for(lambda: len(children(main)) == 2 and children(main), 30, "there are not two web processes")
-
-    main.kill()
-    main.wait()
-
-    wait_for(lambda: not processes.alive(first), 30, "web processes outlive their server")
-    assert up._port_is_free("127.0.0.1", port)
-
-
 @pytest.mark.sockets("a port of its own")
-async def test_up_waits_for_a_port_that_is_about_to_be_freed(monkeypatch):
+async def test_up_waits_for_a_port_that_is_about_to_be_freed(monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
+        options = argparse.Namespace(host="127.0.0.1", port=port)
         asyncio.get_running_loop().call_later(0.2, held.close)
 
-        assert await up._port_becomes_free("127.0.0.1", port)
+        listener = await up._listen(options)
 
-    with socket.create_server(("127.0.0.1", port)):
+    assert listener is not None
+    with listener:
         monkeypatch.setattr(up, "PORT_WAIT_S", 0.0)
-        assert not await up._port_becomes_free("127.0.0.1", port)
+        assert await up._listen(options) is None
+    assert f"manage.py up --port {port + 1}" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")
 def plain_server():
     """Port of a web server with the smallest application, which gives a head half a second to arrive."""
     port = free_port()
-    env = os.environ | {"GRANIAN_HTTP1_HEADER_READ_TIMEOUT": "500"}
-    command = web.command("127.0.0.1", port, 1, "tests.fakes.plain_web:application")
-    server = subprocess.Popen(command, cwd=HERE, env=env, start_new_session=True)
+    command = [*web.command("127.0.0.1", port, "tests.fakes.plain_web:application"), "--header-timeout", "0.5"]
+    server = subprocess.Popen(command, cwd=HERE, start_new_session=True)
 
     def listens():
         with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 20):
@@ -244,7 +184,7 @@ def test_B07_web_server_closes_a_socket_whose_browser_says_nothing(plain_server)
 
 
 def test_web_connections_leave_files_to_open(monkeypatch):
-    for files, expected in ((1024, 512), (1 << 20, web.MOST_CONNECTIONS), (64, 128)):
+    for files, expected in ((1024, 512), (1 << 20, web.MAX_CONNECTIONS), (64, 128)):
         monkeypatch.setattr(web.resource, "getrlimit", lambda _which, files=files: (files, files))
         assert web.connections() == expected
 

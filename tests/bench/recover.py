@@ -28,7 +28,7 @@ from tests.journeys.up import Up
 from tests.running import environment, wait_for
 
 KINDS = {
-    "web": ("granian",),
+    "web": ("aiplatform.cli.web",),
     "scheduler": ("manage.py", "scheduler"),
     "agent": ("manage.py", "agent"),
     "cpu": ("cpu@",),

@@ -32,7 +32,7 @@ from tests.journeys.up import Up, call, running, until
 
 #: What may die: by words of its command line.
 MORTAL = {
-    "web": "granian", "worker": "work@node1", "light worker": "cpu@node1", "scheduler": "manage.py\0scheduler",
+    "web": "aiplatform.cli.web", "worker": "work@node1", "light worker": "cpu@node1", "scheduler": "manage.py\0scheduler",
     "agent": "manage.py\0agent",
 }  # fmt: skip
 OVER = ("ok", "failed", "cancelled")

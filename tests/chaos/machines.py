@@ -331,7 +331,7 @@ def everything_killed(cluster: Cluster, cast: Cast) -> str:
     jobs = [cast.start("node2"), cast.start("node3")]
     connection.close()
     for machine in cluster.machines.values():
-        for words in (("manage.py",), ("celery",), ("granian",)):
+        for words in (("manage.py",), ("celery",), ("aiplatform.cli.web",)):
             machine.signal(signal.SIGKILL, *words)
     cluster.database.kill()
     cluster.server.signal(signal.SIGKILL, "valkey-server")

@@ -22,7 +22,7 @@ from typing import Any
 LOOK_S = 0.2
 PING_S = 0.7
 LAST_ANSWERS_S = 1.5
-PARTS = ("web", "scheduler", "agent", "broker", "cpu", "work", "gpu0", "gpu1", "ports", "ssh")
+PARTS = ("web", "scheduler", "agent", "broker", "cpu", "work", "ports", "ssh")
 NOTHING = "nothing"
 
 

@@ -124,7 +124,11 @@ def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, record) -> bo
         record.killed_programs.add((job, attempt))
         return _kill(pid)
     if what in ("scheduler", "web"):
-        pids = cluster.server.pids("manage.py", "scheduler") if what == "scheduler" else cluster.server.pids("granian")
+        pids = (
+            cluster.server.pids("manage.py", "scheduler")
+            if what == "scheduler"
+            else cluster.server.pids("aiplatform.cli.web")
+        )
         return bool(pids) and _kill(rng.choice(pids))
     if what == "broker":
         cluster.server.signal(signal.SIGKILL, "valkey-server")

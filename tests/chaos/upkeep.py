@@ -23,15 +23,14 @@ _libc = ctypes.CDLL(None)
 #: Kind of process → words of its command line, the first that fits.
 WORDS = {
     "supervisor": "workers/supervisor/__main__.py",
-    "web": "granian",
+    "web": "aiplatform.cli.web",
     "scheduler": "manage.py scheduler",
     "agent": "manage.py agent",
     "cpu": f"cpu@{NODE}",
     "work": f"work@{NODE}",
-    "gpu0": f"gpu0@{NODE}",
-    "gpu1": f"gpu1@{NODE}",
     "ports": "manage.py ports",
     "ssh": "manage.py ssh_gateway",
+    "forks": "aiplatform.cli.fork_server",
     "broker": "valkey-server",
     "up": "manage.py up",
 }

@@ -37,7 +37,7 @@ def test_aip_run_survives_kills_and_ends_with_the_commands_own_code(tmp_path):
             return rows[0]["state"] if rows else ""
 
         until(lambda: state() == "running", 60, "the command did not start")
-        for part in ("agent", "scheduler", "granian", "celery"):
+        for part in ("agent", "scheduler", "aiplatform.cli.web", "celery"):
             assert up.kill(part), f"there is no process {part} to kill"
         said, told = client.communicate(timeout=180)
         answer = call(up.url, token, "GET", "jobs/?kind=command")[1]["results"]

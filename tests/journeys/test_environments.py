@@ -140,7 +140,7 @@ def test_environment_is_worked_in_while_the_platform_is_killed_and_restored_with
         installed = run_cell(lab, job, "!pip install ./ring-1.0-py3-none-any.whl\nremembered = 41")
         assert "Successfully installed ring-1.0" in installed
 
-        for part in ("agent", "scheduler", "ports", "granian", "celery"):
+        for part in ("agent", "scheduler", "ports", "aiplatform.cli.web", "celery"):
             assert up.kill(part), f"there is no process {part} to kill"
         until(lambda: stands()["state"] == "running", 60, "the platform did not come back")
         until(lambda: run_cell(lab, job, "print(remembered + 1)") == "42\n", 60, "the open tab did not go on")

@@ -44,7 +44,7 @@ def test_aip_files_bring_what_was_cut_and_give_it_back(tmp_path):
         before = arrived()
         going = aip(up.url, token, project, "files", "put", "big.bin", "src", "--to", "data")
         until(lambda: arrived() > before or going.poll() is not None, 60, "it did not go on")
-        up.kill("granian")
+        up.kill("aiplatform.cli.web")
         _out, told = going.communicate(timeout=240)
         assert going.returncode == 0, told
         until(lambda: call(up.url, token, "GET", "files/")[0] == 200, 60, "the web did not come back")

@@ -79,7 +79,7 @@ def test_platform_leads_from_images_to_a_model_whatever_is_killed(tmp_path):
         assert call(up.url, anna, "GET", "datasets/")[0] == 403
 
         # 4. and 5. draw, convert to COCO, freeze; the web server dies in between
-        assert up.kill("granian")
+        assert up.kill("aiplatform.cli.web")
         up.wait(r"web +│ ended with -9", 120)
         until(lambda: call(up.url, alice, "GET", "me/")[0] == 200, 60, "The web server's return")
         drawn = main.annotate(raw["version"], plain)
@@ -109,7 +109,7 @@ def test_platform_leads_from_images_to_a_model_whatever_is_killed(tmp_path):
         until(lambda: checkpoints(up, alice, route), 120, "A first checkpoint")
         assert call(up.url, alice, "POST", f"{route}pause/", {})[0] in {200, 202}
         until(lambda: state("paused"), 30, "The pause")
-        for word in ("manage.py\0agent", "manage.py\0scheduler", "celery", "valkey", "granian"):
+        for word in ("manage.py\0agent", "manage.py\0scheduler", "celery", "valkey", "aiplatform.cli.web"):
             assert up.kill(word) >= 1, word
         # the wish may have been taken by a server that died before it could answer
         until(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.journey
 
 KILLS = int(os.environ.get("AIP_PIPELINE_KILLS", "8"))
 ITEMS = max(12, KILLS)
-EVERYTHING = ("granian", "work@node1", "cpu@node1", "manage.py\0scheduler", "manage.py\0agent")
+EVERYTHING = ("aiplatform.cli.web", "work@node1", "cpu@node1", "manage.py\0scheduler", "manage.py\0agent")
 FIGURES = 'echo \'{"AP50": 0.9}\' > "$AIP_OUTPUT_DIR/metrics.json"'
 
 STEPS: dict[str, Any] = {

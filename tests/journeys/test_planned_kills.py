@@ -27,7 +27,7 @@ from tests.journeys.up import ROOT, Up, call, first_admin, running, until
 
 pytestmark = pytest.mark.journey
 ROUNDS = int(os.environ.get("AIP_PLANNED_KILLS", "1"))  # plans beside which anything is killed at any moment
-EVERYTHING = ("granian", "work@node1", "cpu@node1", "manage.py\0scheduler", "manage.py\0agent")
+EVERYTHING = ("aiplatform.cli.web", "work@node1", "cpu@node1", "manage.py\0scheduler", "manage.py\0agent")
 IMPORTS, BEGINS = "datasets.services.imports:run", "training.services.planned:begin"
 PARAMS = {"width": 16, "height": 16, "iterations": 5}
 #: The command of the terminal, sending in small pieces as it would a large file.
@@ -130,11 +130,11 @@ def command_whose_server_dies(stage: Stage) -> int:
         looks = "SELECT state FROM datasets_upload WHERE filename = 'sent.zip'"
         size = lambda: sum(path.stat().st_size for path in (stage.up.folder / "uploads").glob("*/data"))  # noqa: E731 - a name for one line
         until(lambda: command.poll() is not None or size() > 0, 30, "The first piece")
-        assert stage.up.kill("granian"), command.poll()
+        assert stage.up.kill("aiplatform.cli.web"), command.poll()
         whole = lambda: "open" not in [row["state"] for row in stage.rows(looks)]  # noqa: E731 - a name for one line
         until(lambda: command.poll() is not None or whole(), 90, "The end of the upload")
         if command.poll() is None:
-            stage.up.kill("granian")
+            stage.up.kill("aiplatform.cli.web")
         out, err = command.communicate(timeout=240)
         assert command.returncode == 0, (out, err)
         return int(json.loads(out)["id"])

@@ -16,7 +16,7 @@ from tests.journeys.up import Up, call, first_admin, running, until
 pytestmark = pytest.mark.journey
 TRIALS = int(os.environ.get("AIP_STUDY_TRIALS", "20"))
 KILLS = int(os.environ.get("AIP_STUDY_KILLS", "8"))
-EVERYTHING = ("granian", "work@node1", "cpu@node1", "manage.py\0scheduler", "manage.py\0agent")
+EVERYTHING = ("aiplatform.cli.web", "work@node1", "cpu@node1", "manage.py\0scheduler", "manage.py\0agent")
 #: (x − 1)² + y², better with each of five points, in the run contract's own files and no package.
 QUADRATIC = """python3 - <<'END'
 import json, os, time

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from django.db import connection
 from django.utils.timezone import now
 
 from accounts.models import IdempotencyRecord
+from aiplatform.cli import web as web_server
 from aiplatform.lib import claims, idempotency
 from datasets.models import Dataset
 from tests import migrated
@@ -126,13 +126,16 @@ def web(tmp_path):
     if not migrated.take(root / "aiplatform.sqlite3"):
         subprocess.run([sys.executable, MANAGE, "migrate", "--noinput", "-v", "0"], cwd=HERE, env=env, check=True)
     done = subprocess.run([sys.executable, "-c", SIGNED_IN], cwd=HERE, env=env, check=True, stdout=subprocess.PIPE)
-    command = [
-        sys.executable, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "2", "--respawn-failed-workers", "tests.fakes.dying_web:application",
+    listener = web_server.listen("127.0.0.1", port)
+    listener.set_inheritable(True)
+    servers = [
+        subprocess.Popen(
+            web_server.command("127.0.0.1", port, "tests.fakes.dying_web:application"), cwd=HERE,
+            env=env | {web_server.LISTENER_VARIABLE: str(listener.fileno())}, pass_fds=[listener.fileno()],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for _ in range(2)
     ]  # fmt: skip
-    server = subprocess.Popen(
-        command, cwd=HERE, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
 
     def ask(method, body=None):
         headers = {"Authorization": f"Bearer {done.stdout.decode().strip()}", "Content-Type": "application/json", **KEY}
@@ -150,8 +153,10 @@ def web(tmp_path):
         wait_for(lambda: ask("GET")[0] == 200, 60, "the web server does not answer")
         yield root / "death", ask
     finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+        for server in servers:
+            server.kill()
+            server.wait()
+        listener.close()
 
 
 @pytest.mark.sockets("web processes of its own")

@@ -23,8 +23,9 @@ from workers.models import ClusterSample, NodeSample
     [
         (["/x/python", "/x/manage.py", "agent"], ("agent", "")),
         (["/x/python", "/x/manage.py", "exec_relay"], ("exec_relay", "")),
-        (["python", "-m", "celery", "--app", "a", "worker", "--hostname", "gpu0@n1", "--queues", "q"], ("gpu0", "")),
-        (["python", "-m", "granian", "--port", "1", "aiplatform.asgi:application"], ("web", "")),
+        (["python", "-m", "celery", "--app", "a", "worker", "--hostname", "cpu@n1", "--queues", "q"], ("cpu", "")),
+        (["python", "-m", "aiplatform.cli.web", "--port", "1", "aiplatform.asgi:application"], ("web", "")),
+        (["python", "-m", "aiplatform.cli.fork_server", ""], ("fork server", "")),
         (["/x/valkey-server unixsocket:/d/run/valkey.sock", ""], ("broker", "")),
         (["python", "/x/workers/supervisor/__main__.py", "/d/jobs/7/2"], ("supervisor", "/d/jobs/7/2")),
         (["python", "-I", "-S", "/x/workers/supervisor/fork_server.py"], ("fork server", "")),

@@ -1,14 +1,14 @@
-"""`manage.py prepare`: what `up` has to do in the database before it starts anything, as one process."""
+"""`manage.py prepare`: what `up` does in the database before it starts anything else."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from accounts.services import links
 from aiplatform import checks
+from aiplatform.cli import schema
 
 
 class Command(BaseCommand):
@@ -16,5 +16,9 @@ class Command(BaseCommand):
     requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        call_command("migrate", interactive=False, verbosity=0)
+        schema.bring_up_to_date(self._report)
         self.stdout.write(links.first_admin() or "")
+
+    def _report(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

@@ -63,6 +63,8 @@ def named(words: list[str]) -> tuple[str, str]:
     for before, word in zip(words, rest, strict=False):
         if before.endswith("manage.py") and word in {"agent", "exec_relay", "scheduler", "up", "join"}:
             return word, ""
+        if word == "aiplatform.cli.fork_server":
+            return "fork server", ""
         if before == "--hostname" and "celery" in rest:
             return word.partition("@")[0], ""
         if before.endswith("supervisor/__main__.py"):

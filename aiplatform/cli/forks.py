@@ -1,0 +1,160 @@
+"""The fork server as `up` and `join` see it: start it, ask it for roles, replace it after an upgrade.
+
+Protocol (one SOCK_SEQPACKET pair per server, JSON messages): the server sends {"stage": …} while it starts and
+{"ready": seconds} once. A request is {"id", "argv", "env", "orphan_signal", "parent"} with the descriptor for the
+role's output and, for web servers, the listening socket. The forked process itself answers {"id", "pid"}; the server
+answers {"id", "error"} when it refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+from aiplatform.cli import children
+from aiplatform.cli.children import Child
+from aiplatform.lib import parenthood
+
+MESSAGE_BYTES = 256 * 1024
+FORK_TIMEOUT_S = 60.0
+PROGRAM = "aiplatform.cli.fork_server"
+#: The interpreter's command line has room for the command line that a forked role shows.
+TITLE_ROOM = "." * 1024
+
+
+class ForkServerLost(Exception):
+    """The fork server ended before it answered; another one will be there soon."""
+
+
+class ForkServer:
+    """One fork server process and the requests it has not answered yet."""
+
+    def __init__(self) -> None:
+        self.ready = asyncio.Event()
+        self.stage = "starting"
+        self._child: Child | None = None
+        self._control: socket.socket | None = None
+        self._replies: dict[int, asyncio.Future[int]] = {}
+        self._numbers = itertools.count(1)
+
+    def start(self, environment: Mapping[str, str], output: int) -> Child:
+        """Start the process; `ready` is set when it can fork."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            self._child = children.spawn(
+                [sys.executable, "-m", PROGRAM, str(theirs.fileno()), TITLE_ROOM],
+                environment=environment,
+                output=output,
+                orphan_signal=signal.SIGTERM,
+                pass_fds=[theirs.fileno()],
+            )
+        self.stage = "starting"
+        self._control = ours
+        asyncio.get_running_loop().add_reader(ours, self._receive)
+        return self._child
+
+    def lost(self) -> None:
+        """Fail open requests after the process has ended, or close it down."""
+        self.ready.clear()
+        if self._control is not None:
+            asyncio.get_running_loop().remove_reader(self._control)
+            self._control.close()
+            self._control = None
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(ForkServerLost())
+        self._replies.clear()
+        parenthood.adopt_orphans(on=False)
+
+    async def fork(
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        output: int,
+        orphan_signal: signal.Signals,
+        listener: int | None = None,
+    ) -> Child:
+        """Have `argv`, a command line of this Python, run in a fork of the server.
+
+        The process becomes a child of the caller, not of the server: it outlives the server, and ends with the caller.
+
+        Args:
+            environment: variables on top of those that the server was started with.
+            listener: a listening socket; the process finds its descriptor in `AIP_LISTENER_FD`.
+
+        Raises:
+            ForkServerLost: the server ended, or did not answer within a minute, before the process started.
+            RuntimeError: the server refused; the message says why.
+        """
+        await self.ready.wait()
+        number, reply = next(self._numbers), asyncio.get_running_loop().create_future()
+        self._replies[number] = reply
+        request = {
+            "id": number,
+            "argv": list(argv),
+            "env": dict(environment),
+            "orphan_signal": int(orphan_signal),
+            "parent": os.getpid(),
+        }
+        parenthood.adopt_orphans(on=True)
+        try:
+            if self._control is None:
+                raise ForkServerLost
+            descriptors = [output] if listener is None else [output, listener]
+            try:
+                socket.send_fds(self._control, [json.dumps(request).encode()], descriptors)
+            except OSError as exc:
+                raise ForkServerLost from exc
+            return children.adopt(await asyncio.wait_for(reply, FORK_TIMEOUT_S))
+        except TimeoutError:
+            if self._child is not None:
+                self._child.kill()  # stopped or hanging: the supervisor replaces it
+            raise ForkServerLost from None
+        finally:
+            self._replies.pop(number, None)
+            if not self._replies:
+                parenthood.adopt_orphans(on=False)
+
+    @property
+    def is_forking(self) -> bool:
+        """Whether a process may just be changing parents."""
+        return bool(self._replies)
+
+    def _receive(self) -> None:
+        assert self._control is not None
+        while True:
+            try:
+                data = self._control.recv(MESSAGE_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:  # the server ended; `lost` follows when its exit is seen
+                asyncio.get_running_loop().remove_reader(self._control)
+                return
+            self._handle(json.loads(data))
+
+    def _handle(self, message: dict[str, object]) -> None:
+        if "stage" in message:
+            self.stage = str(message["stage"])
+        elif "ready" in message:
+            self.stage = "ready"
+            self.ready.set()
+        else:
+            reply = self._replies.get(int(str(message["id"])))
+            if reply is None or reply.done():
+                return
+            with contextlib.suppress(asyncio.InvalidStateError):
+                if "pid" in message:
+                    reply.set_result(int(str(message["pid"])))
+                else:
+                    reply.set_exception(RuntimeError(str(message["error"])))

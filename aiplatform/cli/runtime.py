@@ -1,0 +1,143 @@
+"""What `up` and `join` have in common: a fork server, roles forked from it, and their replacement after an upgrade."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from dataclasses import dataclass, field
+
+from aiplatform import env
+from aiplatform.cli import children, output
+from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, Process, ProcessSupervisor
+
+MANAGE = str(env.BASE_DIR / "manage.py")
+FORK_SERVER = "forks"
+MAX_FAILURES = 5
+
+
+@dataclass
+class Runtime:
+    """The supervisor of this terminal, its fork server, and the processes it keeps running."""
+
+    supervisor: ProcessSupervisor = field(default_factory=ProcessSupervisor)
+    processes: list[Process] = field(default_factory=list)
+    stop_requested: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._generation = 0
+        self._replacement: asyncio.Task[None] | None = None
+        self._forks = self._new_fork_server()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop_requested.set)
+        loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
+        loop.add_signal_handler(signal.SIGCHLD, self._on_child)
+
+    def keep(self, *processes: Process) -> None:
+        """Start processes and keep them running."""
+        for process in processes:
+            self.processes.append(process)
+            self.supervisor.keep(process)
+
+    def start_fork_server(self) -> None:
+        self.supervisor.keep(self._forks)
+
+    def waiting_for(self) -> str:
+        """What is not there yet, in words for a progress line."""
+        if not self._forks.server.ready.is_set():
+            return f"loading the program ({self._forks.server.stage})"
+        absent = [process.name for process in self.processes if process.name not in self.supervisor.running]
+        if absent:
+            return f"starting {', '.join(absent)}"
+        return "waiting for the web server to answer" if len(self.processes) > 1 else "preparing the database"
+
+    def fails_to_start(self, name: str) -> bool:
+        """Whether processes of this name (web1, web2, …) have ended `MAX_FAILURES` times in a row."""
+        failures = self.supervisor.failures.items()
+        return any(count >= MAX_FAILURES for process, count in failures if process.rstrip("0123456789") == name)
+
+    def role(
+        self,
+        name: str,
+        argv: list[str],
+        *,
+        colour: str,
+        variables: dict[str, str] | None = None,
+        listener: int | None = None,
+    ) -> ForkedProcess:
+        """Return a process that is forked from the current fork server."""
+        return ForkedProcess(
+            name, argv, env={"AIP_BOOTSTRAP": "0", **(variables or {})}, colour=colour, listener=listener,
+            server=lambda: self._forks.server,
+        )  # fmt: skip
+
+    async def prepare(self) -> str | None:
+        """Bring the database up to date.
+
+        Returns:
+            Path of the page that makes the first administrator, "" if there is one; None if this failed or was stopped.
+        """
+        return await self._prepare(self._forks)
+
+    async def _prepare(self, forks: ForkServerProcess) -> str | None:
+        links: list[str] = []
+
+        def is_link(line: str) -> bool:
+            if line.startswith("/"):
+                links.append(line)
+            return line.startswith("/")
+
+        command = [sys.executable, MANAGE, "prepare"]
+        process = ForkedProcess(
+            "prepare", command, env={"AIP_BOOTSTRAP": "0"}, quiet=is_link, server=lambda: forks.server
+        )
+        work = asyncio.create_task(self.supervisor.run(process))
+        stop = asyncio.create_task(self.stop_requested.wait())
+        await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (work, stop):
+            task.cancel()
+        code = (await asyncio.gather(work, return_exceptions=True))[0]
+        return "".join(links[-1:]) if code == 0 else None
+
+    async def stop(self) -> None:
+        """Stop all processes, those that others depend on last."""
+        if self._replacement is not None:
+            self._replacement.cancel()
+        await self.supervisor.stop([self._forks, *self.processes])
+
+    def _new_fork_server(self) -> ForkServerProcess:
+        self._generation += 1
+        name = FORK_SERVER if self._generation == 1 else f"{FORK_SERVER}{self._generation}"
+        return ForkServerProcess(name, [], env={"AIP_BOOTSTRAP": "0"}, colour="90", stop_signal=signal.SIGKILL)
+
+    def _on_hangup(self) -> None:
+        """SIGHUP: after an upgrade, run the code that is on disk now."""
+        if self._replacement is None or self._replacement.done():
+            self._replacement = asyncio.create_task(self._replace())
+
+    async def _replace(self) -> None:
+        """Replace the fork server, then one role after another; if the new one cannot start, nothing changes."""
+        output.line("up", "SIGHUP: loading the code on disk; roles restart one after another when it is ready")
+        fresh = self._new_fork_server()
+        self.supervisor.keep(fresh)
+        while not fresh.server.ready.is_set():
+            if self.supervisor.failures.get(fresh.name):
+                output.line("up", "the new code does not start (see above); the old one goes on", colour="31")
+                await self.supervisor.discard(fresh)
+                return
+            await asyncio.sleep(0.05)
+        if await self._prepare(fresh) is None:
+            output.line("up", "the database was not migrated (see above); the old code goes on", colour="31")
+            await self.supervisor.discard(fresh)
+            return
+        old, self._forks = self._forks, fresh
+        await self.supervisor.discard(old)
+        for process in self.processes:
+            if isinstance(process, ForkedProcess):
+                await self.supervisor.restart(process)
+        output.line("up", "all roles run the new code")
+
+    def _on_child(self) -> None:
+        if not self._forks.server.is_forking:
+            children.reap_strays()
