@@ -99,9 +99,10 @@ async def serve(application: Any, listener: socket.socket, *, header_timeout_s: 
 
     class SharedSocketServer(Server):
         def _init_shared_socket(self) -> None:
-            self._ssp, self._shd = None, SocketHolder(listener.fileno(), False, BACKLOG)
+            holder: Any = SocketHolder  # its stub leaves out the constructor, by which granian sends it to processes
+            self._ssp, self._shd = None, holder(listener.fileno(), False, BACKLOG)
 
-    server = SharedSocketServer(
+    server: Any = SharedSocketServer(
         application,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,

@@ -32,8 +32,8 @@ from tests.journeys.up import Up, call, running, until
 
 #: What may die: by words of its command line.
 MORTAL = {
-    "web": "aiplatform.cli.web", "worker": "work@node1", "light worker": "cpu@node1", "scheduler": "manage.py\0scheduler",
-    "agent": "manage.py\0agent",
+    "web": "aiplatform.cli.web", "worker": "work@node1", "light worker": "cpu@node1",
+    "scheduler": "manage.py\0scheduler", "agent": "manage.py\0agent",
 }  # fmt: skip
 OVER = ("ok", "failed", "cancelled")
 

@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from django.conf import settings
+
 from aiplatform.lib import disk, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.registry import Registry, dotted_name
 from workers import kinds, queues
-from workers.execution import earlier_outputs, handing_over, resuming, supervisors, tickets
+from workers.execution import agent_wakeup, earlier_outputs, handing_over, resuming, supervisors, tickets
 from workers.execution.supervisors import SupervisorFailed
 from workers.execution.time_limit import at_most
 from workers.jobs import transitions
@@ -84,6 +86,7 @@ def start(attempt_id: int, rank: int = 0) -> None:
     held = by_rank(attempt).get(rank, [])
     if not tickets.on_this_node(held):
         return
+    agent_wakeup.notify(settings.NODE)
     run = RunDir.of(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
     home.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 
+from aiplatform import env
 from aiplatform.lib import sweeps
 from aiplatform.lib.claims import new_holder
 from aiplatform.lib.errors import DomainError
@@ -21,13 +22,16 @@ from workers import leases, pass_metrics, planner_input, scheduler_wakeup
 from workers.clock import now
 from workers.execution import evictions
 from workers.jobs import actions, following
+from workers.models import Job
 from workers.planner.plan import Plan, plan
 from workers.scheduling import explaining, liveness, overdue, placing, reading
+from workers.states import FINAL
 
 log = logging.getLogger(__name__)
 
 LEASE = leases.SCHEDULER
-POLL_S = 1.0
+POLL_S, IDLE_POLL_S = 1.0, min(3.0, env.NODE_SUSPECT_S / 5)
+"""Between passes that nothing asked for: with jobs that wait or run, and without any. Submissions wake it."""
 REST_FACTOR, MAX_REST_S = 2.0, 0.25
 """After a pass it rests for so many times as long as that took, and at most so long, whoever wakes it."""
 RENEW_S = 3.0
@@ -64,6 +68,7 @@ class Scheduler:
         self.figures = SlowInputs()
         self._renewed = self._planned = self._wrote_far = self._looked_idle = float("-inf")
         self._signature: object = None
+        self._is_idle = False
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Repeat passes until `stopped`. While the database is away or busy passes fail, the process stays."""
@@ -82,7 +87,7 @@ class Scheduler:
                     self._signature = None
                 # every job that ends wakes the scheduler: where many do, one pass serves several
                 time.sleep(min(MAX_REST_S, REST_FACTOR * (time.monotonic() - begun)))
-                scheduler_wakeup.wait(POLL_S)
+                scheduler_wakeup.wait(IDLE_POLL_S if self._is_idle else POLL_S, without_broker_s=POLL_S)
         finally:
             if self.epoch is not None:
                 leases.release(LEASE, self.holder)
@@ -99,6 +104,7 @@ class Scheduler:
             self._looked_idle = self.clock()
             overdue.idle(moment)
             overdue.long_paused(moment)
+        self._is_idle = not Job.objects.exclude(state__in=FINAL).exists()
         seen = planner_input.signature()
         if seen == self._signature and self.clock() - self._planned < FULL_PASS_S:
             return None

@@ -19,7 +19,7 @@ from aiplatform.lib.errors import NameTaken
 from workers import clock, kinds, scratch
 from workers.clock import now
 from workers.exec import socket_paths
-from workers.execution import launching, publishing
+from workers.execution import agent_wakeup, launching, publishing
 from workers.execution.agent import cards, containers, device_errors, mps, ranks, registration, remote_ranks, sharing
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.heartbeat import Heartbeat
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 REFUSED_CODE = os.EX_CONFIG  # of the process: starting it again would change nothing
 LOOK_S = 0.2
+IDLE_LOOK_S = 2.0  # while nothing runs here: the start of a job wakes the agent
 INGEST_S, INGEST_LONGEST_S = 1.0, 5.0  # between two rounds of taking in figures; after so long a round ends
 HEARTBEAT_S = 5.0
 SWEEP_S = 5.0
@@ -72,6 +73,7 @@ class Agent:
         A machine that was removed, or whose name belongs to another, ends with `refusal` set.
         """
         known = False
+        wakeup = agent_wakeup.Wakeup(self.name, without_s=LOOK_S)
         while not stopped():
             begun = self.clock()
             self.pulse.looked()
@@ -87,8 +89,23 @@ class Agent:
                 break
             except Exception:
                 log.exception("a look failed, the next one follows")
-            time.sleep(max(0.02, LOOK_S - (self.clock() - begun)))
+            if self._is_idle() and known:
+                self._rest(wakeup, stopped)
+            else:
+                time.sleep(max(0.02, LOOK_S - (self.clock() - begun)))
+        wakeup.close()
         self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def _is_idle(self) -> bool:
+        """Whether no attempt runs, starts or is published here, so that only a start can change that."""
+        return not (self.watched or self.remote or self.launches or self.busy)
+
+    def _rest(self, wakeup: agent_wakeup.Wakeup, stopped: Callable[[], bool]) -> None:
+        """Wait for work, at most `IDLE_LOOK_S`; a signal to end is noticed within `LOOK_S`."""
+        until = self.clock() + IDLE_LOOK_S
+        while not stopped() and (rest_s := until - self.clock()) > 0:
+            if wakeup.wait(min(rest_s, LOOK_S)):
+                return
 
     def register(self) -> Node:
         return registration.register(self.name, self.probe.cards())
@@ -104,6 +121,8 @@ class Agent:
             self._each(attempt, self._look)
         for pk, rank in remote_ranks.look(self.name, self.remote):
             self._begin((pk, rank))
+        self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
+        self.busy = {key: future for key, future in self.busy.items() if not future.done()}
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
             self._ingest(attempts)
@@ -201,8 +220,7 @@ class Agent:
 
     def _aside(self, key: object, work: Callable[[], object]) -> None:
         """Do something slower beside the looks, once at a time per key."""
-        self.busy = {k: f for k, f in self.busy.items() if not f.done()}
-        if key not in self.busy:
+        if key not in self.busy or self.busy[key].done():
             self.busy[key] = self.pool.submit(_logged, key, work)
 
 
