@@ -98,15 +98,16 @@ class Scheduler:
             return None
         moment = now()
         liveness.silent_nodes(moment, leases.watched(LEASE, moment))
-        overdue.over_time(moment)
-        following.end_in_vain()
+        self._is_idle = not Job.objects.exclude(state__in=FINAL).exists()
+        if not self._is_idle:
+            overdue.over_time(moment)
+            following.end_in_vain()
         if self.clock() - self._looked_idle >= IDLE_LOOK_S:
             self._looked_idle = self.clock()
             overdue.idle(moment)
             overdue.long_paused(moment)
-        self._is_idle = not Job.objects.exclude(state__in=FINAL).exists()
         seen = planner_input.signature()
-        if seen == self._signature and self.clock() - self._planned < FULL_PASS_S:
+        if seen == self._signature and self.clock() - self._planned < (IDLE_LOOK_S if self._is_idle else FULL_PASS_S):
             return None
         self._signature, self._planned = seen, self.clock()
         begun = time.monotonic()
