@@ -148,8 +148,10 @@ class ProcessSupervisor:
         pause_s = SHORTEST_S
         while not self.stopping.is_set():
             started = time.monotonic()
-            code = await self.run(process)
-            process.ended()
+            try:
+                code = await self.run(process)
+            finally:
+                process.ended()
             if self.stopping.is_set():
                 return
             if process.name in self._restarting:

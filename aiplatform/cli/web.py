@@ -1,7 +1,7 @@
 """Web server process: granian inside a role of `up`, on a listening socket that all web processes share.
 
 `up` binds the socket once and hands it to every web process, so connections wait in its queue while a process is
-replaced, and none is refused. Why granian and not uvicorn: docs/decisions/0028-one-parent-that-forks-every-role.md.
+replaced, and none is refused. Why granian and not uvicorn: docs/decisions/0030-one-preloaded-parent-forks-every-role.md.
 """
 
 from __future__ import annotations

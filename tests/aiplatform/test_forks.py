@@ -1,0 +1,179 @@
+"""The fork server: what it forks, what it refuses, and what survives its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from django.db import connections
+
+from aiplatform.cli import fork_server, processes
+from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, ProcessSupervisor
+from aiplatform.lib.process_title import set_title
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A fork server that imports nothing: `tests/aiplatform/small_fork_server.py`."""
+    monkeypatch.setattr("aiplatform.cli.forks.PROGRAM", "tests.aiplatform.small_fork_server")
+
+
+def role(server: ForkServerProcess, module: str, name: str = "role", **more) -> ForkedProcess:
+    return ForkedProcess(name, [sys.executable, "-m", module], server=lambda: server.server, **more)
+
+
+async def until(condition, seconds: float = 60.0):
+    async with asyncio.timeout(seconds):
+        while not (found := condition()):
+            await asyncio.sleep(0.01)
+    return found
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+
+
+async def test_role_is_our_child_with_its_own_command_line_and_survives_the_fork_server(small, capfd):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    sleeper = role(server, "tests.fakes.sleeper")
+    supervisor.keep(server)
+    supervisor.keep(sleeper)
+    child = await until(lambda: supervisor.running.get("role"))
+
+    assert parent_of(child.pid) == os.getpid()
+    assert os.getsid(child.pid) == await until(lambda: os.getsid(child.pid) == child.pid and child.pid)
+    await until(lambda: command_of(child.pid).endswith("-m tests.fakes.sleeper"))
+
+    first = supervisor.running["forks"]
+    first.kill()
+    await until(lambda: supervisor.running.get("forks") not in (None, first))
+    assert child.returncode is None
+    child.kill()
+    second = await until(lambda: (found := supervisor.running.get("role")) is not child and found)
+    assert parent_of(second.pid) == os.getpid()
+
+    await supervisor.stop([server, sleeper])
+    assert child.returncode == -signal.SIGKILL
+    assert supervisor.running == {}
+
+
+async def test_role_ends_with_the_code_of_its_program_and_its_output_is_shown(small, capfd):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    supervisor.keep(server)
+
+    code = await supervisor.run(role(server, "tests.fakes.leaver", env={"AIP_TEST_CODE": "7"}))
+    await supervisor.stop([server])
+
+    assert code == 7
+    assert "leaving with 7" in capfd.readouterr().out
+
+
+async def test_fork_server_that_hangs_is_replaced(small, monkeypatch, capfd):
+    monkeypatch.setattr("aiplatform.cli.forks.FORK_TIMEOUT_S", 0.2)
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    supervisor.keep(server)
+    await asyncio.wait_for(server.server.ready.wait(), 60)
+    supervisor.running["forks"].send_signal(signal.SIGSTOP)
+
+    code = await asyncio.wait_for(supervisor.run(role(server, "tests.fakes.leaver")), 60)
+    await supervisor.stop([server])
+
+    assert code == 0
+
+
+async def test_restarted_role_runs_again_without_a_failure(small, capfd):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    sleeper = role(server, "tests.fakes.sleeper")
+    supervisor.keep(server)
+    supervisor.keep(sleeper)
+    before = await until(lambda: supervisor.running.get("role"))
+
+    await asyncio.wait_for(supervisor.restart(sleeper), 60)
+    after = supervisor.running["role"]
+    await supervisor.stop([server, sleeper])
+
+    assert before.returncode is not None
+    assert after is not before
+    assert supervisor.failures == {}
+
+
+async def test_stop_ends_a_role_that_waits_for_a_fork_server(small, monkeypatch, capfd):
+    monkeypatch.setattr(processes, "SHORTEST_S", 0.01)
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    waiting = role(server, "tests.fakes.sleeper")  # no server is started
+    supervisor.keep(waiting)
+    await asyncio.sleep(0)
+
+    await asyncio.wait_for(supervisor.stop([waiting]), 2)
+
+    assert supervisor.running == {}
+
+
+def test_forks_are_refused_beside_threads_sockets_loops_and_connections(tmp_path):
+    """Asserted in a process of its own: this one has all of them."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            for descriptor in range(3, 256):
+                if descriptor != write:
+                    try:
+                        os.close(descriptor)
+                    except OSError:
+                        continue
+            for connection in connections.all(initialized_only=True):
+                connection.connection = None
+            found = [fork_server.violations(-1)]
+            release = threading.Event()
+            thread = threading.Thread(target=release.wait)
+            thread.start()
+            found.append(fork_server.violations(-1))
+            release.set()
+            thread.join()
+            while len(os.listdir("/proc/self/task")) > 1:  # the kernel's side of the thread ends a moment later
+                pass
+            with socket.socket(socket.AF_UNIX) as link:
+                found.append(fork_server.violations(-1))
+                found.append(fork_server.violations(link.fileno()))
+            loop = asyncio.new_event_loop()
+            found.append([line for line in fork_server.violations(-1) if "socket" not in line])
+            loop.close()
+            connections["default"].connection = sqlite3.connect(tmp_path / "database")
+            found.append(fork_server.violations(-1))
+            os.write(write, repr(found).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        answer = file.read().decode()
+    os.waitpid(child, 0)
+
+    clean, thread, link, own, loop, database = eval(answer)
+    assert clean == []
+    assert thread == ["2 threads"]
+    assert [line.rpartition(" ")[2] for line in link] == ["socket"]
+    assert own == []
+    assert [line.rpartition(" is ")[2] for line in loop] == ["an event loop"]
+    assert database == ["database connection “default” is open"]
+
+
+def test_command_line_is_cut_to_its_room():
+    before = Path("/proc/self/cmdline").read_bytes()
+    try:
+        set_title(["aiplatform", "x" * (len(before) + 100)])
+
+        assert Path("/proc/self/cmdline").read_bytes()[: len(before)].startswith(b"aiplatform\0xxx")
+        assert len(Path("/proc/self/cmdline").read_bytes()) <= len(before)
+    finally:
+        set_title(before.rstrip(b"\0").decode().split("\0"))

@@ -1,0 +1,94 @@
+"""SIGHUP replaces the fork server and its roles, and changes nothing where the new code does not start."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+import pytest
+
+from aiplatform.cli import schema
+from aiplatform.cli.runtime import Runtime
+from tests.aiplatform.test_forks import until
+
+
+@pytest.fixture
+async def runtime(monkeypatch, capfd):
+    monkeypatch.setattr("aiplatform.cli.forks.PROGRAM", "tests.aiplatform.small_fork_server")
+
+    async def prepared(_self, _forks):
+        return ""
+
+    monkeypatch.setattr(Runtime, "_prepare", prepared)
+    runtime = Runtime()
+    runtime.start_fork_server()
+    runtime.keep(*(runtime.role(f"role{n}", [sys.executable, "-m", "tests.fakes.sleeper"], colour="36") for n in (1, 2)))
+    await until(lambda: len(runtime.supervisor.running) == 3)
+    yield runtime
+    await runtime.stop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        asyncio.get_running_loop().remove_signal_handler(number)
+
+
+def roles(runtime: Runtime) -> dict[str, int]:
+    return {name: child.pid for name, child in runtime.supervisor.running.items() if name.startswith("role")}
+
+
+async def test_sighup_replaces_the_fork_server_and_then_every_role(runtime, capfd):
+    before, shown = roles(runtime), ""
+
+    os.kill(os.getpid(), signal.SIGHUP)
+    while "all roles run the new code" not in shown:
+        await asyncio.sleep(0.02)
+        shown += capfd.readouterr().out
+
+    after = roles(runtime)
+    assert after.keys() == before.keys()
+    assert not set(after.values()) & set(before.values())
+    assert "forks2" in runtime.supervisor.running
+    assert "forks" not in runtime.supervisor.running
+
+
+async def test_sighup_changes_nothing_where_the_new_code_does_not_start(runtime, monkeypatch, capfd):
+    before, shown = roles(runtime), ""
+    monkeypatch.setattr("aiplatform.cli.forks.PROGRAM", "tests.aiplatform.no_such_program")
+
+    os.kill(os.getpid(), signal.SIGHUP)
+    while "the old one goes on" not in shown:
+        await asyncio.sleep(0.02)
+        shown += capfd.readouterr().out
+
+    assert roles(runtime) == before
+    assert set(runtime.supervisor.running) == {"forks", *before}
+
+
+async def test_strays_that_the_kernel_hands_over_are_reaped(runtime, capfd):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+
+    await until(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+async def test_runtime_reports_what_it_waits_for_and_what_does_not_start(runtime, capfd):
+    assert runtime.waiting_for() == "waiting for the web server to answer"
+    runtime.supervisor.failures["web2"] = 5
+    assert runtime.fails_to_start("web")
+    assert not runtime.fails_to_start("role")
+
+
+@pytest.mark.django_db
+def test_pending_migrations_are_found_by_their_file_names(monkeypatch, tmp_path):
+    from django.apps import apps
+
+    assert schema.pending() == []
+    config = apps.get_app_config("accounts")
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    for name in ("0001_initial", "0099_later", "_helper"):
+        (folder / f"{name}.py").touch()
+    monkeypatch.setattr(config, "path", str(tmp_path))
+
+    assert schema.pending() == ["accounts.0099_later"]
