@@ -24,7 +24,9 @@ async def runtime(monkeypatch, capfd):
     monkeypatch.setattr(Runtime, "_prepare", prepared)
     runtime = Runtime()
     runtime.start_fork_server()
-    runtime.keep(*(runtime.role(f"role{n}", [sys.executable, "-m", "tests.fakes.sleeper"], colour="36") for n in (1, 2)))
+    runtime.keep(
+        *(runtime.role(f"role{n}", [sys.executable, "-m", "tests.fakes.sleeper"], colour="36") for n in (1, 2))
+    )
     await until(lambda: len(runtime.supervisor.running) == 3)
     yield runtime
     await runtime.stop()

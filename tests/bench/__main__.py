@@ -15,6 +15,15 @@ import time
 
 #: bench → (arguments, [(what, pattern in its output, target, reference)])
 BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
+    "start": (
+        [[]],
+        [
+            ("first start of the platform", r"first start: no .*? ([\d.]+ s)", "≤ 25 s", ""),
+            ("later starts", r"later starts: .*? ([\d.]+ s)", "≤ 6 s", "empty Django project, see the output"),
+            ("memory of the idle platform", r"idle platform \(PSS\) +([\d.]+ MiB)", "≤ 500 MiB", ""),
+            ("CPU of the idle platform", r"share of a core +([\d.]+ %)", "≤ 2 %", ""),
+        ],
+    ),
     "spine": (
         [[]],
         [

@@ -94,18 +94,17 @@ def serve(port: int) -> subprocess.Popen[bytes]:
     """The web server as `up` starts it; back when it answers."""
     import urllib.request
 
-    command = [sys.executable, "-m", "granian", "--interface", "asgi", "--port", str(port), "--log-level", "error"]
-    backlog = ["--ws", "--backpressure", "2048", "aiplatform.asgi:application"]
-    server = subprocess.Popen([*command, *backlog], cwd=ROOT, start_new_session=True)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    from aiplatform.cli import web
+
+    server = subprocess.Popen(web.command("127.0.0.1", port), cwd=ROOT, start_new_session=True)
+    while server.poll() is None:  # as long as it takes to start on a busy machine
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2).read()
         except OSError:
             time.sleep(0.2)
         else:
             return server
-    raise SystemExit("the web server did not answer")
+    raise SystemExit("the web server ended")
 
 
 async def view(url: str, token: str, seen: Seen, stop: asyncio.Event) -> None:
