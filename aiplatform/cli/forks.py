@@ -123,6 +123,7 @@ class ForkServer:
             self._replies.pop(number, None)
             if not self._replies:
                 parenthood.adopt_orphans(on=False)
+                children.reap_strays()
 
     @property
     def is_forking(self) -> bool:

@@ -21,6 +21,7 @@ WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had work
 LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a row may fail
 FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to start
 LINE_BYTES = 1 << 20
+RESTART_GRACE_S = 30.0
 
 
 def _module_path() -> str:
@@ -130,11 +131,15 @@ class ProcessSupervisor:
         """Keep `process` alive until `stop`."""
         self._tasks[process.name] = asyncio.create_task(self._keep(process))
 
-    async def restart(self, process: Process) -> None:
-        """Stop a process cleanly and return when it runs again."""
+    async def restart(self, process: Process, *, grace_s: float = RESTART_GRACE_S) -> None:
+        """Stop a process cleanly and return when it runs again.
+
+        Args:
+            grace_s: how long it may finish what it has begun; longer than when everything stops.
+        """
         before = self.running.get(process.name)
         self._restarting.add(process.name)
-        await self._end(process)
+        await self._end(process, grace_s)
         while not self.stopping.is_set() and self.running.get(process.name) in (before, None):
             await asyncio.sleep(0.02)
 
@@ -229,17 +234,17 @@ class ProcessSupervisor:
         starting = [task for name, task in self._tasks.items() if name not in self.running]
         for task in starting:
             task.cancel()
-        await asyncio.gather(*(self._end(process) for process in processes if not process.last))
-        await asyncio.gather(*(self._end(process) for process in processes if process.last))
+        await asyncio.gather(*(self._end(process, process.grace_s) for process in processes if not process.last))
+        await asyncio.gather(*(self._end(process, process.grace_s) for process in processes if process.last))
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _end(self, process: Process) -> None:
+    async def _end(self, process: Process, grace_s: float) -> None:
         child = self.running.get(process.name)
         if child is None or child.returncode is not None:
             return
         child.send_signal(process.stop_signal)
         try:
-            await asyncio.wait_for(child.wait(), process.grace_s)
+            await asyncio.wait_for(child.wait(), grace_s)
         except TimeoutError:
             child.kill_group()
             child.kill()

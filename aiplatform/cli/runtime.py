@@ -65,12 +65,18 @@ class Runtime:
         colour: str,
         variables: dict[str, str] | None = None,
         listener: int | None = None,
+        orphan_signal: signal.Signals = signal.SIGTERM,
     ) -> ForkedProcess:
         """Return a process that is forked from the current fork server."""
         return ForkedProcess(
-            name, argv, env={"AIP_BOOTSTRAP": "0", **(variables or {})}, colour=colour, listener=listener,
+            name,
+            argv,
+            env={"AIP_BOOTSTRAP": "0", **(variables or {})},
+            colour=colour,
+            listener=listener,
+            orphan_signal=orphan_signal,
             server=lambda: self._forks.server,
-        )  # fmt: skip
+        )
 
     async def prepare(self) -> str | None:
         """Bring the database up to date.

@@ -23,7 +23,7 @@ from aiplatform.cli.processes import Process
 from aiplatform.cli.runtime import MANAGE, Runtime
 from aiplatform.cli.safekeeping.words import UNFINISHED
 
-PORT_WAIT_S = web.GRACE_S + 2.0
+PORT_WAIT_S = 5.0
 PROGRESS_S = 3.0
 
 
@@ -123,6 +123,7 @@ def _roles(options: argparse.Namespace, runtime: Runtime, listener: socket.socke
             runtime.role(
                 f"web{number}" if count > 1 else "web", command, colour="36", variables=dict(web.ENVIRONMENT),
                 listener=listener.fileno(),
+                orphan_signal=signal.SIGKILL,  # one that finished its requests would keep the port from a new `up`
             )
             for number in range(1, count + 1)
         ),

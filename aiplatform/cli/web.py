@@ -1,21 +1,25 @@
 """Web server process: granian inside a role of `up`, on a listening socket that all web processes share.
 
 `up` binds the socket once and hands it to every web process, so connections wait in its queue while a process is
-replaced, and none is refused. Why granian and not uvicorn: docs/decisions/0030-one-preloaded-parent-forks-every-role.md.
+replaced, and none is refused. Why granian and not uvicorn:
+docs/decisions/0030-one-preloaded-parent-forks-every-role.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import resource
 import signal
 import socket
+import stat
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from aiplatform import env
@@ -23,7 +27,9 @@ from aiplatform import env
 MAX_WORKERS = 4
 MAX_CONNECTIONS = 4096
 BACKLOG = 2048
-GRACE_S = 4.0
+DRAIN_S = 0.3
+"""How long a process that was told to end, and accepts no more, waits for requests on connections that it has."""
+GRACE_S = 30.0
 """How long a process that was told to end answers the requests it has begun."""
 #: Memory that one thread freed serves the others: each heap of its own would keep what it once needed.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
@@ -116,12 +122,30 @@ async def serve(application: Any, listener: socket.socket, *, header_timeout_s: 
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        server.stop()
-        loop.call_later(GRACE_S, os._exit, 0)
+        stop_accepting(listener)
+        loop.call_later(DRAIN_S, server.stop)
+        loop.call_later(DRAIN_S + GRACE_S, os._exit, 0)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     await server.serve()
+
+
+def stop_accepting(listener: socket.socket) -> None:
+    """Leave new connections to the other web processes, which share the listening socket.
+
+    Granian closes a connection that has sent no request yet when it stops, so it must accept none any more before
+    that. It has no such step: its descriptors of the socket are made to stand for one that nobody connects to.
+    """
+    shared = os.fstat(listener.fileno()).st_ino
+    unused = socket.create_server(("127.0.0.1", 0))
+    unused.setblocking(False)
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            about = entry.stat()
+            if stat.S_ISSOCK(about.st_mode) and about.st_ino == shared:
+                os.dup2(unused.fileno(), int(entry.name), inheritable=False)
+    unused.close()
 
 
 if __name__ == "__main__":

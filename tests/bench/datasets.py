@@ -73,7 +73,7 @@ def upload(user: Any, folder: Path, size_mib: int) -> list[tuple[str, str]]:
             try:
                 requests.get(f"{url}/healthz", timeout=2)
                 break
-            except requests.ConnectionError:
+            except requests.RequestException:
                 assert server.poll() is None, "the web server ended"
                 time.sleep(0.2)
         worker = server.pid

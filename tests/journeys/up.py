@@ -87,6 +87,14 @@ class Up:
             ]
         return []
 
+    def commands(self) -> dict[int, str]:
+        """Command lines of the processes that `up` keeps running, by pid."""
+        found = {}
+        for pid in self.children():
+            with contextlib.suppress(OSError):
+                found[pid] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+        return found
+
     def stop(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
