@@ -47,16 +47,17 @@ def case_table(
     own = [(label, dict(zip(arguments, row, strict=True))) for label, row in zip(labels, rows, strict=True)]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        function, inner = getattr(test, "case_table", (test, [("", {})]))
+        function, inner, rollback_inner = getattr(test, "case_table", (test, [("", {})], False))
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"{function.__name__} is a coroutine function; parametrize it instead.")
         cases = [(f"{a}, {b}" if b else a, values | more) for a, values in own for b, more in inner]
+        has_rollback = rollback or rollback_inner
         taken = cases[0][1]
         parameters = inspect.signature(function).parameters
 
         @functools.wraps(function)
         def run(**fixtures: Any) -> None:
-            results = list(_results(function, cases, fixtures, rollback=rollback))
+            results = list(_results(function, cases, fixtures, rollback=has_rollback))
             failures = [(name, error) for name, error in results if not isinstance(error, pytest.skip.Exception)]
             if len(results) == len(cases) and not failures:
                 raise results[0][1]  # all cases are skipped
@@ -66,7 +67,7 @@ def case_table(
                 raise error from failures[0][1]
 
         run.__signature__ = inspect.Signature([one for name, one in parameters.items() if name not in taken])
-        run.case_table = function, cases
+        run.case_table = function, cases, has_rollback
         return run
 
     return decorate

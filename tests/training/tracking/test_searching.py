@@ -88,7 +88,7 @@ def three(laptop):
 
 @pytest.mark.django_db
 @pytest.mark.postgres
-@pytest.mark.parametrize(
+@case_table(
     ("text", "names"),
     [
         ("metrics.`val/acc` > 0.55", "two three"),
