@@ -8,7 +8,7 @@ import re
 from django.utils import translation
 
 from aiplatform.lib.wording import VERBATIM, WORDINGS, Message, message
-from tests.architecture.code import modules, tree, where
+from tests.architecture.code import modules_with, tree, where
 from tests.cases import case_table
 from workers.monitoring.rules import RULES
 
@@ -132,7 +132,7 @@ def test_message_cleans_what_no_database_keeps():
 
 def _calls():
     """(place, code, names of facts) of every message that the source makes by a code; None is a ** among the names."""
-    for path in modules():
+    for path in modules_with(r"\bmessage\("):
         for node in ast.walk(tree(path)):
             if not isinstance(node, ast.Call) or not node.args:
                 continue
