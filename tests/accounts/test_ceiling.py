@@ -8,6 +8,7 @@ from accounts.models import Role, User
 from accounts.permissions import SYSTEM_ADMIN, USER, Action
 from accounts.services import ceiling, links, people, roles
 from aiplatform.lib.errors import DomainError, Invalid
+from tests.cases import case_table
 from tests.conftest import signed_in
 from tests.factories import people as cast
 
@@ -169,7 +170,9 @@ def test_c06_console_link_marks_the_first_administrator(db, client):
     assert User.objects.get().first
 
 
-@pytest.mark.parametrize("name", [".ssh", "-rf", "a..b", "..", "end.", "root", "Root", "postgres", "a/b", "a b", "me"])
+@case_table(
+    "name", [".ssh", "-rf", "a..b", "..", "end.", "root", "Root", "postgres", "a/b", "a b", "me"], rollback=True
+)
 def test_username_is_no_path_option_or_word_of_the_platform(db, name):
     with pytest.raises(Invalid) as refusal:
         people.create(username=name, password="a first phrase", by=None)

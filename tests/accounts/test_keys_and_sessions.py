@@ -13,6 +13,7 @@ from django.test import Client
 from accounts.models import Notification, SshKey, User, UserSession
 from accounts.services import links, passwords, people, registration, sessions, ssh_keys
 from aiplatform.lib.errors import DomainError, Invalid
+from tests.cases import case_table
 from tests.conftest import signed_in
 
 pytestmark = pytest.mark.postgres
@@ -103,7 +104,7 @@ def test_ssh_keys_are_kept_by_fingerprint_and_without_comment(alice, as_alice):
     assert ssh_keys.authorized("alice") == []
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     [
         "",

@@ -19,6 +19,7 @@ from accounts.models import Delivery, Notification
 from accounts.services import notify, outbox
 from aiplatform.lib import outbound
 from aiplatform.lib.wording import message, verbatim
+from tests.cases import case_table
 from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes import receivers
@@ -202,7 +203,7 @@ def test_outbox_leaves_a_mail_server_that_does_not_answer_for_a_moment(alice, se
     assert sorted(Delivery.objects.values_list("attempts", flat=True)) == [0, 0, 1]
 
 
-@pytest.mark.parametrize(
+@case_table(
     "url",
     [
         "http://127.0.0.1/", "http://localhost:6379/", "http://[::1]/", "http://0.0.0.0/", "http://169.254.169.254/latest/",

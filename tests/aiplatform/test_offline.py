@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from aiplatform.cli.bundling import top
-from tests import nodes
+from tests import migrated, nodes
 from tests.journeys.up import Up
 from tests.running import HERE, PATIENCE, apart, ended_well, wait_for
 
@@ -51,6 +51,8 @@ def test_up_answers_where_there_is_no_network(tmp_path):
     )
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "alone"]
 
+    if not GIVEN:  # migrations ask no network; `prepare` has a test of its own
+        migrated.begin(tmp_path / "data")
     here = Up(tmp_path / "data", command=[*alone, python, str(root / "manage.py"), "up"], AIP_BOOTSTRAP=bootstrap)
     try:
         here.wait(r"ready in \d+ s", INSTALLED_S if GIVEN else 90)

@@ -13,6 +13,7 @@ from pycocotools.cocoeval import COCOeval
 from annotation import coco
 from datasets.shapes import geometry
 from tests import public_data
+from tests.cases import case_table
 
 INFO = {"version": "1", "description": "test"}
 CLASSES = [coco.Category(1, "cat", "animal"), coco.Category(7, "dog", "animal")]
@@ -139,7 +140,7 @@ def test_coco_writer_keeps_boxes_inside_the_image():
     assert data["annotations"][0]["bbox"] == [0, 10, 30, 70]
 
 
-@pytest.mark.parametrize(
+@case_table(
     "changes",
     [
         {"info": {}},

@@ -7,6 +7,7 @@ import pytest
 from annotation.api import edits
 from annotation.models import ImageTask, LabelClass, Shape, ShapeEvent
 from annotation.services import journal, projects, sets, work
+from tests.cases import case_table
 from tests.factories import annotation as make
 from tests.factories.annotation import put
 
@@ -110,7 +111,7 @@ def test_journal_records_every_edit(task, alice, bob):
     assert story == [("put", 1, "alice"), ("delete", 2, "bob")]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("change", "path"),
     [
         ({"id": "7"}, "events[1].id"),
@@ -131,6 +132,7 @@ def test_journal_records_every_edit(task, alice, bob):
         ({"rings": [[1.0, 1.0] * 10_001]}, "events[1].rings[0]"),
         ({"kind": "bbox", "rings": [[1, 1, 9, 2, 9, 9, 1, 9]]}, "events[1].rings"),
     ],
+    rollback=True,
 )
 def test_journal_apply_refuses_all_for_one_bad_edit_and_names_the_place(task, alice, change, path):
     bad = put(task) | change

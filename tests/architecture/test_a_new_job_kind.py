@@ -9,7 +9,7 @@ from datetime import time
 import pytest
 from django.utils.timezone import now
 
-from tests.architecture.code import ROOT, modules, tree, where
+from tests.architecture.code import ROOT, modules, modules_with, tree, where
 from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes.notebooks.kind import NotebookKind
@@ -231,7 +231,7 @@ def meanings_in(module: ast.AST) -> list[tuple[str, int]]:
 def test_workers_name_no_kind_of_job():
     named = [
         f"{where(path, line)}: {word}"
-        for path in modules("workers")
+        for path in modules_with("|".join(meanings()), "workers")
         for word, line in meanings_in(tree(path))
         if word not in NAMED.get(str(path.relative_to(ROOT)), set())
     ]

@@ -19,7 +19,7 @@ from datasets import shapes
 from datasets.formats import detect, fitting
 from datasets.formats.listing import Listing
 from datasets.models import Asset
-from tests.architecture.code import APPS, ROOT, modules
+from tests.architecture.code import APPS, ROOT, modules_with, text
 from tests.conftest import signed_in
 from tests.datasets.pictures import picture, put
 from tests.factories import annotation as make
@@ -216,7 +216,8 @@ def _words_of_text(source: str, *, keys: bool) -> Iterator[str]:
 
 def _named(names: set[str]) -> dict[str, set[str]]:
     """Files of the product → the names of kinds in them."""
-    found = {path: set(_words_of_python(path.read_text())) & names for path in modules(*APPS, "aiplatform")}
+    paths = modules_with("|".join(names), *APPS, "aiplatform")
+    found = {path: set(_words_of_python(text(path))) & names for path in paths}
     for app in [*APPS, "aiplatform", "templates"]:
         for path in [*(ROOT / app).rglob("*.js"), *(ROOT / app).rglob("*.html")]:
             found[path] = set(_words_of_text(path.read_text(), keys=app == "annotation")) & names

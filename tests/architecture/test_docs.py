@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 
-import pytest
-
 from aiplatform import env
 from tests.architecture.code import ROOT
+from tests.cases import case_table
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "aiplatform/docs").rglob("*.md"))]
 TOP = {"accounts", "aiplatform", "annotation", "datasets", "inference", "templates", "tests", "training", "workers"}
@@ -22,14 +21,14 @@ def name(document) -> str:
     return document.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("document", DOCS, ids=name)
+@case_table("document", DOCS, ids=name)
 def test_documents_links_lead_somewhere(document):
     named = [to for to in LINK.findall(document.read_text()) if "://" not in to and not to.startswith("mailto:")]
 
     assert [to for to in named if not (document.parent / to).exists()] == []
 
 
-@pytest.mark.parametrize("document", [d for d in DOCS if not name(d).startswith(OF_A_TIME)], ids=name)
+@case_table("document", [d for d in DOCS if not name(d).startswith(OF_A_TIME)], ids=name)
 def test_documents_name_only_paths_that_exist(document):
     """A path that begins at the top level, as `app/room/file.py` or `app/room/`."""
     named = {path for path in PATH.findall(document.read_text()) if path.split("/")[0] in TOP}

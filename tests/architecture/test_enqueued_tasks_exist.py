@@ -4,11 +4,11 @@ import ast
 
 from celery import current_app
 
-from tests.architecture.code import APPS, modules, tree
+from tests.architecture.code import APPS, modules_with, tree
 
 
 def enqueued():
-    for path in modules(*APPS, "aiplatform"):
+    for path in modules_with("enqueue", *APPS, "aiplatform"):
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "enqueue":
                 assert isinstance(node.args[0], ast.Constant), f"{path}: name tasks by a literal"

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
 
 import pytest
 
 from aiplatform.lib.tables import FORMULA, cell
-from tests.architecture.code import APPS, ROOT, modules, tree, where
+from tests.architecture.code import APPS, ROOT, modules_with, tree, where
 
 SCRIPTS = [path for app in ("aiplatform", *APPS) for path in sorted((ROOT / app).glob("static/**/*.js"))]
 
 
-@cache
-def _all_calls() -> list[tuple[str, str]]:
-    """(what is called, file) of every call in the product: ("csv.writer", "aiplatform/lib/tables.py")."""
-    return [
+def _files_that_call(*names: str) -> list[str]:
+    """Files with a call of one of these functions, by its full name or its last words."""
+    last_words = "|".join(sorted({name.rpartition(".")[2] for name in names}))
+    calls = [
         (ast.unparse(node.func), where(path, node.lineno).rpartition(":")[0])
-        for path in modules("aiplatform", *APPS)
+        for path in modules_with(rf"\b(?:{last_words})\b", "aiplatform", *APPS)
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
     ]
-
-
-def _files_that_call(*names: str) -> list[str]:
-    """Files with a call of one of these functions, by its full name or its last words."""
     return sorted(
-        {file for called, file in _all_calls() if any(called == name or called.endswith(f".{name}") for name in names)}
+        {file for called, file in calls if any(called == name or called.endswith(f".{name}") for name in names)}
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from tests.architecture.code import APPS, modules, tree, where
+from tests.architecture.code import APPS, modules_with, tree, where
 
 #: Collections of a module that grow and are no registries: what a process has under way, and its settings.
 GROWING = {
@@ -16,6 +17,10 @@ GROWING = {
     "inference/traffic/routing.py": {"_loads"},  # requests under way by server
     "workers/output/job_stream.py": {"_streams"},
 }
+
+
+#: The same as `_empty_collections` finds, in the text of a module.
+ASSIGNS_EMPTY_COLLECTION = r"(?m)^[\w\])][^\n]*=\s*\(?\s*(?:\[\s*\]|\{\s*\}|(?:list|dict|set)\()"
 
 
 def _empty_collections(module: ast.Module) -> list[tuple[str, int]]:
@@ -37,7 +42,7 @@ def _empty_collections(module: ast.Module) -> list[tuple[str, int]]:
 def test_registries_are_made_by_the_one_class():
     made = [
         where(path, line) + f": {name}"
-        for path in modules("aiplatform", *APPS)
+        for path in modules_with(ASSIGNS_EMPTY_COLLECTION, "aiplatform", *APPS)
         for name, line in _empty_collections(tree(path))
         if name not in GROWING.get(where(path, 0).rpartition(":")[0], set())
     ]
@@ -46,7 +51,15 @@ def test_registries_are_made_by_the_one_class():
 
 
 def test_registries_made_by_hand_are_found():
-    assert _empty_collections(ast.parse("kinds: dict[str, int] = {}\nnames = []\nFULL = [1]\n")) == [
-        ("kinds", 1),
-        ("names", 2),
+    lines = [
+        "kinds: dict[str, int] = {}",
+        "names = []",
+        "FULL = [1]",
+        "late = dict()",
+        "long: dict[\n    str, int\n] = {}",
     ]
+
+    found = _empty_collections(ast.parse("\n".join(lines)))
+
+    assert found == [("kinds", 1), ("names", 2), ("late", 4), ("long", 5)]
+    assert [bool(re.search(ASSIGNS_EMPTY_COLLECTION, line)) for line in lines] == [True, True, False, True, True]

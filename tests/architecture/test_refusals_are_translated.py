@@ -9,7 +9,7 @@ import pytest
 from django.urls import get_resolver
 
 from aiplatform.lib.errors import DomainError
-from tests.architecture.code import APPS, TRANSLATING, modules, tree, where
+from tests.architecture.code import APPS, TRANSLATING, modules_with, tree, where
 
 #: Exceptions of others whose text people read, the two behind a model file's refusal, and the body of an API's refusal.
 ALSO = {"ValidationError", "PermissionDenied", "ParseError", "AuthenticationFailed", "NotAuthenticated", "problem"}
@@ -80,7 +80,7 @@ def test_every_refusal_is_said_through_gettext():
     names = refusals()
     plain = [
         where(path, line)
-        for path in modules("aiplatform", *APPS)
+        for path in modules_with(rf"\b(?:{'|'.join(names)})\(", "aiplatform", *APPS)
         if not where(path, 0).startswith(ALONE)
         for line in untranslated(tree(path), names)
     ]

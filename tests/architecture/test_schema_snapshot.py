@@ -15,6 +15,7 @@ from packaging.version import Version
 from aiplatform import __version__
 from tests.architecture.code import ROOT
 from tests.architecture.schema_changes import breaking, contract
+from tests.cases import case_table
 
 FOLDER = ROOT / "aiplatform/docs/api"
 SNAPSHOT, DECLARED = FOLDER / "openapi.json", FOLDER / "breaking.toml"
@@ -132,7 +133,7 @@ BREAKING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "said"), BREAKING, ids=[said[0] for _, said in BREAKING])
+@case_table(("change", "said"), BREAKING, ids=[said[0] for _, said in BREAKING])
 def test_breaking_names_what_breaks_a_caller(api, change, said):
     new = copy.deepcopy(api)
     change(new)
@@ -147,7 +148,7 @@ def _renamed(api):
     content["schema"] = schemas["Answer"]["properties"]["inner"] = {"$ref": "#/components/schemas/Answer"}
 
 
-@pytest.mark.parametrize(
+@case_table(
     "change",
     [
         lambda a: a["paths"].update({"/y/": {"get": {}}}),

@@ -2,7 +2,7 @@
 
 import ast
 
-from tests.architecture.code import APPS, ROOT, modules, tree, where
+from tests.architecture.code import APPS, ROOT, modules, modules_with, text, tree, where
 
 WRITER = ROOT / "workers/jobs/transitions.py"
 
@@ -24,16 +24,13 @@ def writes_state(parsed: ast.AST):
 
 
 def test_job_state_is_written_by_transitions_only():
-    found = [where(p, line) for p in modules() if p != WRITER for line in writes_state(tree(p))]
+    paths = modules_with(r"\.state\b|\bstate=")
+    found = [where(p, line) for p in paths if p != WRITER for line in writes_state(tree(p))]
 
     assert found == []
 
 
 def test_modules_stay_readable():
-    long = {
-        str(p.relative_to(ROOT)): n
-        for p in modules(*APPS, "aiplatform")
-        if (n := len(p.read_text().splitlines())) > 400
-    }
+    long = {str(p.relative_to(ROOT)): n for p in modules(*APPS, "aiplatform") if (n := len(text(p).splitlines())) > 400}
 
     assert long == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.architecture.code import APPS, ROOT, modules, tree, where
+from tests.architecture.code import APPS, ROOT, modules, modules_with, text, tree, where
 
 TEMPLATES = ROOT / "templates"
 #: Templates that Django and its apps look for by themselves.
@@ -31,7 +31,8 @@ def _put_together(module: ast.AST) -> list[int]:
 
 
 def test_template_names_are_never_put_together():
-    found = [where(path, line) for path in modules("aiplatform", *APPS) for line in _put_together(tree(path))]
+    paths = modules_with(r"\.html", "aiplatform", *APPS)
+    found = [where(path, line) for path in paths for line in _put_together(tree(path))]
 
     assert found == [], 'Write a table instead: {"log": "training/job_log.html", …}'
 
@@ -44,7 +45,7 @@ def test_template_names_put_together_are_found():
 
 def test_templates_are_all_used_under_their_whole_name():
     sources = [*modules("aiplatform", *APPS), *TEMPLATES.rglob("*.html")]
-    named = {name for path in sources for name in re.findall(r"""["']([\w/.-]+\.html)[#"']""", path.read_text())}
+    named = {name for path in sources for name in re.findall(r"""["']([\w/.-]+\.html)[#"']""", text(path))}
     there = {path.relative_to(TEMPLATES).as_posix() for path in TEMPLATES.rglob("*.html")}
 
     assert len(there) > 100

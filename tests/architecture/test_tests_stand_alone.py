@@ -1,8 +1,10 @@
 """A test module is read by nobody but pytest: what several share lies in a helper module."""
 
 import ast
+import re
 
-from tests.architecture.code import modules, tree, where
+from tests.architecture.code import modules_with, tree, where
+from tests.cases import case_table
 
 
 def imported(node: ast.AST) -> list[str]:
@@ -11,13 +13,36 @@ def imported(node: ast.AST) -> list[str]:
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
-def test_modules_import_no_test_module():
-    found = [
-        where(path, node.lineno)
-        for path in modules("tests")
-        for node in ast.walk(tree(path))
-        for name in imported(node)
-        if name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
-    ]
+#: Imports that name a module test_… below `tests`, in one line or in brackets.
+NAMES_TEST_MODULE = (
+    r"\bfrom\s+tests[\w.]*\.test_|\bfrom\s+tests[\w.]*\s+import\s*(?:\([^)]*|[^\n]*)\btest_|\bimport\s[^\n]*\.test_"
+)
 
-    assert sorted(set(found)) == []
+
+def imports_of_tests(parsed: ast.AST) -> list[int]:
+    names = [(node.lineno, name) for node in ast.walk(parsed) for name in imported(node)]
+    return [line for line, name in names if name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")]
+
+
+def test_modules_import_no_test_module():
+    found = {
+        where(path, line) for path in modules_with(NAMES_TEST_MODULE, "tests") for line in imports_of_tests(tree(path))
+    }
+
+    assert sorted(found) == []
+
+
+@case_table(
+    "source",
+    [
+        "from tests.workers import test_a",
+        "from tests.workers import work, test_a",
+        "from tests.workers import (\n    work,\n    test_a,\n)",
+        "from tests.workers.test_a import ended",
+        "def f():\n    import tests.workers.test_a",
+        "import ast, tests.workers.test_a",
+    ],
+)
+def test_import_of_a_test_module_is_found(source):
+    assert re.search(NAMES_TEST_MODULE, source)
+    assert imports_of_tests(ast.parse(source))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.code import modules, tree, where
+from tests.architecture.code import modules_with, text, tree, where
 
 PAUSES = {"sleep", "wait_for_timeout"}
 LISTENS = {"bind", "create_server", "start_server", "TCPServer", "HTTPServer", "ThreadingHTTPServer"}
@@ -32,14 +32,15 @@ def _pauses(call: ast.Call) -> bool:
     return name in PAUSES and not (call.args and isinstance(call.args[0], ast.Constant) and not call.args[0].value)
 
 
-def _own_tests() -> list[Path]:
-    return [path for path in modules("tests") if "bench" not in path.parts]
+def _own_tests(*words: str) -> list[Path]:
+    """Return the modules of the tests that name one of these words."""
+    return [path for path in modules_with("|".join(words), "tests") if "bench" not in path.parts]
 
 
 def test_tests_pause_only_where_they_say_why():
     blind = []
-    for path in _own_tests():
-        lines = path.read_text().splitlines()
+    for path in _own_tests(*PAUSES):
+        lines = text(path).splitlines()
         calls = [call for call in _outside_loops(tree(path)) if _pauses(call)]
         blind += [where(path, call.lineno) for call in calls if "# pause: " not in lines[call.lineno - 1]]
 
@@ -58,7 +59,7 @@ def test_tests_ask_pages_without_eval():
     """Pages forbid `eval`, by which `wait_for_function` asks again, where its first question came early."""
     asked = [
         where(path, call.lineno)
-        for path in _own_tests()
+        for path in _own_tests("wait_for_function")
         for call in ast.walk(tree(path))
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "wait_for_function"
     ]
@@ -79,7 +80,7 @@ def _number(call: ast.Call) -> int:
 def test_tests_listen_on_no_port_by_its_number():
     fixed = [
         where(path, node.lineno)
-        for path in _own_tests()
+        for path in _own_tests(*LISTENS)
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call)
         and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in LISTENS

@@ -6,6 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from tests.attacks.described import lists
+from tests.cases import case_table
 
 
 @pytest.fixture
@@ -50,9 +51,7 @@ def test_api_parameters_that_are_read_are_all_described(as_root):
     assert "search" in listed
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/v1/datasets/{}/versions/", "/datasets/{}/", "/training/{}/", "/api/v1/models/{}/"]
-)
-@pytest.mark.parametrize("number", ["9" * 19, "9" * 30, "9" * 5000])
+@case_table("path", ["/api/v1/datasets/{}/versions/", "/datasets/{}/", "/training/{}/", "/api/v1/models/{}/"])
+@case_table("number", ["9" * 19, "9" * 30, "9" * 5000])
 def test_routes_with_an_id_no_row_can_have_are_404(as_olga, path, number):
     assert as_olga.get(path.format(number)).status_code == 404

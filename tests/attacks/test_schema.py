@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 import pytest
@@ -34,11 +35,15 @@ def client(olga, cluster):
 
 
 @pytest.fixture
-def operations(client):
+def schema(client):
+    return client.get("/api/schema/?format=json").json()
+
+
+@pytest.fixture
+def operations(schema):
     import schemathesis
 
-    schema = schemathesis.openapi.from_dict(client.get("/api/schema/?format=json").json())
-    return [found.ok() for found in schema.get_all_operations()]
+    return [found.ok() for found in schemathesis.openapi.from_dict(schema).get_all_operations()]
 
 
 def sent(client: APIClient, case: Any) -> int:
@@ -74,23 +79,18 @@ def test_api_answers_without_a_fault_what_its_description_allows(client, operati
     assert faults == {}
 
 
-def test_j05_api_takes_what_no_database_stores_for_a_mistake_of_the_request(client, operations):
-    wrong = {}
-    for operation in operations:
-        if operation.method.lower() not in {"post", "put", "patch"}:
-            continue
-        takes_a_body = bool(list(operation.body))
-        path = "".join("1" if i % 2 else part for i, part in enumerate(_split(operation.path)))
-        for name, body in BODIES.items():
-            status = client.generic(operation.method.upper(), path, body, content_type="application/json").status_code
-            never_stored = takes_a_body and name in {"100,000 deep", "NUL", "half a pair"}
-            if status >= 500 or (never_stored and status not in {400, 401, 403, 404, 405}):
-                wrong[f"{operation.method.upper()} {path} {name}"] = status
+def test_j05_api_takes_what_no_database_stores_for_a_mistake_of_the_request(client, schema):
+    wrong, requests = {}, 0
+    for route, methods in schema["paths"].items():
+        path = re.sub(r"\{[^}]+\}", "1", route)
+        for method in {"post", "put", "patch"} & methods.keys():
+            takes_a_body = "requestBody" in methods[method]
+            for name, body in BODIES.items():
+                status = client.generic(method.upper(), path, body, content_type="application/json").status_code
+                requests += 1
+                never_stored = takes_a_body and name in {"100,000 deep", "NUL", "half a pair"}
+                if status >= 500 or (never_stored and status not in {400, 401, 403, 404, 405}):
+                    wrong[f"{method.upper()} {path} {name}"] = status
 
     assert wrong == {}
-
-
-def _split(path: str) -> list[str]:
-    import re
-
-    return re.split(r"(\{[^}]+\})", path)
+    assert requests > 80 * len(BODIES)

@@ -14,6 +14,7 @@ from datasets.formats.listing import Listing
 from datasets.formats.neutral import ImageItem, Parsed, box
 from datasets.formats.problems import Problems, natural
 from tests import public_data
+from tests.cases import case_table
 from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml
 
 SQUARE = [10, 10, 20, 10, 20, 20, 10, 20]
@@ -164,7 +165,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("changes", "path", "code"), BROKEN.values(), ids=BROKEN)
+@case_table(("changes", "path", "code"), BROKEN.values(), ids=BROKEN)
 def test_D15_coco_reader_refuses_a_wrong_file_by_json_path(tmp_path, changes, path, code):
     parsed = read_folder(coco_folder(tmp_path, coco(**changes)))
 

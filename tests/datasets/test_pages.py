@@ -16,6 +16,7 @@ from datasets import storage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
 from datasets.orders import DATASETS
 from datasets.services import imports
+from tests.cases import case_table
 from tests.datasets.helpers import imported, uploaded, zipped
 from tests.datasets.pictures import picture
 from tests.factories import datasets as make
@@ -175,7 +176,7 @@ def test_dataset_list_costs_the_same_however_many_versions_and_classes_there_are
         as_alice.get("/datasets/")
 
 
-@pytest.mark.parametrize("word", DATASETS.words)
+@case_table("word", DATASETS.words, rollback=True)
 def test_dataset_list_sorts_by_every_head_the_same_on_page_and_in_api(as_alice, api, alice, word):
     for name, images in (("b", 3), ("A", 1), ("c", 2)):
         make.version(make.dataset(alice, name), images=images)

@@ -3,12 +3,12 @@
 import math
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from datasets.shapes import geometry
 from datasets.shapes.polygon import POLYGON
+from tests.cases import case_table
 
 SQUARE = [10.0, 10.0, 30.0, 10.0, 30.0, 30.0, 10.0, 30.0]
 BOW_TIE = [0.0, 0.0, 10.0, 10.0, 10.0, 0.0, 0.0, 10.0]
@@ -53,7 +53,7 @@ def test_geometry_is_box_tells_a_box_from_a_polygon_of_four_points():
     assert not geometry.is_box(SQUARE[:6])
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("rings", "code"),
     [
         ([], "no_points"),

@@ -8,6 +8,7 @@ import pytest
 
 from accounts.models import Notification
 from aiplatform import env
+from tests.cases import case_table
 from tests.environments.helpers import HOUR, NOTHING, NOW, again, judged, looks
 from tests.factories import curves, work
 from tests.long_form import first
@@ -138,7 +139,7 @@ def test_another_attempt_begins_anew(running):
     assert (again(row).ready_at, again(row).warned_at, again(row).attempt) == (None, None, 2)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "value",
     ["2026-13-45", "2026-11-23T11:00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "", "x" * 99,
      None, 7, [], {}, "2026-11-23T99:00:00Z"],

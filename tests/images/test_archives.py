@@ -11,6 +11,7 @@ import tarfile
 import pytest
 import zstandard
 
+from tests.cases import case_table
 from workers.images.services import archive, unpacking
 from workers.images.services.unpacking import BadLayer
 
@@ -98,7 +99,7 @@ def test_layer_leaves_secrets_histories_and_homes_out(tmp_path):
     assert files == sorted(shown)
 
 
-@pytest.mark.parametrize("pattern", archive.LEFT_OUT)
+@case_table("pattern", archive.LEFT_OUT)
 def test_layer_leaves_out_every_name_that_the_page_of_saving_promises(tmp_path, pattern):
     """At its top and deep within a package, as a file and as a folder."""
     name = pattern.replace("*", "x")
@@ -198,7 +199,7 @@ ATTACKS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@case_table("attack", ATTACKS)
 def test_hostile_layer_is_refused_and_leaves_nothing(tmp_path, attack):
     made, said = ATTACKS[attack]
     outside = tmp_path / "victim"

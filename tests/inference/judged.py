@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import json
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from accounts.models import User
 from datasets.models import Dataset, DatasetVersion
@@ -52,26 +58,59 @@ def evaluation(
     return judged(owner, model, dataset_version(owner, root, task=carried, seed=seed, made=made), params)
 
 
+def evaluate_once(model: Path, data: Path, run_dir: RunDir, params: dict[str, Any]) -> None:
+    """Run the evaluator, or copy what it wrote for the same model, data and parameters earlier in this process."""
+    kept = _results() / _digest(model, data, params)
+    if not kept.exists():
+        for folder in (run_dir.outputs, run_dir.checkpoints):
+            folder.mkdir(parents=True, exist_ok=True)
+        evaluate(
+            Run(
+                model=model,
+                dataset=data,
+                outputs=run_dir.outputs,
+                checkpoints=run_dir.checkpoints,
+                resume_from=None,
+                metrics=run_dir.metrics,
+                control=run_dir.control,
+                params=params,
+            )
+        )
+        kept.mkdir()
+        _copy_results(run_dir.path, kept)
+    else:
+        _copy_results(kept, run_dir.path)
+
+
+def _copy_results(source: Path, target: Path) -> None:
+    for name in ("outputs", "checkpoints"):
+        shutil.copytree(source / name, target / name, dirs_exist_ok=True)
+    if (source / "metrics.jsonl").exists():
+        shutil.copyfile(source / "metrics.jsonl", target / "metrics.jsonl")
+
+
+@cache
+def _results() -> Path:
+    folder = tempfile.mkdtemp(prefix="aip-evaluated-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _digest(model: Path, data: Path, params: dict[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(params, sort_keys=True).encode())
+    for root in (model, data):
+        for path in sorted(path for path in root.rglob("*") if path.is_file()):
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 def judged(
     owner: User, model: ModelVersion, data: DatasetVersion, params: dict[str, float] | None = None
 ) -> Evaluation:
     """Submitted, run by hand in its run directory, published."""
     made = evaluations.submit(user=owner, model_version=model, version=data, split="test", params=params)
     run_dir = RunDir.of(made.job_id, 1)
-    for folder in (run_dir.outputs, run_dir.checkpoints):
-        folder.mkdir(parents=True, exist_ok=True)
-    evaluate(
-        Run(
-            model=model.path,
-            dataset=data.path,
-            outputs=run_dir.outputs,
-            checkpoints=run_dir.checkpoints,
-            resume_from=None,
-            metrics=run_dir.metrics,
-            control=run_dir.control,
-            params={**made.params, "split": "test"},
-        )
-    )
+    evaluate_once(model.path, data.path, run_dir, {**made.params, "split": "test"})
     bring(made.job, "succeeded")
     evaluations.publish(made.job, made.job.attempts.get())
     made.refresh_from_db()

@@ -13,6 +13,7 @@ from inference.services import average_precision, resampling
 from inference.services.average_precision import Ranking
 from inference.task_kinds import TASKS, matching
 from inference.task_kinds.detection import scoring
+from tests.cases import case_table
 
 Entry = dict[str, Any]
 Scene = tuple[dict[str, Any], list[Entry]]  # COCO's truth, and lines of answers
@@ -76,7 +77,7 @@ def coco_figures(coco: dict[str, Any], lines: list[Entry]) -> list[float | None]
     return [figures[name] for name in ("map", "ap50", "ap75")]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@case_table("seed", range(12))
 def test_average_precision_is_that_of_coco(seed):
     coco, lines = scene(seed, skill=2.0 + seed)
 

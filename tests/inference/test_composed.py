@@ -26,6 +26,7 @@ from inference.task_kinds.segmentation import answer as segmentation
 from inference.task_kinds.tagging import answer as tagging
 from inference.watcher.detect import Detector
 from inference.watcher.pictures import Layout
+from tests.cases import case_table
 from tests.inference import pictures, tiny, versions
 from tests.inference.parted import changed, folder_of, loaded
 from tests.inference.running import a_run
@@ -263,7 +264,7 @@ def graph(**changes):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "said"), [
+@case_table(("changes", "said"), [
     ({"kind": "loop"}, "graph.kind"),
     ({"parts": []}, "graph.parts"),
     ({"parts": [{"file": "part1.onnx", "model": DESCRIBED}] * 2}, "part2.onnx"),

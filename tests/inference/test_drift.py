@@ -7,6 +7,7 @@ import pytest
 
 from inference.monitoring import drift
 from inference.server import descriptor, keeping, statistics
+from tests.cases import case_table
 from tests.inference import pictures
 from tests.inference.tallies import seen, tally_of
 
@@ -135,7 +136,7 @@ def test_equal_samples_are_as_far_apart_as_was_tried_and_turned_stripes_farther(
     assert drift.looks(tally(crowd[:300]), tally(crowd[300:])).verdict == "unknown"  # nobody tried what chance gives
 
 
-@pytest.mark.parametrize(
+@case_table(
     "spoil",
     [
         lambda tally: tally | {"images": -1},

@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.edge import download, fleet, keys, packages, stages
 from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
+from tests.cases import case_table
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db
@@ -330,8 +331,8 @@ def test_packages_that_no_group_runs_are_removed_a_day_later(alice, group, versi
     assert not list((keys.folder() / "packages").iterdir())
 
 
-@pytest.mark.parametrize("value", ["\\u0000", "\\ud800", "1e999", "[" * 2000 + "]" * 2000, "NaN", "9" * 5000])
-@pytest.mark.parametrize("field", ["outcome", "detail", "package", "number", "counters", "hardware"])
+@case_table("value", ["\\u0000", "\\ud800", "1e999", "[" * 2000 + "]" * 2000, "NaN", "9" * 5000], rollback=True)
+@case_table("field", ["outcome", "detail", "package", "number", "counters", "hardware"], rollback=True)
 def test_device_that_reports_what_nobody_can_keep_is_refused_or_passed_over(client, group, alice, field, value):
     _made, code = fleet.add_device(group=group, name="gate", by=alice)
     own = client.post("/api/v1/edge/enrol", {"code": code}, content_type="application/json").json()

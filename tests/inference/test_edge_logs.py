@@ -13,6 +13,7 @@ from inference.edge import fleet, logs
 from inference.edge.device import diary
 from inference.edge.device.diary import Diary
 from inference.edge.tables import EdgeDevice, EdgeLog
+from tests.cases import case_table
 
 pytestmark = pytest.mark.django_db
 
@@ -34,10 +35,11 @@ def test_lines_that_come_twice_are_there_once_and_in_order(device):
     assert texts(device) == ["one", "two", "three"]
 
 
-@pytest.mark.parametrize(
+@case_table(
     "given",
     [None, "text", {"a": 1}, [1], [[1]], [["1", "x"]], [[1, 2]], [[1, "\x00"]], [[2**60, "x"]], [[float("nan"), "x"]],
      [[0, "x"]], [[5, "   "]], [[True, None]]],
+    rollback=True,
 )  # fmt: skip
 def test_what_is_no_line_is_passed_over(device, given):
     logs.keep(device, given)

@@ -9,6 +9,7 @@ from rest_framework.test import APIClient
 from accounts.models import AuditEntry, UserGroup
 from inference.push import pushes, targets
 from inference.push.tables import Push, PushTarget
+from tests.cases import case_table
 from tests.factories import models as factory
 from tests.inference.far_servers import Folder, serving
 
@@ -72,7 +73,7 @@ def test_api_keeps_a_target_tests_it_and_pushes(api, far, version):
     assert api.delete(route).status_code == 204
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("field", "value"),
     [
         ("kind", "carrier pigeon"), ("address", "ftp://example.org/x"), ("address", "http://192.168.7.7/x"),
@@ -81,6 +82,7 @@ def test_api_keeps_a_target_tests_it_and_pushes(api, far, version):
         ("name", "/"), ("secret", "two\nlines"), ("secret", "x" * 30_000), ("ca", "no certificate"),
         ("options", {"no": "such"}), ("options", [1]), ("visibility", "public"), ("secret", "\x00"),
     ],
+    rollback=True,
 )  # fmt: skip
 def test_api_refuses_what_can_never_work(api, field, value):
     sent = {"name": "Shelf", "kind": "put", "address": "http://127.0.0.1/x", "secret": "s"} | {field: value}

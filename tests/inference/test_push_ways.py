@@ -14,6 +14,7 @@ from aiplatform.lib.errors import DomainError
 from inference.push import oci, sigv4, targets, wire
 from inference.push.way import Parcel, Place, PushFailed
 from inference.push.ways import WAYS
+from tests.cases import case_table
 from tests.fakes.registry import certificate
 from tests.inference.far_servers import Folder, serving
 from tests.inference.far_stores import ACCESS_KEY, SECRET_KEY, Bucket, Director, RegistryOfTests
@@ -265,7 +266,7 @@ def test_secret_goes_out_of_the_house_only_encrypted():
     assert caught.value.worded.code == "push.insecure"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("kind", "address", "options", "field"),
     [
         ("s3", "https://93.184.215.14", {"bucket": "No", "region": "x", "access_key": "k"}, "option_bucket"),

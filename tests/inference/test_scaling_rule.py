@@ -1,12 +1,11 @@
 """How many servers a service needs, from what they tell."""
 
-import pytest
-
 from inference.scaling import rule, telling
+from tests.cases import case_table
 from tests.inference.scaled import BUSY, CALM
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("seen", "given", "wanted"),
     [
         (BUSY, {"servers": 1}, 2),

@@ -21,6 +21,7 @@ from inference.server.refusals import BadRequest
 from inference.server.requested import Requested
 from inference.server.service import Call, Service
 from inference.server.settings import Settings
+from tests.cases import case_table
 from tests.inference import pictures, tiny, versions
 from tests.inference.running import a_run
 from training.presets.tiling import boxes as joining
@@ -71,8 +72,8 @@ def test_tiles_cover_a_picture_and_begin_where_cells_do(size, expected):
     assert grid(*size, (64, 64), 0.25) == expected
 
 
-@pytest.mark.parametrize("overlap", [0.0, 0.1, 0.2, 0.37, 0.9])
-@pytest.mark.parametrize("side", [50, 64, 320])
+@case_table("overlap", [0.0, 0.1, 0.2, 0.37, 0.9])
+@case_table("side", [50, 64, 320])
 def test_tiles_share_at_least_what_is_asked(side, overlap):
     for width in range(side, 9 * side, 37):
         starts = [left for left, _ in grid(width, side, (side, side), overlap)]

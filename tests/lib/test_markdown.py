@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib import markdown
+from tests.cases import case_table
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ def test_markdown_is_shown(text, html):
     assert html in markdown.render(text)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     [
         "<script>alert(1)</script>",

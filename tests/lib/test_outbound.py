@@ -7,6 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from aiplatform.lib import addresses, outbound
+from tests.cases import case_table
 from tests.special_addresses import PUBLIC, SPECIAL
 
 #: Other ways to write an address of this machine or its network.
@@ -18,7 +19,7 @@ SPELLINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", SPECIAL)
+@case_table("kind", SPECIAL)
 def test_outbound_special_range_is_not_public(kind):
     first, last = (ip_address(text) for text in SPECIAL[kind])
     middle = type(first)((int(first) + int(last)) // 2)
@@ -26,12 +27,12 @@ def test_outbound_special_range_is_not_public(kind):
     assert [str(each) for each in (first, middle, last) if addresses.is_public(each)] == []
 
 
-@pytest.mark.parametrize("text", PUBLIC)
+@case_table("text", PUBLIC)
 def test_outbound_address_beside_the_special_ranges_is_public(text):
     assert addresses.is_public(ip_address(text))
 
 
-@pytest.mark.parametrize("host", SPELLINGS)
+@case_table("host", SPELLINGS)
 def test_outbound_address_is_judged_however_it_is_written(host):
     with pytest.raises(outbound.ForbiddenAddress):
         outbound.resolve(f"http://{host}/")

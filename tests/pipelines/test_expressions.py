@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
 from inference.pipelines.expressions import LONGEST, NoAnswer, UnknownFigure, parse, written
+from tests.cases import case_table
 
 FIGURES = {"AP50": 0.875, "mAP": 0.5, "champion.AP50": 0.75, "val/ap50": 0.25, "AP50 small": 0.125, "bad": math.nan}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("rule", "holds"),
     [
         ("AP50 >= champion.AP50 + 0.1 and mAP < .75", True),
@@ -36,7 +37,7 @@ def test_a_rule_holds_or_does_not(rule, holds):
     assert rule.value(FIGURES | {"preset": "classify_small", "deploy": True}) is holds
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("rule", "says"),
     [
         ("", "Write a rule"),

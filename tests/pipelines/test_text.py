@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from aiplatform.lib.errors import Invalid
 from inference.pipelines import builder, text
 from inference.pipelines.python_text import to_python
+from tests.cases import case_table
 from tests.pipelines.specs import EXAMPLE, SPECS, TEXTS
 
 WRITTEN = """\
@@ -134,7 +135,7 @@ def test_a_renamed_step_keeps_its_comments():
     assert merged == WRITTEN.replace("  cells:", "  blood:").replace("cells.data", "blood.data")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("given", "says"),
     [
         ("steps: &a {}\nx: *a", "Line 1: anchors and aliases"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from aiplatform.lib import signatures
 from aiplatform.lib.errors import Invalid
 from inference.pipelines import triggers
+from tests.cases import case_table
 
 BERLIN = "Europe/Berlin"
 
@@ -19,7 +20,7 @@ def shown(expr, zone, after, count=3):
     return [f"{one.astimezone(place):%m-%d %H:%M%z}" for one in times]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("expr", "zone", "after", "times"),
     [
         ("30 2 * * SUN", BERLIN, "2026-03-22T02:30", ["03-29 03:00+0200", "04-05 02:30+0200", "04-12 02:30+0200"]),

@@ -25,8 +25,7 @@ class Job:
         self.root, self.code = root, root / "code"
         self.metrics, self.control = root / "metrics.jsonl", root / "control"
         self.checkpoints, self.outputs = root / "checkpoints", root / "outputs"
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(SOURCE, self.code / "presets", ignore=ignore, dirs_exist_ok=True)
+        shutil.copytree(SOURCE, self.code / "presets", dirs_exist_ok=True)  # with bytecode, which times of files seal
         (root / "params.json").write_text(json.dumps(params))
         start = [sys.executable, "-m", f"presets.{module}"]
         if ranks > 1:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.bench import presets as bench
+from tests.cases import case_table
 from training.presets.catalog import PRESETS
 from training.services import parameters
 
@@ -16,7 +15,7 @@ def test_bench_knows_how_to_make_the_data_of_each_recipe():
     assert set(bench.MODULES) <= set(bench.RECIPES)
 
 
-@pytest.mark.parametrize("which", sorted(bench.RECIPES))
+@case_table("which", sorted(bench.RECIPES))
 def test_recipe_is_taken_by_its_preset(which):
     module = bench.MODULES.get(which, "detect")
     preset = next(one for one in PRESETS.values() if one.module.split(".")[-1] == module)

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from inference.evaluator import groups as copied
 from inference.evaluator import learned
+from tests.cases import case_table
 from tests.presets import versions
 from training.presets import data, groups
 from training.presets.run import Refused
@@ -55,8 +56,8 @@ def test_parts_divide_no_group_leave_none_empty_and_are_always_the_same(images, 
     assert groups.parts(images, count) == numbers
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("count", [3, 5])
+@case_table("seed", range(5))
+@case_table("count", [3, 5])
 def test_parts_are_as_balanced_as_those_of_scikit_learn(seed, count):
     names, labels = patients(seed)
 

@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.cases import case_table
 from tests.presets import versions
 from training import presets
 from training.presets import classify, classify_card, nets, own_network, preview, tag, tag_card
@@ -68,7 +69,7 @@ def test_own_network_examples_answer_for_each_class(monkeypatch, name, channels)
     assert net(torch.rand(5, channels, 20, 28)).shape == (5, 3)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "said"),
     [
         ("def build(classes, channels)\n    pass", "Line 1: SyntaxError"),

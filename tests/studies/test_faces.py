@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.cases import case_table
 from tests.factories import training as factory
 from tests.studies.helpers import complete, live, study
 from training.models import TrainingJob
@@ -71,7 +72,7 @@ def test_api_begins_a_study_of_a_preset_with_its_typed_parameters(alice, api, da
     assert made.json()["pruner"] == {"name": "median", "startup": 5, "warmup": 1, "factor": 3}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("change", "field"),
     [
         ({"name": ""}, "name"),
@@ -95,6 +96,7 @@ def test_api_begins_a_study_of_a_preset_with_its_typed_parameters(alice, api, da
         ({"training": {"command": "true", "cpus": 4000, "gpus_per_node": 0}}, "cpus"),
         ({"training": {"command": "true", "tea": 1}}, "tea"),
     ],
+    rollback=True,
 )
 def test_api_refuses_what_is_no_study_at_its_field(alice, api, change, field):
     answer = api.post(ROUTE, BODY | change, format="json")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import case_table
 from training.studies import space
 from training.studies.space import BadRange
 
@@ -31,7 +32,7 @@ def test_line_says_a_range_and_the_row_says_it_back(line, row):
     assert space.read([str(found)]) == [found]
 
 
-@pytest.mark.parametrize(
+@case_table(
     "wrong",
     [
         "x", "= 1 .. 2", "x = 2 .. 1", "x = 0 .. 1 log", "x = 1 .. 8 log step 2", "x = 1 .. 2 step 5", "x = a .. b",

@@ -11,6 +11,7 @@ from django.test import RequestFactory
 
 from aiplatform.lib.ordering import ListPage, Ordering
 from inference.orders import EVALUATIONS, MODELS, SERVICES
+from tests.cases import case_table
 from tests.factories import training as trainings
 from training.models import TrainingJob
 from training.orders import ORDERING, PARAMETER_SETS
@@ -123,7 +124,7 @@ def test_parameter_sets_sort_by_every_word(as_alice):
     assert {as_alice.get(f"/training/params/?ordering={word}").status_code for word in PARAMETER_SETS.words} == {200}
 
 
-@pytest.mark.parametrize("path", ["/training/", "/models/", "/services/", "/evaluations/", "/queue/", "/usage/",
+@case_table("path", ["/training/", "/models/", "/services/", "/evaluations/", "/queue/", "/usage/",
                                   "/tasks/", "/people/audit/", "/training/params/", "/training/presets/",
                                   "/datasets/", "/people/", "/people/groups/", "/alarms/",
                                   "/annotation/"])  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib.errors import Invalid
+from tests.cases import case_table
 from tests.factories import training as factory
 from training import starting_weights
 from training.presets.catalog import PRESETS
@@ -24,7 +25,7 @@ def check(text, **more):
     own_network.check({"architecture": "own", "network": text, **more})
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "said"),
     [
         ("", "Write the network"),

@@ -3,10 +3,11 @@
 import pytest
 
 from aiplatform.lib.errors import Invalid
+from tests.cases import case_table
 from training import request_text
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "request_"),
     [
         ("command: python train.py\ngpus_per_node: 2\n", {"command": "python train.py", "gpus_per_node": 2}),
@@ -26,7 +27,7 @@ def test_request_text_is_read_as_plain_values(text, request_):
     assert request_text.read(text) == request_
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "said"),
     [
         ("command: [1, 2", "Line 1"),

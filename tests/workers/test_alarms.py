@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry, Delivery, Notification
 from aiplatform import __version__
 from aiplatform.lib.wording import verbatim
+from tests.cases import case_table
 from tests.factories import work
 from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
 from workers.monitoring import alarms, snapshot_reader
@@ -60,7 +61,7 @@ def test_alarm_rules_are_all_covered_by_a_case():
     assert len(RULES) >= 20
 
 
-@pytest.mark.parametrize("key", RULES)
+@case_table("key", RULES)
 def test_alarm_rule_is_raised_when_broken_and_only_then(key):
     rule, (worse, subject) = RULES[key], BROKEN[key]
 

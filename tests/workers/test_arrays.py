@@ -3,6 +3,7 @@
 import pytest
 
 from aiplatform.lib.errors import Invalid
+from tests.cases import case_table
 from tests.factories import work
 from workers.execution import tickets
 from workers.jobs import actions, arrays, submission, transitions
@@ -42,7 +43,7 @@ def test_array_indices_are_read_as_people_write_them(text, numbers, at_once):
     assert (read.numbers, read.at_once) == (numbers, at_once)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     [
         "",

@@ -6,6 +6,7 @@ import pytest
 from django.utils.timezone import now
 
 from aiplatform.lib.wording import message
+from tests.cases import case_table
 from tests.factories import curves, work
 from workers.jobs import transitions
 from workers.output import causes
@@ -35,12 +36,12 @@ def codes(text):
     return [cause.message.code.removeprefix("cause.") for cause in causes.in_text(text)]
 
 
-@pytest.mark.parametrize("code", CERTAIN)
+@case_table("code", CERTAIN)
 def test_cause_is_read_from_the_line_that_is_certain(code):
     assert codes(f"epoch 1\n{CERTAIN[code]}\nTraceback ends\n") == [code]
 
 
-@pytest.mark.parametrize("code", sorted({*CERTAIN} - {"memory", "over_time"}))
+@case_table("code", sorted({*CERTAIN} - {"memory", "over_time"}))
 def test_cause_is_read_from_the_line_of_one_of_several_processes(code):
     assert codes(f"[rank0]: epoch 1\n[rank3]: {CERTAIN[code]}\n") == [code]
 
@@ -76,7 +77,7 @@ def test_cause_has_a_near_miss_each():
     assert set(NEAR) == set(CERTAIN)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     [
         *NEAR.values(),

@@ -24,6 +24,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 threading.Thread(target=lambda: (print("up", flush=True), time.sleep(1000))).start()
 ctypes.CDLL(None).pthread_exit(None)
 """
+TIMES = {"WAKE_S": 0.3, "HELD_S": 0.9, "_LOOK_S": 0.1}
 needs_bubblewrap = pytest.mark.skipif(BEST < 2, reason="bubblewrap does not work on this machine")
 
 
@@ -50,7 +51,7 @@ def held_by_a_debugger(pid: int) -> Iterator[None]:
 @needs_bubblewrap
 @pytest.mark.parametrize("layer", [0, 1])
 def test_supervisor_hears_the_end_of_a_command_whose_sandbox_was_stopped(run, layer):
-    job = run(ENDS_WHEN_TOLD)
+    job = run(ENDS_WHEN_TOLD, watch_times=TIMES)
     os.kill(layers(job)[layer], signal.SIGSTOP)  # as a job does that may trace the first process of its sandbox
     (job.path / "code/end").touch()
 
@@ -63,7 +64,7 @@ def test_supervisor_hears_the_end_of_a_command_whose_sandbox_was_stopped(run, la
 @needs_bubblewrap
 @pytest.mark.parametrize("layer", [0, 1])
 def test_supervisor_ends_what_a_debugger_holds_around_an_ended_command_and_keeps_its_code(run, layer):
-    job = run(ENDS_WHEN_TOLD)
+    job = run(ENDS_WHEN_TOLD, watch_times=TIMES)
 
     with held_by_a_debugger(layers(job)[layer]):
         (job.path / "code/end").touch()
@@ -114,7 +115,9 @@ def test_supervisor_stop_ends_a_program_whose_first_thread_is_over(run, tier):
 
 
 def test_supervisor_lets_a_program_whose_first_thread_is_over_go_on(run):
-    job = run([PYTHON, "-S", "-c", LEADERLESS.replace("1000", "5")])  # longer than an end may be withheld
+    job = run(
+        [PYTHON, "-S", "-c", LEADERLESS.replace("1000", "2.5")], watch_times=TIMES
+    )  # longer than an end may be withheld
 
     assert (job.exit()["code"], job.exit()["killed"]) == (0, False)
 
@@ -126,10 +129,10 @@ def test_supervisor_ends_a_job_whose_own_daemon_withholds_the_end_of_its_command
         "    libc = ctypes.CDLL(None)\n"
         f"    print('held', libc.ptrace({SEIZE}, os.getppid(), 0, 0), flush=True)\n"
         "    time.sleep(1000)\n"
-        "time.sleep(1)\n"
+        "time.sleep(0.5)\n"
         "os._exit(4)\n"
     )
-    job = run([PYTHON, "-S", "-c", holds], 0, calls=["ptrace"])
+    job = run([PYTHON, "-S", "-c", holds], 0, calls=["ptrace"], watch_times=TIMES)
 
     record = job.exit()
 

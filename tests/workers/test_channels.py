@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from django.utils import translation
 
+from tests.cases import case_table
 from tests.running import wait_for as until
 from tests.workers.launched import node, placed, reachable
 from workers.exec import channels, socket_paths
@@ -120,7 +121,7 @@ ODD = [b"", b"{}\n", b"[]\n", b"7\n", b"no json\n", b"\xff\n", b"{\"ok\": true}"
        b"x" * 100_000 + b"\n", json.dumps({"error": ["odd"] * 500}).encode() + b"\n"]  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", ODD, ids=lambda answer: repr(answer[:12]))
+@case_table("answer", ODD, ids=lambda answer: repr(answer[:12]))
 def test_odd_answer_refuses(answer):
     with answering(answer) as way, pytest.raises(ChannelRefused):
         channels.connect(way, {"act": "session"})

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from tests.cases import case_table
 from tests.chaos.checker import AttemptSeen, JobSeen, check
 
 
@@ -41,7 +42,7 @@ def test_chaos_checker_accepts_a_killed_attempt_followed_by_a_good_one():
     assert broken(dataclasses.replace(JOB, attempts=[first, second])) == set()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("job", "rule"),
     [
         (None, "lost"),

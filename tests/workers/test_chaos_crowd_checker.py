@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cases import case_table
 from tests.chaos.checker import Findings
 from tests.chaos.crowd_checker import Known, check
 from tests.chaos.recovery import Signs, Strike, figures, table
@@ -69,7 +70,7 @@ def test_crowd_checker_finds_nothing_in_a_good_run():
     assert rules(GOOD) == set()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("known", "rule"),
     [
         (replace(KNOWN, jobs={}), "lost"),
@@ -93,7 +94,7 @@ def test_crowd_checker_finds_what_the_platform_did_wrong(known, rule):
     assert rules(GOOD, known) == {rule}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("more", "rule"),
     [
         ([{"kind": "submit", "name": "y", "lines": 1, "exit_code": 0}], "stuck"),

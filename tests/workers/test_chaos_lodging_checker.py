@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cases import case_table
 from tests.chaos.checker import Findings
 from tests.chaos.lodging_checker import Lodging, Saved, check
 
@@ -42,7 +43,7 @@ def test_lodging_checker_lets_an_environment_end_before_it_was_seen_ready():
     assert broken(MET, lodgings=[replace(LODGING, ready=0, ended={1: MET["at"] + 1.0})]) == set()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("lodging", "rule"),
     [
         (replace(LODGING, state="running"), "lost"),

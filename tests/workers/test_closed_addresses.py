@@ -11,6 +11,7 @@ import pytest
 from django.db import OperationalError
 
 from aiplatform import env, env_texts
+from tests.cases import case_table
 from workers.exec import closed_addresses
 from workers.exec.closed_addresses import ClosedAddresses, NotKnown
 from workers.models import Node
@@ -42,7 +43,7 @@ def test_machines_are_those_of_the_rows_and_the_interfaces_of_this_one(monkeypat
     assert found == {ip_address(text) for text in ("198.51.100.4", "198.51.100.5", "198.51.100.7", "fe80::1")}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("address", "port", "base", "held"),
     [
         ("198.51.100.7", 443, "", True),

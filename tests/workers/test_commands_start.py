@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests import migrated
 
 START = """
 import asyncio, sys, threading, django
@@ -40,14 +45,29 @@ def test_commands_that_are_started_again_and_again_import_no_page(command, tmp_p
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["no pages"]), done.stderr
 
 
+def without_sessions(folder: Path) -> Path:
+    """Begin with a database in which the tables of one app are missing, as before its migrations."""
+    migrated.begin(folder)
+    file = folder / "aiplatform.sqlite3"
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        database.execute("DROP TABLE django_session")
+        database.execute("DELETE FROM django_migrations WHERE app = 'sessions'")
+    return file
+
+
 @pytest.mark.proof
-def test_prepare_makes_a_database_and_prints_a_link_until_there_is_an_administrator_and_imports_no_page(tmp_path):
+def test_prepare_migrates_the_database_and_prints_a_link_until_there_is_an_administrator_and_imports_no_page(tmp_path):
+    file = without_sessions(tmp_path)
+
     first, second = (start("prepare", tmp_path) for _ in range(2))
+
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT count(*) FROM django_session").fetchone() == (0,)
 
     links = [done.stdout.splitlines()[0] for done in (first, second)]
     assert [link.startswith("/welcome/") for link in links] == [True, True]
     assert links[0] != links[1]
-    for done in (first, second):  # whether it made the database or found it
+    for done in (first, second):  # whether it migrated the database or had nothing to do
         assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["no pages"]), done.stderr
 
 

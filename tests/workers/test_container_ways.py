@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import case_table
 from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine, engine, real, run
 from tests.workers.exec_client import Asked
@@ -180,7 +181,7 @@ def test_handover_gives_up_when_nobody_comes(tmp_path, told, why):
         assert os.listdir(f"{folder}/own") == []
 
 
-@pytest.mark.parametrize("path", sorted(Path(exec_socket.INSIDE).glob("*.py")), ids=lambda path: path.name)
+@case_table("path", sorted(Path(exec_socket.INSIDE).glob("*.py")), ids=lambda path: path.name)
 def test_what_runs_inside_is_understood_by_the_oldest_python_of_images(path):
     tree = ast.parse(path.read_text(), feature_version=handover.OLDEST)
     later = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)

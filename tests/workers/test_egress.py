@@ -17,6 +17,7 @@ from django.db import OperationalError
 
 from aiplatform import env
 from tests import special_addresses as special
+from tests.cases import case_table
 from tests.running import MANAGE, environment, free_port, wait_for
 from tests.workers.exec_client import Asked, served
 from tests.workers.launched import node, placed
@@ -33,7 +34,7 @@ __all__ = ["node", "placed", "served"]  # fixtures
 pytestmark = pytest.mark.sockets("proxies and servers of this machine")
 
 
-@pytest.mark.parametrize("kind", [*special.SPECIAL, "with a scope"])
+@case_table("kind", [*special.SPECIAL, "with a scope"])
 def test_inner_address_is_not_public(kind):
     """The proxy judges addresses as webhooks are judged: by one table."""
     addresses = special.SPECIAL.get(kind, ("fe80::1%eth0", "::1%lo"))
@@ -41,7 +42,7 @@ def test_inner_address_is_not_public(kind):
     assert [address for address in addresses if egress.is_public(address)] == []
 
 
-@pytest.mark.parametrize("address", special.PUBLIC)
+@case_table("address", special.PUBLIC)
 def test_address_of_the_internet_is_public(address):
     assert egress.is_public(address)
 
@@ -117,7 +118,7 @@ def test_name_of_an_inner_address_is_refused(request_, address):
     )
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("allowed", "host", "status"),
     [
         (["pypi.org"], "pypi.org", b"200"),
@@ -159,9 +160,9 @@ def test_inner_host_is_reached_only_where_its_whole_name_is_allowed(allowed, sta
     assert said.split()[1] == status
 
 
-@pytest.mark.parametrize("allowed", [["*"], ["*", "git.example.org"], ["*.", "[a-z]*"]])
-@pytest.mark.parametrize("host", ["*", "*.", "*..", "**", "."])
-@pytest.mark.parametrize("request_", ["CONNECT {}:PORT", "GET http://{}:PORT/"])
+@case_table("allowed", [["*"], ["*", "git.example.org"], ["*.", "[a-z]*"]])
+@case_table("host", ["*", "*.", "*..", "**", "."])
+@case_table("request_", ["CONNECT {}:PORT", "GET http://{}:PORT/"])
 def test_name_that_resolvers_take_for_this_machine_is_no_host(request_, host, allowed):
     """glibc's own answer for "*" is the loopback; no entry of the list names that."""
     said = asked(f"{request_.format(host)} HTTP/1.1\r\n\r\n".encode(), allowed=allowed)
@@ -298,6 +299,7 @@ def test_connection_that_says_nothing_for_long_is_closed(monkeypatch):
     assert said.startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.django_db  # the thread of the lookup may hold a connection that an earlier test opened
 @pytest.mark.parametrize(
     ("allowed", "address", "status"),
     [
@@ -320,6 +322,7 @@ def test_proxy_as_it_is_set_up_refuses_machines_of_the_platform(allowed, address
     assert said.split()[1] == status
 
 
+@pytest.mark.django_db  # the thread of the lookup may hold a connection that an earlier test opened
 def test_proxy_says_so_where_machines_are_not_known(monkeypatch):
     def away():
         raise OperationalError("away")

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from aiplatform import env
+from tests.cases import case_table
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
 from workers.execution import launching, tickets
@@ -107,7 +108,7 @@ def test_tickets_words_use_the_control_file_only_for_what_suspends():
     assert tickets.words(Capabilities(suspend=False, finish=True)) == []
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("state", "record", "events", "reason"),
     [
         ("running", {"code": 0}, [Event.EXITED_OK], "done"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
 from django.utils import translation
 
 from aiplatform.lib.wording import VERBATIM, WORDINGS, Message, message
-from tests.architecture.code import modules, tree, where
+from tests.architecture.code import modules_with, tree, where
+from tests.cases import case_table
 from workers.monitoring.rules import RULES
 
 #: Facts by name as rows hold them, and what is seen of them in every language.
@@ -73,7 +73,7 @@ def test_message_codes_are_many_and_each_app_has_some():
     assert {f"alarm.rule.{key}" for key in RULES} <= set(CODES)
 
 
-@pytest.mark.parametrize("code", CODES)
+@case_table("code", CODES)
 def test_message_is_wholly_in_the_readers_language_whoever_acted(code):
     facts = facts_of(code)
     assert None not in facts.values(), "give the test an example of each fact"
@@ -98,7 +98,7 @@ def test_message_is_wholly_in_the_readers_language_whoever_acted(code):
         assert text != code
 
 
-@pytest.mark.parametrize("code", [code for code in CODES if WORDINGS.find(code).facts])
+@case_table("code", [code for code in CODES if WORDINGS.find(code).facts])
 def test_message_without_its_facts_still_shows_a_text(code):
     for facts in ({}, {name: {"of": "another version"} for name in WORDINGS.find(code).facts}):
         text = str(Message(code, facts))
@@ -132,7 +132,7 @@ def test_message_cleans_what_no_database_keeps():
 
 def _calls():
     """(place, code, names of facts) of every message that the source makes by a code; None is a ** among the names."""
-    for path in modules():
+    for path in modules_with(r"\bmessage\("):
         for node in ast.walk(tree(path)):
             if not isinstance(node, ast.Call) or not node.args:
                 continue

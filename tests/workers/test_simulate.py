@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image
 
+from tests.cases import case_table
 from workers.planner.order import HALF_LIFE_S, decayed_hours
 from workers.planner.plan import Assignment, Plan, Preemption, plan
 from workers.planner.snapshot import FULL_CARD, ResourceGroup, Snapshot, Window
@@ -231,7 +232,7 @@ def test_workload_file_brings_back_the_workload_it_was_written_from():
         assert workloads.read(workload.name, workloads.lines(workload)) == workload
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "said"),
     [
         ("{", "Line 3: this is no JSON"),

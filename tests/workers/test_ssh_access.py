@@ -12,6 +12,7 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry, User
 from accounts.services import ssh_keys
 from aiplatform.lib.errors import NotAllowed
+from tests.cases import case_table
 from tests.factories import work
 from tests.workers import ssh_clients as clients
 from tests.workers.ssh_clients import KEY, OTHER, SOON_S, alices_key, connect, gateway, in_thread, inside, job, until
@@ -36,7 +37,7 @@ def verbs():
     return list(AuditEntry.objects.filter(verb__startswith="ssh_").order_by("pk").values_list("verb", "actor"))
 
 
-@pytest.mark.parametrize(("name", "number"), [
+@case_table(("name", "number"), [
     ("12", 12), ("job-12", 12), ("job-12.1", 12), ("12.1", 12), ("12.", None), ("12.1000", None),
     ("12.1.2", None), ("0", None), ("012", None), ("job-", None), ("12 ", None), ("12\n", None),
     ("alice", None), ("job-1" + "0" * 30, None), ("١٢", None), ("", None),

@@ -72,7 +72,7 @@ def test_supervisor_lets_a_stop_before_the_start_win(run):
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_supervisor_pauses_a_program_and_lets_it_go_on(run, tier):
-    job = run(["sh", "-c", "echo up; while :; do sleep 0.01; done"], tier)
+    job = run(["sh", "-c", "echo up; while :; do sleep 0.01; done"], tier, stop_grace_s=0.4)
     until(lambda: "up" in job.log())  # what is stopped earlier may still be bubblewrap by its name
     job.wish("pause")
     until(lambda: job.state() == "paused")
@@ -213,11 +213,14 @@ def test_supervisor_that_is_killed_leaves_no_process(run):
 
 
 def test_supervisor_time_limit_does_not_run_while_paused(run):
-    job = run(["sleep", "100"], max_runtime_s=4)
+    started = time.monotonic()
+    job = run(["sleep", "100"], max_runtime_s=None)
     job.wish("pause")
     until(lambda: job.state() == "paused")
     paused = time.monotonic()
-    until(lambda: time.monotonic() - paused > 4.2)
+    limit_s = paused - started + 0.5  # at least half a second more than it ran
+    records.write(job.path / records.LIMIT, str(limit_s))
+    until(lambda: time.monotonic() - paused > 1.7)  # over by then, with two looks of the supervisor at the new limit
     still = records.read(job.path / records.EXIT)
     job.wish("run")
 
@@ -225,7 +228,7 @@ def test_supervisor_time_limit_does_not_run_while_paused(run):
 
     assert still is None
     assert record["limit"] == "max_runtime"
-    assert record["paused_s"] > 4
+    assert record["paused_s"] > 1.6
 
 
 def test_supervisor_time_limit_of_a_running_job_moves(run):
@@ -246,7 +249,10 @@ def test_supervisor_reads_a_longer_limit_before_the_shorter_ends_the_job(run):
 
 
 def test_supervisor_cuts_a_log_beyond_its_quota_and_the_job_goes_on(run):
-    job = run(["sh", "-c", "seq 1 20000; sleep 3; seq 20001 40000; echo the end; exit 4"], log_quota_bytes=10_000)
+    waits = "while [ ! -e $RUN/code/go ]; do sleep 0.02; done"
+    job = run(["sh", "-c", f"seq 1 20000; {waits}; seq 20001 40000; echo the end; exit 4"], log_quota_bytes=10_000)
+    until(lambda: "log cut at" in job.log())
+    (job.path / "code" / "go").touch()
 
     record = job.exit()
 

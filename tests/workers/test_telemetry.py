@@ -234,7 +234,11 @@ def test_sampler_shows_what_a_real_process_writes_and_the_machines_network(tmp_p
     if kind_of_disk(tmp_path) == "tmpfs":
         pytest.skip("a file system in memory writes to no disk")
     file = str(tmp_path / "written")
-    writes = f"import os\nwith open({file!r}, 'wb') as f:\n while 1: f.write(bytes(1 << 20)); f.flush(); f.seek(0)"
+    # Pages that wait to be written are counted once: without fsync it takes seconds until a loop is counted again.
+    writes = (
+        f"import os, time\nwith open({file!r}, 'wb', buffering=0) as f:\n"
+        " while 1: f.write(bytes(1 << 18)); os.fsync(f.fileno()); f.seek(0); time.sleep(0.02)"
+    )
     writer = subprocess.Popen([sys.executable, "-c", writes])
     sampler, deadline = Sampler(FakeProbe(1), tmp_path), time.monotonic() + 60
     figures: dict[str, float] = {}

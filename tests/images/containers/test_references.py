@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
+from tests.cases import case_table
 from workers.images.containers.reference import check_host, parse
 
 DIGEST = "sha256:" + "0a" * 32
@@ -29,7 +30,7 @@ def test_reference_is_filled_in_as_docker_does(text, whole):
     assert str(parse(whole)) == whole
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     [
         "", "/", "Ubuntu", "a b", "x:", "x@", "x@sha256:12", "x:-1", "../etc/passwd", "a//b", "a/../b", "x;id",

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from aiplatform.lib.errors import Invalid
+from tests.cases import case_table
 from tests.factories import curves, work
 from tests.factories import training as factory
 from training.experiments import finding, records
@@ -44,7 +45,7 @@ def found(runs, alice, text):
     return {name for name, run in runs.items() if run in rows}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "names"),
     [
         ("", {"slow", "fast", "laptop"}),
@@ -99,7 +100,7 @@ def test_filter_finds_the_runs_it_describes(runs, alice, text, names):
     assert found(runs, alice, text) == names
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "said"),
     [
         ("val/accuracy >", "ends too early"),

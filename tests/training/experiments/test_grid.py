@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import case_table
 from training.experiments import grid as grids
 from training.experiments.grid import Grid
 
@@ -84,7 +85,7 @@ def test_grid_loses_no_point_and_no_extreme(points, width):
     assert ((line.low - slack <= line.mean) & (line.mean <= line.high + slack))[filled].all()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("x", "span"),
     [
         (steps(1, 2, 3), (5.2, 5.4)),  # between two steps
@@ -98,7 +99,7 @@ def test_grid_loses_no_point_and_no_extreme(points, width):
         (steps(), (1.0, 1e308)),
     ],
 )
-@pytest.mark.parametrize("width", [2, 4_000])
+@case_table("width", [2, 4_000])
 def test_grid_of_any_part_of_any_axis_has_a_place_for_each_value(x, span, width):
     grid = on_one_grid([(x, np.ones(len(x)))], width=width, span=span)
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from tests.cases import case_table
 from training.reports import drawing, scales
 from training.reports.drawing import Dot, Line
 
@@ -32,8 +33,8 @@ def numbers(text: str) -> list[float]:
     return [float(one) for one in found]
 
 
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize(
+@case_table("log", [False, True])
+@case_table(
     "values",
     [
         [], [1.0], [NAN], [INF, -INF], [1.0, NAN, 3.0], [NAN, 2.0], [0.0, 0.0], [-1.0, -2.0], [1e308, -1e308],

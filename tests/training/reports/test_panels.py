@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
+from tests.cases import case_table
 from training.reports import documents
 from training.reports.documents import Broken
 
@@ -68,7 +69,7 @@ def test_everything_wrong_is_said_at_once_by_its_line(alice):
     assert {one.blamed for one in refused.value.every} == {"text"}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("inside", "said"),
     [
         ("limit: [", "Line 3 cannot be read"),

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.cases import case_table
 from tests.factories import curves
 from tests.factories import reports as factory
 from tests.factories import training as jobs
@@ -177,8 +178,8 @@ def test_smoothing_is_that_of_the_comparison(alice):
     assert (drawn.curves[0].line.low, drawn.curves[0].last) == (None, 0.0)
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [float("nan")], [float("inf"), 1.0], [-1.0, 0.0], [1e308, -1e308]])
-@pytest.mark.parametrize("more", ["", "log: true", "group_by: name", "axis: time", "smoothing: 0.9"])
+@case_table("values", [[], [1.0], [float("nan")], [float("inf"), 1.0], [-1.0, 0.0], [1e308, -1e308]], rollback=True)
+@case_table("more", ["", "log: true", "group_by: name", "axis: time", "smoothing: 0.9"], rollback=True)
 def test_odd_points_are_drawn(alice, values, more):
     more = more.replace("group_by: name", "group_by: owner")
     factory.run(alice, "odd", curves={"acc": values})

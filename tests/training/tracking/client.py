@@ -40,7 +40,7 @@ def _installed() -> str:
         return ""
     shutil.rmtree(HOME, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
-    words = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
+    words = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *PACKAGES]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False)
     except subprocess.TimeoutExpired:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import case_table
 from tests.training.tracking.conftest import Script
 from training.experiments.models import Param, RunCurve, Tag
 from training.tracking.calls import CALLS
@@ -21,7 +22,7 @@ BAD_BODIES = [
 MEANING_NOTHING = {"", *BAD_BODIES[11:]}  # objects, of which some calls know no field
 
 
-@pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))
+@case_table("body", BAD_BODIES, ids=range(len(BAD_BODIES)), rollback=True)
 def test_body_that_is_no_object_is_refused_by_every_call(laptop, body):
     laptop.made()
 
@@ -44,7 +45,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("fields", VALUES, ids=range(len(VALUES)))
+@case_table("fields", VALUES, ids=range(len(VALUES)), rollback=True)
 def test_metric_that_is_none_is_refused_alone_and_in_a_batch(laptop, fields):
     uid = laptop.made()
 
@@ -107,10 +108,11 @@ def test_many_keys_in_one_batch_leave_nothing_half_written(laptop):
     assert not Tag.objects.exists()
 
 
-@pytest.mark.parametrize(
+@case_table(
     "source",
     ["/etc/passwd", "file:///etc", "runs:/../../etc", "runs:/a/..%2f", "models:/m?x=1", "http://169.254.169.254/",
      "mlflow-artifacts:/a/../b", "s3://bucket/x", "runs:/a#b", "models:/a\\b", ""],
+    rollback=True,
 )  # fmt: skip
 def test_version_of_files_elsewhere_is_refused(laptop, source):
     laptop.post("registered-models/create", name="iris")

@@ -52,6 +52,7 @@ def test_real_client_reports_a_loop_by_hand_and_finds_it_again(ran):
     assert RunCurve.objects.get(run=run, key="loss").count == 20
 
 
+@pytest.mark.long
 def test_real_client_logs_what_scikit_learn_fits_and_registers_it(ran):
     found = ran("autolog")
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
+from tests.cases import case_table
 from training.tracking import filters
 from training.tracking.filters import Comparison
 
@@ -31,7 +32,7 @@ def test_filter_is_read_as_mlflow_means_it():
     assert filters.parse("  ") == []
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     ["metrics.a", "metrics.a >", "and", "metrics.a > 1 or metrics.b > 1", "a = 'b", "a = 'x'; --", "(a = 1)",
      "datasets.name = 'x'", "a in ()", "a in ('b'", "a not 'b'", "a is 'b'", "metrics.a > 1 and", "x" * 5000,
@@ -87,7 +88,7 @@ def three(laptop):
 
 @pytest.mark.django_db
 @pytest.mark.postgres
-@pytest.mark.parametrize(
+@case_table(
     ("text", "names"),
     [
         ("metrics.`val/acc` > 0.55", "two three"),

@@ -1,13 +1,16 @@
 """Media of a job by the API: listed, paged, and each file with a type that no browser runs."""
 
 import io
+import struct
 import time
+import zlib
 
 import pytest
 from PIL import Image
 
 from tests.factories import work
 from workers.output import media
+from workers.output.reporting import pictures
 from workers.output.reporting.harvest import Shown
 
 pytestmark = pytest.mark.django_db
@@ -94,8 +97,16 @@ def test_media_takes_nothing_for_an_image_that_is_none(job, data):
     assert (kept.made, kept.nameless) == ([], 1)
 
 
-def test_media_refuses_an_image_that_is_a_bomb(job):
-    bomb = png(size=(30_000, 30_000))
+def png_header(width, height):
+    """Return the begin of a PNG that declares its size and has no pixels."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+
+
+@pytest.mark.parametrize("size", [(30_000, 30_000), (6000, 4001)])  # beyond the limits of Pillow and of the platform
+def test_media_refuses_an_image_that_is_a_bomb_before_decoding_it(job, size, monkeypatch):
+    monkeypatch.setattr(pictures, "_plain", lambda image: pytest.fail("The image is decoded."))
+    bomb = png_header(*size) + png()[33:]
 
     assert media.prepare(job.attempts.get(), [image("bomb", 1, bomb)]).nameless == 1
 
