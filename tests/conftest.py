@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,14 @@ from rest_framework.test import APIClient
 
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from aiplatform import startup
-from aiplatform.cli import gate
+from aiplatform.cli import gate_steps
 from aiplatform.lib import frame
 from aiplatform.lib.static_files import StaticMiddleware
 from tests import migrated, network, restored
+from tests import settings as test_settings
 from tests.factories import people
+
+pytest_plugins = ["tests.worker_pool", "tests.cpu_time"]
 
 # The gate asks the same questions every time, however slow the machine; `--hypothesis-profile explore` asks new ones.
 hypothesis.settings.register_profile("gate", deadline=None, derandomize=True)
@@ -41,16 +45,25 @@ def pytest_collection(session):
         startup.ended()
 
 
+def pytest_collection_finish():
+    if test_settings.WITHOUT_THREADS:  # for imports only
+        os.environ.pop("OPENBLAS_NUM_THREADS", None)
+
+
+def pytest_worker_start(name):
+    test_settings.enter_worker(name)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """The gate reads only files that name the mark of its step: no test may have one by way of a helper."""
     named: dict[tuple[Path, str], bool] = {}
     for item in items:
-        for mark in gate.NAMED:
+        for mark in gate_steps.NAMED:
             if item.get_closest_marker(mark):
                 key = item.path, mark
                 if key not in named:
-                    named[key] = gate.names(*key)
+                    named[key] = gate_steps.names(*key)
                 if not named[key]:
                     raise pytest.UsageError(f"{item.nodeid} has the mark {mark}; write that in its file.")
 

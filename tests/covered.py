@@ -27,6 +27,20 @@ def pytest_load_initial_conftests() -> Iterator[None]:
     yield
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_worker_start() -> None:
+    """Measure a forked worker on its own: what the parent has measured until now, the parent writes."""
+    _running.pop().stop()
+    _running.append(coverage.Coverage(data_suffix=True))
+    _running[0].start()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):  # a forked worker ends without `unconfigure`
+        pytest_unconfigure()
+
+
 def pytest_unconfigure() -> None:
     """Write what was seen."""
     while _running:

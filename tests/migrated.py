@@ -18,7 +18,7 @@ KEPT = ROOT / ".test_cache"
 
 def migrations() -> list[Path]:
     """The migrations of all apps, of apps within apps too."""
-    from aiplatform.cli.gate import APPS  # not above: it reads settings that benches make first
+    from aiplatform.cli.gate_steps import APPS  # not above: it reads settings that benches make first
 
     return sorted(path for app in APPS for path in (ROOT / app).glob("**/migrations/*.py"))
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from django.apps import apps
 
-from aiplatform.cli import gate
+from aiplatform.cli import gate, gate_steps
 from tests import migrated
 
 PREPARED = gate._prepared
@@ -24,7 +26,10 @@ def _nothing_to_prepare(monkeypatch):
 
 @pytest.fixture
 def steps(monkeypatch):
-    monkeypatch.setattr(gate, "STEPS", {"lint": lambda: 0, "browser": lambda: 1})
+    """Two steps that run in this process: the first passes, the second fails."""
+    monkeypatch.setattr(gate_steps, "STEPS", {"lint": lambda: 0, "browser": lambda: 1})
+    monkeypatch.setattr(gate_steps, "ON_DEMAND", {"coverage"})
+    monkeypatch.setattr(gate_steps, "LANES", ((), ("lint", "coverage", "unit", "browser", "proof")))
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.settings")
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -35,7 +40,7 @@ def test_gate_prints_seconds_of_every_step_and_how_to_repeat_a_failing_one(steps
     said = capsys.readouterr().out
     assert code == 1
     assert said.count("  0.0 s") == 4  # each step when it ends, and all of them at the end
-    assert said.count("again: python3 manage.py test browser") == 2
+    assert said.count("again: python3 manage.py test browser") == 2  # when it ends, and at the end
     assert "one test: python3 manage.py test -- -m browser tests/" in said
     assert "1 passed, 1 failed" in said
 
@@ -46,7 +51,7 @@ def test_gate_runs_named_steps_alone(steps, capsys):
 
 
 def test_gate_long_lengthens_what_is_not_set(steps, monkeypatch):
-    for name in gate.LONG:
+    for name in gate_steps.LONG:
         monkeypatch.setenv(name, "")  # restored afterwards, whatever the gate sets
         monkeypatch.delenv(name)
     monkeypatch.setenv("AIP_KILLS", "7")
@@ -54,17 +59,17 @@ def test_gate_long_lengthens_what_is_not_set(steps, monkeypatch):
     gate.main(["--long", "lint"])
 
     assert os.environ["AIP_KILLS"] == "7"
-    assert os.environ["AIP_CHAOS_KILLS"] == gate.LONG["AIP_CHAOS_KILLS"]
+    assert os.environ["AIP_CHAOS_KILLS"] == gate_steps.LONG["AIP_CHAOS_KILLS"]
 
 
 @pytest.mark.parametrize(("form", "chosen"), [([], "(proof) and not long"), (["--long"], "proof")])
 def test_gate_asks_tests_marked_long_in_the_long_form_alone(steps, monkeypatch, form, chosen):
-    for name in gate.LONG:
+    for name in gate_steps.LONG:
         monkeypatch.setenv(name, "")  # restored afterwards, whatever the gate sets
         monkeypatch.delenv(name)
     run: list[tuple[str, ...]] = []
-    monkeypatch.setattr(gate, "_pytest", lambda *arguments, **more: run.append(arguments) or 0)
-    monkeypatch.setitem(gate.STEPS, "proof", gate.proof)
+    monkeypatch.setattr(gate_steps, "_pytest", lambda *arguments, **more: run.append(arguments) or 0)
+    monkeypatch.setitem(gate_steps.STEPS, "proof", gate_steps.proof)
 
     gate.main([*form, "proof"])
 
@@ -73,9 +78,11 @@ def test_gate_asks_tests_marked_long_in_the_long_form_alone(steps, monkeypatch, 
 
 def test_gate_long_names_only_settings_that_a_test_reads():
     own = {"AIP_TEST_TIMEOUT", "AIP_STEP_TIMEOUT", "AIP_LONG"}
-    read = "".join(path.read_text() for path in (gate.ROOT / "tests").rglob("*.py") if path.name != "test_gate.py")
+    read = "".join(
+        path.read_text() for path in (gate_steps.ROOT / "tests").rglob("*.py") if path.name != "test_gate.py"
+    )
 
-    assert [name for name in gate.LONG if f'"{name}"' not in read and name not in own] == []
+    assert [name for name in gate_steps.LONG if f'"{name}"' not in read and name not in own] == []
 
 
 def test_gate_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
@@ -83,14 +90,15 @@ def test_gate_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
         return gate.Result(name, 1 if name == "chaos" else 0, 1.0, 1.5)
 
     monkeypatch.setattr(gate, "_apart", apart)
-    monkeypatch.setitem(gate.STEPS, "lint", lambda: 0)
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.settings")
     monkeypatch.setenv("NO_COLOR", "1")
 
     assert gate.main(["journey", "unit", "lint", "chaos"]) == 1
 
     summary = capsys.readouterr().out.split("=== the gate")[1]
-    assert [line.split()[1] for line in summary.splitlines() if "cores" in line] == ["lint", "unit", "chaos", "journey"]
+    assert [line.split()[1] for line in summary.splitlines() if " s " in line and "CPU" in line][:4] == [
+        "lint", "unit", "chaos", "journey",
+    ]  # fmt: skip
     assert "3 passed, 1 failed" in summary
 
 
@@ -101,9 +109,9 @@ def test_gate_scripts_step_says_what_it_skips(monkeypatch, capsys, npm, node, sk
     ran: list[str] = []
     monkeypatch.setattr(tools, "install", lambda: tools.Tools(Path("biome"), Path("tsc")) if npm else None)
     monkeypatch.setattr(tools, "node", lambda: "node" if node else None)
-    monkeypatch.setattr(gate, "_run", lambda *command: ran.append(command[0]) or 0)
+    monkeypatch.setattr(gate_steps, "execute", lambda *command: ran.append(command[0]) or 0)
 
-    assert gate.scripts() == 0
+    assert gate_steps.scripts() == 0
     assert capsys.readouterr().out.count("skipped") == skipped
     assert ran == (["biome", "tsc"] if npm else []) + (["node"] if node else [])
 
@@ -114,13 +122,13 @@ def test_gate_scripts_step_fails_with_each_of_its_tools(monkeypatch, failing):
 
     monkeypatch.setattr(tools, "install", lambda: tools.Tools(Path("biome"), Path("tsc")))
     monkeypatch.setattr(tools, "node", lambda: "node")
-    monkeypatch.setattr(gate, "_run", lambda *command: 1 if command[0] == failing else 0)
+    monkeypatch.setattr(gate_steps, "execute", lambda *command: 1 if command[0] == failing else 0)
 
-    assert gate.scripts() == 1
+    assert gate_steps.scripts() == 1
 
 
 def test_gate_runs_steps_on_demand_only_when_they_are_named(steps, monkeypatch, capsys):
-    monkeypatch.setattr(gate, "STEPS", {"lint": lambda: 0, "coverage": lambda: 0})
+    monkeypatch.setattr(gate_steps, "STEPS", {"lint": lambda: 0, "coverage": lambda: 0})
 
     gate.main([])
     assert "coverage" not in capsys.readouterr().out
@@ -129,8 +137,8 @@ def test_gate_runs_steps_on_demand_only_when_they_are_named(steps, monkeypatch, 
 
 
 def test_gate_names_at_its_end_what_was_left_out(steps, monkeypatch, capsys):
-    monkeypatch.setenv(gate.SKIPPED, "")  # restored afterwards
-    monkeypatch.setitem(gate.STEPS, "browser", lambda: gate._skipped("Chromium"))
+    monkeypatch.setenv(gate_steps.SKIPPED, "")  # restored afterwards
+    monkeypatch.setitem(gate_steps.STEPS, "browser", lambda: gate_steps._skipped("Chromium"))
 
     assert gate.main([]) == 0
     assert "Chromium is not installed and cannot be installed here" in capsys.readouterr().out.partition("the gate")[2]
@@ -146,17 +154,17 @@ def test_gate_names_at_its_end_what_was_left_out(steps, monkeypatch, capsys):
 def test_gate_looks_for_the_browser_without_windows_first(monkeypatch, offered, asked):
     wanted, ran = [], []
     monkeypatch.delenv("AIP_CHROMIUM", raising=False)
-    monkeypatch.setattr(gate.shutil, "which", lambda _name: None)
-    monkeypatch.setattr(gate, "_apt", lambda program, *packages: wanted.append(program) or program in offered)
-    monkeypatch.setattr(gate, "_pytest", lambda *arguments: ran.append(arguments[-1]) or 0)
+    monkeypatch.setattr(gate_steps.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(gate_steps, "_apt", lambda program, *packages: wanted.append(program) or program in offered)
+    monkeypatch.setattr(gate_steps, "_pytest", lambda *arguments: ran.append(arguments[-1]) or 0)
 
-    assert gate.browser() == 0
+    assert gate_steps.browser() == 0
     assert (wanted, ran) == (asked, ["tests/browser"])
 
 
 def test_gate_prepares_once_what_steps_with_tests_need(monkeypatch):
     ran = []
-    monkeypatch.setattr(gate, "_run", lambda *command: ran.append(command[2]) or 0)
+    monkeypatch.setattr(gate_steps, "execute", lambda *command: ran.append(command[2]) or 0)
 
     with PREPARED(["lint"]) as ready:
         assert ready() == []
@@ -168,8 +176,8 @@ def test_gate_prepares_once_what_steps_with_tests_need(monkeypatch):
 
 def test_gate_fails_where_what_the_tests_need_did_not_come_about(monkeypatch, steps, capsys):
     monkeypatch.setattr(gate, "_prepared", PREPARED)
-    monkeypatch.setattr(gate, "_run", lambda *command: 1 if "tests.migrated" in command else 0)
-    monkeypatch.setattr(gate, "STEPS", {"lint": lambda: 0, "unit": lambda: 0})
+    monkeypatch.setattr(gate_steps, "execute", lambda *command: 1 if "tests.migrated" in command else 0)
+    monkeypatch.setattr(gate_steps, "STEPS", {"lint": lambda: 0, "unit": lambda: 0})
 
     assert gate.main([]) == 1
 
@@ -180,7 +188,7 @@ def test_gate_fails_where_what_the_tests_need_did_not_come_about(monkeypatch, st
 
 def test_migrated_database_belongs_to_the_migrations_of_every_app():
     paths = [Path(config.path) for config in apps.get_app_configs()]
-    own = [path for path in paths if path.is_relative_to(gate.ROOT) and "site-packages" not in path.parts]
+    own = [path for path in paths if path.is_relative_to(gate_steps.ROOT) and "site-packages" not in path.parts]
     there = {path for folder in own for path in (folder / "migrations").glob("*.py")}
 
     assert there - set(migrated.migrations()) == set()
@@ -197,7 +205,12 @@ def test_migrated_database_is_made_by_its_own_command(tmp_path):
     env = {name: value for name, value in os.environ.items() if name not in unset}
 
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=gate.ROOT, env=env, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=gate_steps.ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 0, done.stderr
@@ -215,9 +228,49 @@ def test_gate_ends_a_step_that_hangs_and_says_where_it_stood(monkeypatch, capsys
 
     said = capsys.readouterr().out
     assert result.code != 0
-    assert "browser did not end within 2 s." in said
+    assert "more than its budget of 2 s. The stacks of its processes are in its output." in said
     assert "subprocess.py" in said  # the stack of the process that waited
     assert "FAIL" in said
+
+
+def test_gate_fails_with_the_name_of_the_step_that_exceeds_its_budget(steps, monkeypatch, capsys):
+    monkeypatch.setattr(gate_steps, "BUDGETS_S", {"lint": 0.0})
+
+    assert gate.main(["lint"]) == 1
+
+    summary = capsys.readouterr().out.partition("=== the gate")[2]
+    assert "lint took 0 s, more than its budget of 0 s." in summary
+    assert "0 passed, 1 failed" in summary
+
+
+def test_gate_ends_a_step_when_the_total_budget_is_used_up(monkeypatch, capsys):
+    real = subprocess.Popen
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    monkeypatch.setattr(gate.subprocess, "Popen", lambda _argv, **more: real(sleep, **more))
+    monkeypatch.setattr(gate, "LAST_WORDS_S", 0.1)
+    monkeypatch.delenv("AIP_STEP_TIMEOUT", raising=False)
+    monkeypatch.setitem(gate._started, "at", time.monotonic() - gate_steps.TOTAL_BUDGET_S + 0.3)
+
+    result = gate._apart("journey")
+
+    assert result.code != 0
+    assert "the other steps had left it 0 s of the total budget of 2700 s" in result.problem
+
+
+def test_gate_prints_tests_of_each_step_and_the_slowest_of_all(steps, monkeypatch, capsys):
+    def run_tests() -> int:
+        row = {"name": "tests/x.py::test_slow", "setup": [0.1, 0.2], "call": [3.0, 7.0], "teardown": [0.0, 0.0]}
+        (Path(os.environ[gate_steps.TIMES]) / "unit").write_text(json.dumps(row) + "\n")
+        return 0
+
+    monkeypatch.setenv(gate_steps.TIMES, "")  # restored afterwards
+    monkeypatch.setattr(gate_steps, "STEPS", {"lint": lambda: 0, "unit": run_tests})
+
+    assert gate.main([]) == 0
+
+    summary = capsys.readouterr().out.partition("=== the gate")[2]
+    assert "     1 tests" in summary
+    assert "     3.10    7.20  unit: tests/x.py::test_slow" in summary
 
 
 def test_gate_waits_for_a_step_that_ends(monkeypatch, capsys):

@@ -66,6 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            # A test that hangs in Playwright's loop receives no exception: its process prints its stacks and ends.
+            item.add_marker(pytest.mark.timeout(method="thread"))
             if not CHROMIUM:
                 item.add_marker(pytest.mark.skip(reason="no Chromium found (/usr/bin/chromium or AIP_CHROMIUM)"))
 
