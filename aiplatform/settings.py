@@ -116,6 +116,8 @@ TEMPLATES = [
     }
 ]
 
+FORM_RENDERER = "aiplatform.lib.widgets.Renderer"
+
 # --- database: SQLite tuned for many writers on one machine, PostgreSQL for several nodes
 if env.DATABASE_URL:
     DATABASES = {"default": dj_database_url.parse(env.DATABASE_URL, conn_max_age=60, conn_health_checks=True)}
