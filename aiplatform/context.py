@@ -24,11 +24,13 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     def cluster() -> ClusterGlance:
         return cluster_glance(user) if actions else ClusterGlance()
 
+    groups = navigation(request.path, actions)
     return {
         "version": __version__,
         "theme": user.theme if user is not None and known else "",
         "may": {action.name.lower(): action in actions for action in Action},
-        "navigation": navigation(request.path, actions),
+        "navigation": groups,
+        "side_key": _side_key(request.path, groups),
         "cluster": SimpleLazyObject(cluster),  # read by pages with a top bar only
         "unread_notifications": SimpleLazyObject(lambda: notify.unread(user) if user and actions else 0),
         "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
@@ -37,3 +39,11 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "simulated_gpus": env.FAKE_GPUS,
         "request_id": getattr(request, "request_id", ""),
     }
+
+
+def _side_key(path: str, groups: list[dict[str, Any]]) -> tuple[object, ...]:
+    """What the side bar shows, as a key: two readers with the same entries share one rendered side bar."""
+    entries = (
+        (group["key"], entry["url"], entry["icon"], entry["current"]) for group in groups for entry in group["entries"]
+    )
+    return (path in ("/help/", "/about/"), *entries)

@@ -78,6 +78,7 @@ MIDDLEWARE = [
     "aiplatform.lib.static_files.StaticMiddleware",
     "aiplatform.lib.http.RequestIdMiddleware",
     "aiplatform.lib.http.PrivateMiddleware",
+    "aiplatform.lib.compression.CompressionMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -114,6 +115,8 @@ TEMPLATES = [
         },
     }
 ]
+
+FORM_RENDERER = "aiplatform.lib.widgets.Renderer"
 
 # --- database: SQLite tuned for many writers on one machine, PostgreSQL for several nodes
 if env.DATABASE_URL:
@@ -274,7 +277,7 @@ USE_TZ = True
 TIME_ZONE = env.TIME_ZONE
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [("uplot", _packaged("uplot") / "static")]  # charts: the library's own files, unchanged
-STATIC_ROOT = None  # nothing is collected: WhiteNoise serves the folders of the apps and of their libraries
+STATIC_ROOT = None  # nothing is collected: see aiplatform/lib/static_files.py
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 0 if DEBUG else 300  # of addresses without a fingerprint
 STORAGES = {

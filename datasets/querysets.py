@@ -67,6 +67,11 @@ class VersionQuerySet(OwnedQuerySet):
         """Versions that are whole, of datasets this person may train with, evaluate on and annotate."""
         return super().usable_by(user).filter(state="ready", dataset__deleting=False)
 
+    def for_choice(self) -> Self:
+        """What a choice in a form shows; the other columns of the chosen row are read when they are needed."""
+        shown = ("number", "task", "annotated", "classes", "image_count", "annotation_count", "dataset__name")
+        return self.select_related("dataset").only(*shown)
+
 
 class AssetQuerySet(OwnedQuerySet):
     owner_path = "version__dataset__owner"

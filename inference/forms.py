@@ -14,6 +14,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation_sets.tables import EvaluationSet
 from inference.formats.folder import WEIGHTS
+from inference.model_choice import ModelVersionChoice
 from inference.models import SPLIT_WORDS, Model, ModelVersion, Service, Stage, Visibility
 from inference.scripted.forms import CALLED, ScriptFields
 from inference.services import evaluations, learning, serving
@@ -44,7 +45,7 @@ class EvaluationForm(ScriptFields, ResourceForm):
 
     device_kinds = ("gpu", "cpu")
 
-    model_version = forms.ModelChoiceField(
+    model_version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     version = DataChoice(label=_("Dataset"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset"))
@@ -109,7 +110,7 @@ class EvaluationForm(ScriptFields, ResourceForm):
             ModelVersion.objects.usable_by(user).filter(task__in=[*TASKS, WEIGHTS]).select_related("model")
         )
         versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            DatasetVersion.objects.usable_by(user).order_by("-annotated", "-pk").select_related("dataset")
+            DatasetVersion.objects.usable_by(user).order_by("-annotated", "-pk").for_choice()
         )
         sets = EvaluationSet.objects.usable_by(user).for_list()
         self.fields["parameter_set"].queryset = sets  # type: ignore[attr-defined]  # a choice among rows, declared above
@@ -137,7 +138,7 @@ class ServiceForm(ResourceForm):
         validators=[TITLE],
         help_text=_("Empty: the model's name."),
     )
-    model_version = forms.ModelChoiceField(
+    model_version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
@@ -190,7 +191,7 @@ class ServiceForm(ResourceForm):
 class ServiceModelForm(forms.Form):
     """Which version a service is to answer with."""
 
-    model_version = forms.ModelChoiceField(
+    model_version = ModelVersionChoice(
         label=_("Model"),
         queryset=ModelVersion.objects.none(),
         empty_label=_("Choose a model"),

@@ -172,7 +172,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         self.called = {**self.called, "code_upload": "code_archive", "upload": "upload_id"}
         choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
-        usable = DatasetVersion.objects.usable_by(user).select_related("dataset").order_by("dataset__name", "-number")
+        usable = DatasetVersion.objects.usable_by(user).for_choice().order_by("dataset__name", "-number")
         self.fields["version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["datasets"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above

@@ -47,7 +47,7 @@ class InputFields(forms.Form):
 
     def offer_versions(self) -> None:
         """Let the form name the versions that this person may use."""
-        usable = DatasetVersion.objects.usable_by(self.user).select_related("dataset")
+        usable = DatasetVersion.objects.usable_by(self.user).for_choice()
         usable = usable.order_by("dataset__name", "-number")
         self.fields["datasets"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.any_data = usable.exists()

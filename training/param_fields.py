@@ -76,9 +76,11 @@ class ParamFields:
 
     fields: dict[str, forms.Field]
     called: Mapping[str, str]
+    _given: set[str]  # presets whose fields begin with other values than the usual ones
     is_explicit = False  # large-scale mode: nothing is filled in, see `training.services.explicit`
 
     def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
+        self._given = {name for name, values in given.items() if values}
         for preset in presets:
             for param in preset.parameters:
                 field = control(param, explicit=self.is_explicit)
@@ -115,6 +117,12 @@ class ParamFields:
             except parameters.BadParameter as exc:
                 self.add_error(f"{preset.name}__{param.name}", exc.message)
 
+    def _key_of(self: Any, preset: Preset) -> tuple[object, ...] | None:
+        """What the fields of a preset stand for while they have their usual values; None where they may differ."""
+        if self.is_bound or self.is_explicit or preset.name in self._given or self.prefix:
+            return None
+        return (preset.name, id(preset))
+
     def groups(self: Any) -> list[dict[str, Any]]:
         """For the template: each preset with its first, its plain and its advanced fields, the latter by group."""
         rows = []
@@ -139,6 +147,7 @@ class ParamFields:
                         "first": [row for row in fields if row["first"]],
                         "plain": _grouped([row for row in folded if not row["advanced"]]),
                         "advanced": _grouped([row for row in folded if row["advanced"]]),
+                        "key": self._key_of(preset),
                         "open": self.is_explicit or any(row["field"].errors for row in folded),
                     }
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django import forms
@@ -9,7 +10,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from aiplatform.lib.units import Count
+from datasets.models import DatasetVersion
 from training.task_kinds import preset_for
+
+
+@cache
+def _task_labels() -> dict[str, Any]:
+    """Words of the tasks; `get_task_display` builds this table for each row."""
+    return dict(DatasetVersion._meta.get_field("task").flatchoices)
 
 
 class VersionLabels:
@@ -21,7 +29,7 @@ class VersionLabels:
             str(obj),
             ngettext("%(n)s image", "%(n)s images", images) % {"n": Count(images)},
             ngettext("%(n)s class", "%(n)s classes", classes) % {"n": Count(classes)},
-            obj.get_task_display() if obj.annotated else _("not annotated"),
+            str(_task_labels().get(obj.task, obj.task)) if obj.annotated else _("not annotated"),
         )
         return " · ".join(parts)
 

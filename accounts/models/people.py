@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.validators import RegexValidator
@@ -135,13 +137,25 @@ class User(AbstractUser):
         return cached
 
     def granted(self) -> frozenset[Action]:
-        """What the account may do once it is active; asks the database."""
+        """What the account may do once it is active; asks the database unless its roles were prefetched."""
         if self.is_superuser:
             return frozenset(Action)
         if self.pk is None:
             return frozenset()
+        if prefetched := self._prefetched_roles():
+            return known_actions(name for role in prefetched for name in role.actions)
         roles = Role.objects.filter(models.Q(users=self) | models.Q(user_groups__users=self))
         return known_actions(name for actions in roles.values_list("actions", flat=True) for name in actions)
+
+    def _prefetched_roles(self) -> list[Role]:
+        """Own roles and those of groups, where a list read them with the account; empty: not prefetched, or none."""
+        cache: dict[str, Any] = getattr(self, "_prefetched_objects_cache", {})
+        if not {"roles", "user_groups"} <= cache.keys():
+            return []
+        groups = cache["user_groups"]
+        if any("roles" not in getattr(group, "_prefetched_objects_cache", {}) for group in groups):
+            return []
+        return [*cache["roles"], *(role for group in groups for role in group.roles.all())]
 
     def can(self, action: str) -> bool:
         """Whether any role allows `action` at all (rows are filtered apart, by `visible_to`)."""

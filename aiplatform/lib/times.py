@@ -3,8 +3,16 @@
 from datetime import UTC, datetime, timedelta
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 _EARLIEST, _LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+
+_UNITS = (
+    (gettext_noop("%(n)s d"), 86400),
+    (gettext_noop("%(n)s h"), 3600),
+    (gettext_noop("%(n)s min"), 60),
+    (gettext_noop("%(n)s s"), 1),
+)
 
 
 def moment(seconds: float) -> datetime:
@@ -28,8 +36,8 @@ def words(span: timedelta | float, most: int = 2) -> str:
         return _("%(n)s s") % {"n": f"{max(seconds, 0.0):.1f}".removesuffix(".0")}
     parts: list[str] = []
     rest = round(seconds)
-    for unit, size in ((_("%(n)s d"), 86400), (_("%(n)s h"), 3600), (_("%(n)s min"), 60), (_("%(n)s s"), 1)):
+    for unit, size in _UNITS:
         count, rest = divmod(rest, size)
         if count:
-            parts.append(unit % {"n": count})
+            parts.append(_(unit) % {"n": count})
     return " ".join(parts[:most])

@@ -28,6 +28,7 @@ def annotate(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse
         "project": task.set.project,
         "mine": manages(request.user, task.set.project),
         "kinds": shapes.drawable(),
+        "kind_scripts": [_script(kind) for kind in shapes.drawable()],
         "desk": _desk(request, task) | {"mode": mode},
     }
     return render(request, "annotation/annotate.html", context)
@@ -60,6 +61,11 @@ def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
     }
 
 
+def _script(kind: ShapeKind) -> str:
+    """Static file of the module that draws this kind."""
+    return f"annotation/shapes/{kind.tool}.js"
+
+
 def _kind(kind: ShapeKind) -> dict[str, object]:
     """What the registry says of a kind, and where the module that draws it is."""
     return {
@@ -69,7 +75,7 @@ def _kind(kind: ShapeKind) -> dict[str, object]:
         "key": kind.key,
         "hint": str(kind.hint),
         "filled": kind.covers_area,
-        "module": static(f"annotation/shapes/{kind.tool}.js"),
+        "module": static(_script(kind)),
     }
 
 

@@ -14,6 +14,7 @@ from datasets.models import DatasetVersion
 from datasets.services import server_paths
 from datasets.services.datasets import NAME_MAX
 from inference.batch import predictions, sources
+from inference.model_choice import ModelVersionChoice
 from inference.models import SPLIT_WORDS, ModelVersion
 from inference.services import evaluations
 from inference.task_kinds import TASKS
@@ -27,7 +28,7 @@ class PredictionForm(ResourceForm):
 
     device_kinds = ("gpu", "cpu")
 
-    model_version = forms.ModelChoiceField(
+    model_version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     version = forms.ModelChoiceField(
@@ -94,7 +95,7 @@ class PredictionForm(ResourceForm):
             ModelVersion.objects.usable_by(user).filter(task__in=TASKS).in_use().select_related("model")
         )
         versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            DatasetVersion.objects.usable_by(user).select_related("dataset")
+            DatasetVersion.objects.usable_by(user).for_choice()
         )
         if not server_paths.roots():  # the operator allowed none
             del self.fields["server_path"]

@@ -13,6 +13,7 @@ from datasets.models import DatasetVersion
 from inference.conversion import conversions
 from inference.conversion.words import KEEP_WORDS, METHOD_WORDS, target_words
 from inference.forms import SPLITS
+from inference.model_choice import ModelVersionChoice
 from inference.models import ModelVersion
 from inference.services import evaluations, learning
 from inference.targets import known
@@ -25,7 +26,7 @@ class ConversionForm(ResourceForm):
 
     device_kinds = ("gpu", "cpu")
 
-    model_version = forms.ModelChoiceField(
+    model_version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     targets = forms.MultipleChoiceField(
@@ -91,7 +92,7 @@ class ConversionForm(ResourceForm):
             own.exclude(source__in=conversions.UNFIT).select_related("model")
         )
         versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")
+            DatasetVersion.objects.usable_by(user).filter(annotated=True).for_choice()
         )
 
     def submission(self) -> dict[str, Any]:

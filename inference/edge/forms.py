@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from inference.edge import fleet, sampling
+from inference.model_choice import ModelVersionChoice
 from inference.models import ModelVersion
 from inference.task_kinds import TASKS
 
@@ -56,7 +57,7 @@ class EdgeSamplingForm(forms.Form):
 class EdgeReleaseForm(forms.Form):
     """What a share of the devices gets."""
 
-    version = forms.ModelChoiceField(
+    version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     share = forms.TypedChoiceField(

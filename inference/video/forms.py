@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.titles import TITLE
+from inference.model_choice import ModelVersionChoice
 from inference.models import ModelVersion
 from inference.services import evaluations
 from inference.video import analyses, drawn, streams
@@ -23,7 +24,7 @@ class VideoForm(ResourceForm):
 
     device_kinds = ("gpu", "cpu")
 
-    model_version = forms.ModelChoiceField(
+    model_version = ModelVersionChoice(
         label=_("Model"),
         queryset=ModelVersion.objects.none(),
         empty_label=_("Choose a detector"),

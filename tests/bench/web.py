@@ -1,9 +1,10 @@
 """What a request costs: `python -m tests.bench.web [--people 60] [--seconds 60] [--workers N] [--only ROUTE]`.
 
-The platform's own web server and broker on a folder of their own, with 2,000 waiting jobs, 20 data sets, 40 trainings
-and 60 people. First each route alone, by one caller: CPU time of the web processes per request. Then everybody looks at
-their dashboards, which refresh every five seconds: latencies, errors, and the memory of the web processes before and
-after. CPU times stay firm on a loaded machine; latencies do not.
+The platform's own web server and broker on a folder of their own, with 2,000 waiting jobs, 100 datasets, 500 models,
+40 trainings and 60 people. First each main page (tests/bench/pages.py). Then each route alone, by one caller: CPU time
+of the web processes per request. Then everybody looks at their dashboards, which refresh every five seconds:
+latencies, errors, and the memory of the web processes before and after. CPU times stay firm on a loaded machine;
+latencies do not.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from tests import migrated
+from tests.bench import pages
 from tests.running import environment, free_port, wait_for
 
-WAITING, DATASETS, TRAININGS, NODES = 2000, 20, 40, 4
+WAITING, TRAININGS, NODES = 2000, 40, 4
 REFRESH_S = 5.0
+START_S = 150  # on an idle machine, of packages without bytecode; `wait_for` allows several times that
 TICKS = os.sysconf("SC_CLK_TCK")
 HTMX = {"HX-Request": "true"}
 #: what → (path, further headers, signed in by a token instead of a cookie)
@@ -92,9 +95,7 @@ def prepare(count: int) -> list[Person]:
         )
         for number in range(WAITING)
     )  # fmt: skip
-    for number in range(DATASETS):
-        datasets.version(datasets.dataset(users[number % count], f"set{number}", visibility="public"))
-    first = datasets.version(datasets.dataset(users[0], "streets", visibility="public"))
+    first = datasets.version(datasets.dataset(users[0], "crossings", visibility="public"))
     for number in range(TRAININGS):
         state = "running" if number % 4 == 0 else "succeeded"
         training.training(users[number % count], name=f"training{number}", state=state, data=first)
@@ -149,8 +150,10 @@ def serving(root: Path, workers: int) -> Iterator[Web]:
                 environ = os.environ | web.ENVIRONMENT
                 running.append(subprocess.Popen(argv, env=environ, stdout=out, stderr=out, start_new_session=True))
         here = Web(port, running[-1].pid)
-        wait_for(lambda: ask(http.client.HTTPConnection("127.0.0.1", port), "/healthz", {}) == 200, 60, "no web server")
-        wait_for(lambda: len(here.pids()) >= workers + 1, 30, "fewer web processes than asked for")
+        wait_for(
+            lambda: ask(http.client.HTTPConnection("127.0.0.1", port), "/healthz", {}) == 200, START_S, "no web server"
+        )
+        wait_for(lambda: len(here.pids()) >= workers + 1, START_S, "fewer web processes than asked for")
         time.sleep(2)
         yield here
     finally:
@@ -267,9 +270,17 @@ def measure(options: argparse.Namespace, root: Path) -> dict[str, Any]:
     migrated.take(root / "aiplatform.sqlite3")
     call_command("migrate", verbosity=0)
     people = prepare(options.people)
+    if not options.only:
+        from accounts.models import User
+
+        operator = User.objects.get(username="operator")
+        owners = list(User.objects.exclude(pk=operator.pk))
+        addresses = pages.seed(operator, owners, root / "seed")
     count = options.workers or server.workers()
     figures: dict[str, Any] = {"workers": count, "cpu_ms": {}}
     with serving(root, count) as web:
+        if not options.only:
+            figures["pages"] = measure_pages(web, operator, people[0], addresses, options.page_times)
         for name in [options.only] if options.only else ROUTES:
             figures["cpu_ms"][name] = round(alone(web, people, name, options.times), 1)
             print(f"{name:18} {figures['cpu_ms'][name]:7.1f} CPU-ms", flush=True)
@@ -293,12 +304,32 @@ def measure(options: argparse.Namespace, root: Path) -> dict[str, Any]:
     return figures
 
 
+def measure_pages(web: Web, user: Any, person: Person, addresses: dict[str, str], times: int) -> dict[str, Any]:
+    """Print a table of all main pages and return its figures."""
+    from dataclasses import asdict
+
+    load = os.getloadavg()[0]
+    figures = pages.on_server(user, addresses, times)
+    for name, took in pages.first_requests(person.cookie, addresses).items():
+        figures[name].first_ms = took
+    cookie = {"name": "sessionid", "value": person.cookie}
+    for name, requests, size, paint in pages.in_browser(f"http://127.0.0.1:{web.port}", cookie, addresses):
+        figures[name].requests, figures[name].line_bytes, figures[name].paint_ms = requests, size, paint
+    print(pages.table(figures))
+    over = sum(it.cpu_ms > pages.CPU_TARGET_MS for it in figures.values())
+    print(
+        f"{len(figures)} pages, {over} above {pages.CPU_TARGET_MS} CPU-ms; load {load:.1f} → {os.getloadavg()[0]:.1f}"
+    )
+    return {name: asdict(it) for name, it in figures.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--people", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=60.0, help="of everybody together; 0: none")
     parser.add_argument("--pause", type=float, default=REFRESH_S, help="seconds between requests of one person")
     parser.add_argument("--times", type=int, default=60, help="requests of each route alone")
+    parser.add_argument("--page-times", type=int, default=15, help="requests of each page in this process")
     parser.add_argument("--workers", type=int, default=0, help="web processes; 0: as many as by default")
     parser.add_argument("--only", default="", choices=["", *ROUTES], help="one route alone")
     parser.add_argument("--json", action="store_true", help="figures as JSON at the end")

@@ -168,7 +168,7 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         """`preset` None is own code."""
         super().__init__(*args, user=user, **kwargs)
         self.preset = preset
-        usable = DatasetVersion.objects.usable_by(user).select_related("dataset").order_by("dataset__name", "-number")
+        usable = DatasetVersion.objects.usable_by(user).for_choice().order_by("dataset__name", "-number")
         self.fields["version"].queryset = usable.filter(annotated=True) if preset else usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["version"].required = preset is not None
         earlier = Study.objects.visible_to(user).filter(preset=preset.name if preset else "")

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
@@ -125,6 +126,12 @@ def named(jobs: QuerySet[Job]) -> str:
     return _("%(jobs)s and %(more)s more") % {"jobs": words, "more": more} if more else words
 
 
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    """The number of rows of each cluster."""
+    counted = rows.order_by().values("cluster").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted), 0)
+
+
 def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     """`clusters` by name with `people`, `jobs_waiting`, `jobs_live`, `cards_used` and `cores_used`."""
     on_cores = Q(device__kind=Device.Kind.CPU)
@@ -134,10 +141,11 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
         .annotate(cards=Sum("share", filter=~on_cores), cores=Sum("share", filter=on_cores))
     )
     by_cluster: dict[int, Mapping[str, Any]] = {row["attempt__job__cluster"]: row for row in used}
-    rows = clusters.prefetch_related("quotas").annotate(
-        people=Count("memberships", distinct=True),
-        jobs_waiting=Count("jobs", filter=Q(jobs__state="queued"), distinct=True),
-        jobs_live=Count("jobs", filter=~Q(jobs__state="queued") & ~Q(jobs__state__in=FINAL), distinct=True),
+    of_cluster = Job.objects.filter(cluster=OuterRef("pk"))
+    rows = clusters.prefetch_related("quotas").annotate(  # one count each: joined, members and jobs would multiply
+        people=_count(Membership.objects.filter(cluster=OuterRef("pk"))),
+        jobs_waiting=_count(of_cluster.filter(state="queued")),
+        jobs_live=_count(of_cluster.exclude(state__in=["queued", *FINAL])),
     )
     found: Iterable[VirtualCluster] = rows.order_by("name")
     for row in found:
