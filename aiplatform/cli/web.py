@@ -2,7 +2,7 @@
 
 `up` binds the socket once and hands it to every web process, so connections wait in its queue while a process is
 replaced, and none is refused. Why granian and not uvicorn:
-docs/decisions/0030-one-preloaded-parent-forks-every-role.md.
+docs/decisions/0031-one-preloaded-parent-forks-every-role.md.
 """
 
 from __future__ import annotations

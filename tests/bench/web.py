@@ -109,28 +109,23 @@ def prepare(count: int) -> list[Person]:
 
 @dataclass
 class Web:
-    """The running web server."""
+    """The running web server: its port and processes."""
 
     port: int
-    main: int
-
-    def pids(self) -> list[int]:
-        """The server and its web processes."""
-        children = Path(f"/proc/{self.main}/task/{self.main}/children").read_text().split()
-        return [self.main, *(int(pid) for pid in children)]
+    pids: list[int]
 
     def cpu_s(self) -> float:
-        """CPU seconds of all of them, with those of processes that ended."""
+        """CPU seconds of all of them."""
         total = 0
-        for pid in self.pids():
+        for pid in self.pids:
             fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            total += sum(int(fields[n]) for n in ((11, 12, 13, 14) if pid == self.main else (11, 12)))
+            total += int(fields[11]) + int(fields[12])
         return total / TICKS
 
     def memory_mib(self) -> list[float]:
         """Resident memory of each web process."""
         found = []
-        for pid in self.pids()[1:]:
+        for pid in self.pids:
             line = next(row for row in Path(f"/proc/{pid}/status").read_text().splitlines() if row.startswith("VmRSS"))
             found.append(int(line.split()[1]) / 1024)
         return found
@@ -138,22 +133,30 @@ class Web:
 
 @contextlib.contextmanager
 def serving(root: Path, workers: int) -> Iterator[Web]:
-    """Broker and web server over `root`, as `up` starts them."""
+    """Broker and web server over `root`; web processes share a listening socket, as those of `up` do."""
     from aiplatform.cli import broker, web
 
     port = free_port()
-    commands = {"broker": broker.command() or [], "web": web.command("127.0.0.1", port, workers)}
-    running = []
+    listener = web.listen("127.0.0.1", port)
+    commands = {"broker": broker.command() or []} | {
+        f"web{number}": web.command("127.0.0.1", port) for number in range(workers)
+    }
+    running: list[subprocess.Popen[bytes]] = []
     try:
         for name, argv in commands.items():
             with (root / f"{name}.log").open("wb") as out:
-                environ = os.environ | web.ENVIRONMENT
-                running.append(subprocess.Popen(argv, env=environ, stdout=out, stderr=out, start_new_session=True))
-        here = Web(port, running[-1].pid)
+                environ = os.environ | web.ENVIRONMENT | {web.LISTENER_VARIABLE: str(listener.fileno())}
+                running.append(
+                    subprocess.Popen(
+                        argv, env=environ, stdout=out, stderr=out, start_new_session=True,
+                        pass_fds=[listener.fileno()],
+                    )
+                )  # fmt: skip
+        listener.close()
+        here = Web(port, [process.pid for process in running[1:]])
         wait_for(
             lambda: ask(http.client.HTTPConnection("127.0.0.1", port), "/healthz", {}) == 200, START_S, "no web server"
         )
-        wait_for(lambda: len(here.pids()) >= workers + 1, START_S, "fewer web processes than asked for")
         time.sleep(2)
         yield here
     finally:
