@@ -188,7 +188,7 @@ def alone(web: Web, people: list[Person], name: str, times: int) -> float:
     path, more, by_token = ROUTES[name]
     headers = person.headers(by_token) | more
     connection = http.client.HTTPConnection("127.0.0.1", web.port)
-    for _ in range(5 * len(web.pids())):
+    for _ in range(5 * len(web.pids)):
         if (status := ask(connection, path, headers)) != 200:
             raise SystemExit(f"{path} answered {status}")
     before = web.cpu_s()
