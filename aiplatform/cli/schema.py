@@ -76,7 +76,7 @@ def pending(using: str = DEFAULT_DB_ALIAS) -> list[str]:
 def create(using: str = DEFAULT_DB_ALIAS) -> None:
     """Create all tables of an empty database from the models, and record every migration as applied.
 
-    Running the migrations gives the same schema and rows (tests/aiplatform/test_schema.py compares both) but renders
+    Running the migrations gives the same schema and rows (tests/aiplatform/test_migrations.py compares both) but renders
     the state of all models after each of some 500 operations: 20 seconds of CPU time instead of two.
     """
     recorded = list(MigrationLoader(None).disk_migrations)
