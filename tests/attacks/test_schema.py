@@ -26,6 +26,9 @@ BODIES = {  # sent to every operation that takes JSON, beside what its descripti
     "a word": b'"x"',
 }
 
+PARSED = [name for name in BODIES if name not in ("a list", "a word")]
+SHORT = "AIP_LONG" not in os.environ
+
 
 @pytest.fixture
 def client(olga, cluster):
@@ -80,12 +83,15 @@ def test_api_answers_without_a_fault_what_its_description_allows(client, operati
 
 
 def test_j05_api_takes_what_no_database_stores_for_a_mistake_of_the_request(client, schema):
+    """The short form sends one of the bodies that are refused by the one parser, the next operation the next one."""
     wrong, requests = {}, 0
     for route, methods in schema["paths"].items():
         path = re.sub(r"\{[^}]+\}", "1", route)
         for method in {"post", "put", "patch"} & methods.keys():
             takes_a_body = "requestBody" in methods[method]
-            for name, body in BODIES.items():
+            parsed = PARSED[requests % len(PARSED) :][:1] if SHORT else PARSED
+            for name in (*parsed, "a list", "a word"):
+                body = BODIES[name]
                 status = client.generic(method.upper(), path, body, content_type="application/json").status_code
                 requests += 1
                 never_stored = takes_a_body and name in {"100,000 deep", "NUL", "half a pair"}
@@ -93,4 +99,4 @@ def test_j05_api_takes_what_no_database_stores_for_a_mistake_of_the_request(clie
                     wrong[f"{method.upper()} {path} {name}"] = status
 
     assert wrong == {}
-    assert requests > 80 * len(BODIES)
+    assert requests > 80 * (3 if SHORT else len(BODIES))

@@ -44,7 +44,7 @@ ODD = ["-0", "-0.0", "1e300", "-1e300", "1.5", str(2**63 - 1), str(-(2**63)), "t
        '"\\ufffe"', '"9999-12-31T23:59:59Z"', '"0001-01-01T00:00:00Z"', '"99999999999999999999"', '"1e999"',
        '"999999999 23:59:59"', '"P9999999999D"', "[[]]", '[{"a": 1}]', '"\u00b2"']  # fmt: skip
 #: Always tried at every route; the others in the long form, as each takes seconds.
-NEVER_AT_LEAST = ["1e999", "NUL", "half a pair", "within an object"]
+NEVER_AT_LEAST = ["NUL", "within an object"]
 ODD_AT_LEAST = ["1e300", str(2**63 - 1), '"9999-12-31T23:59:59Z"']
 
 

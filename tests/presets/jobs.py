@@ -12,7 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import training.presets
+from tests import ports
 
+#: Starts a module once per rank, as torchrun does, without a process that imports torch and trains nothing.
+RANKS = """
+import os, subprocess, sys
+world, port, module = sys.argv[1:]
+common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": world}
+ranks = [
+    subprocess.Popen([sys.executable, "-m", module], env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+    for rank in range(int(world))
+]
+while all(rank.poll() is None for rank in ranks):
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+if any(rank.returncode for rank in ranks):
+    for rank in ranks:
+        rank.terminate()
+sys.exit(max(rank.wait() for rank in ranks))
+"""
 SOURCE = Path(training.presets.__file__).parent
 
 
@@ -29,8 +46,7 @@ class Job:
         (root / "params.json").write_text(json.dumps(params))
         start = [sys.executable, "-m", f"presets.{module}"]
         if ranks > 1:
-            torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", "-m"]
-            start = [sys.executable, "-m", *torchrun, f"presets.{module}"]
+            start = [sys.executable, "-S", "-c", RANKS, str(ranks), str(ports.own().free()), f"presets.{module}"]
         self.argv = start
         self.env = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("AIP_", "PYTHONPATH"))},

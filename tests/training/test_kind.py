@@ -137,7 +137,8 @@ def test_training_prints_its_hint_before_the_run(alice, machine, cells, code):
     training = factory.training(alice, data=cells, code=code, start_file="train.py", extra="-hint:hello -CloseDelay:0")
     launch, run = prepared(training)
 
-    ended = subprocess.run(launch.argv, cwd=run.code, env=launch.env, capture_output=True, text=True, check=True)
+    env = launch.env | {"AIP_HINT_S": "0.1"}  # how long it is shown: tests/training/test_switches.py
+    ended = subprocess.run(launch.argv, cwd=run.code, env=env, capture_output=True, text=True, check=True)
 
     assert launch.argv[2:] == ["aip_start.py", "train.py"]
     assert ended.stdout == "hello\n1\n"

@@ -1,5 +1,6 @@
 """The likely cause of a failure, as its page, the API and `aip` say it."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -104,6 +105,17 @@ def test_cause_is_not_guessed(line):
 )
 def test_missing_program_is_read_as_each_shell_says_it(line, name):
     assert [cause.message.facts for cause in causes.in_text(line)] == [{"name": name}]
+
+
+@case_table(
+    "words", ["CUDA error: ", "CUDA error: MPS ", "DataLoader worker ", "OSError: [Errno 1] ", "/sh", "/a/", "what(): "]
+)
+def test_cause_is_looked_for_in_a_long_line_in_time(words):
+    started = time.process_time()
+
+    causes.in_text((words * causes.SEEN_BYTES)[: causes.SEEN_BYTES])
+
+    assert time.process_time() - started < 0.5  # 0.05 s, and 2 s where the search is quadratic
 
 
 def test_causes_of_several_machines_are_read_apart():

@@ -14,7 +14,7 @@ from aiplatform.lib.errors import DomainError
 from tests.factories import work
 from tests.workers.origin_served import serving, session_of, sign_out, signed_in, ticket
 from workers.models import Job
-from workers.proxy import admissions, publishing
+from workers.proxy import admissions, publishing, watching
 from workers.proxy.models import Admission, PublishedPort
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("an origin and a server of its own")]
@@ -195,7 +195,8 @@ def _take_roles(row, user, **given):
     ("act", "status"),
     [(_withdraw, 403), (_disable, 403), (_sign_out, 403), (_stop, 410), (_change_password, 403), (_take_roles, 403)],
 )
-async def test_i05_who_loses_the_right_is_out_within_seconds(web, alice, key, act, status):
+async def test_i05_who_loses_the_right_is_out_within_seconds(web, alice, key, act, status, monkeypatch):
+    monkeypatch.setattr(watching, "HOLDS_S", 0.2)
     async with serving() as served:
         cookie = await served.enter(web, key)
         headers = {"Cookie": cookie, "Origin": served.url}

@@ -92,6 +92,7 @@ WORDS = {
 
 _RANK = r"^(?:\[rank\d+\]: ?)?"  # how PyTorch begins the last line of a traceback, where there are several ranks
 _MARK = re.compile(r"^\[rank\d+\]: (?=\S)")  # of a command that starts several processes; their lines follow
+_GAP = r".{0,300}"  # words between two parts; without a limit the search is quadratic in the length of a line
 _SHELL = r"(?:/\S+/)?(?:ba|da|k|a)?sh"
 
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -102,7 +103,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("card_memory", r"(?:CUDA|NPU|HIP) out of memory\. Tried to allocate"),
         ("card_memory", _RANK + r"torch\.(?:cuda\.)?OutOfMemoryError: "),
         ("card_memory", _RANK + r"RuntimeError: (?:CUDA|NPU|HIP) (?:error: )?out of memory"),
-        ("shared_memory", r"DataLoader worker .*killed by signal: Bus error"),
+        ("shared_memory", rf"DataLoader worker {_GAP}killed by signal: Bus error"),
         ("python_memory", _RANK + r"MemoryError(?:$|:)|DefaultCPUAllocator: can't allocate memory"),
         ("python_memory", r"terminate called after throwing an instance of 'std::bad_alloc'|what\(\): +std::bad_alloc"),
         ("thread_left", r"^terminate called without an active exception$"),
@@ -117,9 +118,9 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("card_lost", r"CUDA error: (?:unspecified launch failure|uncorrectable ECC error)|GPU has fallen off the bus"),
         (
             "mps_full",
-            r"cudaErrorMpsMax\w+|CUDA_ERROR_MPS_MAX_\w+|CUDA error: .*resources required to create MPS client",
+            rf"cudaErrorMpsMax\w+|CUDA_ERROR_MPS_MAX_\w+|CUDA error: {_GAP}resources required to create MPS client",
         ),
-        ("mps_failed", r"cudaErrorMps\w+|CUDA_ERROR_MPS_\w+|CUDA error: .*\bMPS (?:client|server|control)\b"),
+        ("mps_failed", rf"cudaErrorMps\w+|CUDA_ERROR_MPS_\w+|CUDA error: {_GAP}\bMPS (?:client|server|control)\b"),
         ("machines_apart", r"Watchdog caught collective operation timeout"),
         ("port_taken", _RANK + r"OSError: \[[Ee]rrno \d+\] .*\b[Aa]ddress already in use\b"),
     )
