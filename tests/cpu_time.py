@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 
 FILE = "AIP_TEST_TIMES"
+REMEMBERED = Path(__file__).resolve().parents[1] / ".test_cache" / "seconds.json"
 PHASES = ("setup", "call", "teardown")
 CPU_S = pytest.StashKey[float]()
 _process_time, _usage = time.process_time, resource.getrusage  # tests replace clocks
@@ -102,6 +103,24 @@ def read(paths: Iterable[Path]) -> list[TestTime]:
             spent = [row[phase] for phase in PHASES if phase in row]
             times.append(TestTime(row["name"], sum(one[0] for one in spent), sum(one[1] for one in spent)))
     return times
+
+
+def remember(times: list[TestTime]) -> None:
+    """Store the wall seconds of each test file, for `manage.py test --changed`."""
+    files: dict[str, float] = {}
+    for one in times:
+        file = one.name.partition("::")[0]
+        files[file] = files.get(file, 0.0) + one.wall_s
+    REMEMBERED.parent.mkdir(exist_ok=True)
+    REMEMBERED.write_text(json.dumps({**remembered(), **files}))
+
+
+def remembered() -> dict[str, float]:
+    """Return the wall seconds of each test file in earlier runs of whole steps."""
+    try:
+        return json.loads(REMEMBERED.read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
 def format_slowest(times: list[TestTime], count: int = 10) -> list[str]:

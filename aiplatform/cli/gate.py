@@ -47,6 +47,10 @@ def main(argv: list[str]) -> int:
         action="store_true",
         help=f"the proofs at length, for hours: {' '.join(gate_steps.LONG)} where they are not set",
     )
+    parser.add_argument(
+        "--changed", nargs="?", const="", metavar="BASE",
+        help="only tests close to what changed since BASE (default: since this branch left main), within a minute",
+    )  # fmt: skip
     parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
     options = parser.parse_args(argv)
     if options.long:
@@ -54,6 +58,13 @@ def main(argv: list[str]) -> int:
     if unknown := set(options.steps) - set(gate_steps.STEPS):
         parser.error(f"unknown step {', '.join(sorted(unknown))}; there are {', '.join(gate_steps.STEPS)}")
     sys.path.insert(0, str(ROOT))
+    if options.changed is not None:
+        try:
+            options.steps = _steps_for_changes(options.changed)
+        except ValueError as error:
+            parser.error(str(error))
+        if options.steps == []:
+            return 0
     names = options.steps or [name for name in gate_steps.STEPS if name not in gate_steps.ON_DEMAND]
     with tempfile.NamedTemporaryFile("r") as skipped, tempfile.TemporaryDirectory(prefix="aip-times-") as times:
         os.environ[gate_steps.SKIPPED], os.environ[gate_steps.TIMES] = skipped.name, times
@@ -71,6 +82,19 @@ def main(argv: list[str]) -> int:
     return 1 if failed else 0
 
 
+def _steps_for_changes(base: str) -> list[str] | None:
+    """Print what is close to the changes since a commit; return the steps that run it, None for all."""
+    from tests import cpu_time, selection
+
+    changed = selection.changed_files(base)
+    selected = selection.select(changed, cpu_time.remembered())
+    print("\n".join(selected.lines if changed else ["Nothing has changed."]), flush=True)
+    if selected.everything:
+        return None
+    os.environ[gate_steps.SELECTED] = "\n".join(selected.files)
+    return [*selected.steps, *(["changed"] if selected.files else [])]
+
+
 def _summary(results: list[Result], times: Path) -> list[str]:
     """Describe each step with its number of tests, then the slowest tests of all steps."""
     from tests import cpu_time
@@ -78,6 +102,8 @@ def _summary(results: list[Result], times: Path) -> list[str]:
     lines, all_tests = [], []
     for result in results:
         own = cpu_time.read([path for path in [times / result.name] if path.exists()])
+        if own and result.name != "changed":
+            cpu_time.remember(own)
         all_tests += [one._replace(name=f"{result.name}: {one.name}") for one in own]
         lines.append(_line(result, len(own)))
     return [*lines, *cpu_time.format_slowest(all_tests)] if all_tests else lines

@@ -37,6 +37,8 @@ LONG = {
 SKIPPED = "AIP_GATE_SKIPPED"
 #: Names the folder in which pytest runs write the times of their tests (tests/cpu_time.py), a file for each step.
 TIMES = "AIP_GATE_TIMES"
+#: Holds the test files that the step `changed` runs.
+SELECTED = "AIP_GATE_SELECTED"
 #: Marks whose tests lie scattered over the folders; see `_naming`.
 NAMED = ("postgres", "proof")
 #: Tests that start whole platforms may take this long before they count as hanging.
@@ -127,6 +129,11 @@ def unit() -> int:
     return _pytest(*WORKERS, *_marked(_without({*MARKED, "gpu"})), "tests")
 
 
+def changed() -> int:
+    """Run the tests that `--changed` has selected."""
+    return _pytest(*WORKERS, *os.environ.get(SELECTED, "tests").split("\n"))
+
+
 def _without(marks: set[str]) -> str:
     return f"not {' and not '.join(sorted(marks))}"
 
@@ -214,6 +221,7 @@ STEPS: dict[str, Callable[[], int]] = {
     "migrations": migrations,
     "tests": tests,
     "unit": unit,
+    "changed": changed,
     "coverage": coverage,
     "postgres": postgres,
     "proof": proof,
@@ -234,6 +242,7 @@ BUDGETS_S = {
     "migrations": 60,
     "tests": 1800,
     "unit": 1500,
+    "changed": 600,
     "coverage": 2700,
     "postgres": 600,
     "proof": 900,
@@ -245,11 +254,30 @@ BUDGETS_S = {
 #: way to it, and uses what it leaves of two cores. With a third, five test processes and whole platforms shared those.
 LANES = (
     ("chaos", "journey"),
-    ("lint", "templates", "scripts", "imports", "migrations", "types", "tests", "unit", "proof", "browser", "postgres"),
+    (
+        "lint",
+        "templates",
+        "scripts",
+        "imports",
+        "migrations",
+        "types",
+        "tests",
+        "unit",
+        "changed",
+        "proof",
+        "browser",
+        "postgres",
+    ),
 )
 MARKED = {"browser", "chaos", "journey", "proof"}  # steps that are pytest's mark of the same name
-ON_DEMAND = {"coverage", "unit", "proof", "browser"}  # run when they are named; "tests" has the tests of the last three
-WITH_TESTS = {"tests", "unit", "postgres", "coverage", *MARKED}
+ON_DEMAND = {
+    "coverage",
+    "unit",
+    "changed",
+    "proof",
+    "browser",
+}  # run when they are named; "tests" has the tests of the last three
+WITH_TESTS = {"tests", "unit", "changed", "postgres", "coverage", *MARKED}
 
 
 def run(name: str) -> int:
