@@ -27,8 +27,10 @@ ATTRS = {"class": 'a "b"', "disabled": True, "hidden": False, "data-x": 3, "min"
     [
         forms.TextInput(attrs=ATTRS), forms.NumberInput(), forms.EmailInput(), forms.URLInput(), forms.PasswordInput(),
         forms.HiddenInput(), forms.DateInput(), forms.DateTimeInput(), forms.TimeInput(),
-        forms.CheckboxInput(attrs=ATTRS), forms.FileInput(), forms.Textarea(attrs=ATTRS), forms.Select(attrs=ATTRS, choices=CHOICES),
-        forms.SelectMultiple(choices=CHOICES), forms.NullBooleanSelect(), forms.RadioSelect(choices=CHOICES),
+        forms.CheckboxInput(attrs=ATTRS), forms.FileInput(), forms.Textarea(attrs=ATTRS),
+       
+        forms.Select(attrs=ATTRS, choices=CHOICES), forms.SelectMultiple(choices=CHOICES),
+        forms.NullBooleanSelect(), forms.RadioSelect(choices=CHOICES),
         forms.CheckboxSelectMultiple(choices=CHOICES), forms.MultipleHiddenInput(), forms.ClearableFileInput(),
     ],
     ids=lambda widget: type(widget).__name__,

@@ -7,6 +7,7 @@ server. CPU times are firm on a loaded machine; paint is not, so the load is pri
 
 from __future__ import annotations
 
+import gc
 import os
 import statistics
 import subprocess
@@ -72,6 +73,13 @@ PAGES = {
     "notifications": "/notifications/",
 }
 
+SHIFT = """() => new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => { for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value; })
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(sum), 50);
+})"""
+
 
 @dataclass
 class Figures:
@@ -85,6 +93,7 @@ class Figures:
     requests: int = 0  # of a browser with an empty cache
     line_bytes: int = 0  # of all of them, heads included
     paint_ms: float = 0.0  # first contentful paint
+    shift: float = 0.0  # cumulative layout shift
 
 
 def seed(owner: Any, users: list[Any], folder: Path) -> dict[str, str]:
@@ -137,8 +146,6 @@ def seed(owner: Any, users: list[Any], folder: Path) -> dict[str, str]:
 
 def on_server(user: Any, pages: dict[str, str], times: int) -> dict[str, Figures]:
     """Measure each page in this process."""
-    import gc
-
     from django.db import connection
     from django.test import Client
 
@@ -192,13 +199,16 @@ def fork_each() -> None:
     from aiplatform import warmup
 
     warmup.warm()
+    client = Client(headers={"Accept-Encoding": "br"}, SERVER_NAME="localhost")
+    client.handler.load_middleware()  # as the ASGI application does when it is imported
+    gc.collect()
+    gc.freeze()  # as the parent of web workers does
     cookie, *lines = sys.stdin.read().splitlines()
     for line in lines:
         name, path = line.split("\t")
         if pid := os.fork():
             os.waitpid(pid, 0)
             continue
-        client = Client(headers={"Accept-Encoding": "br"}, SERVER_NAME="localhost")
         client.cookies[settings.SESSION_COOKIE_NAME] = cookie
         began = time.process_time()
         client.get(path)
@@ -206,8 +216,10 @@ def fork_each() -> None:
         os._exit(0)
 
 
-def in_browser(address: str, cookie: dict[str, str], pages: dict[str, str]) -> Iterator[tuple[str, int, int, float]]:
-    """Open each page in a browser with an empty cache: its name, requests, bytes on the line, paint in ms."""
+def in_browser(
+    address: str, cookie: dict[str, str], pages: dict[str, str]
+) -> Iterator[tuple[str, int, int, float, float]]:
+    """Open each page in a browser with an empty cache: name, requests, bytes on the line, paint in ms, shift."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import ARGS, CHROMIUM
@@ -231,9 +243,10 @@ def in_browser(address: str, cookie: dict[str, str], pages: dict[str, str]) -> I
             page.goto(path, wait_until="load", timeout=120_000)
             page.wait_for_timeout(700)  # what scripts request when they run
             paint = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")
+            shift = page.evaluate(SHIFT)
             if os.environ.get("AIP_BENCH_URLS"):
                 print("\n".join(seen))
-            yield name, len([url for url in seen if url.startswith("http")]), int(sum(sizes)), paint
+            yield name, len([url for url in seen if url.startswith("http")]), int(sum(sizes)), paint, shift
             context.close()
         browser.close()
 
@@ -242,12 +255,13 @@ def table(figures: dict[str, Figures]) -> str:
     """Figures as lines; a star behind a CPU time above its target."""
     lines = [
         f"{'page':16} {'first':>7} {'CPU p50':>9} {'queries':>7} {'kB':>7} {'sent kB':>8} {'requests':>8} "
-        f"{'line kB':>8} {'paint':>8}"
+        f"{'line kB':>8} {'paint':>8} {'shift':>6}"
     ]
     for name, it in figures.items():
         lines.append(
             f"{name:16} {it.first_ms:4.0f} ms{'*' if it.first_ms > FIRST_TARGET_MS else ' '}"
             f"{it.cpu_ms:6.1f} ms{'*' if it.cpu_ms > CPU_TARGET_MS else ' '} {it.queries:6} {it.raw_bytes / 1000:7.1f} "
-            f"{it.sent_bytes / 1000:8.1f} {it.requests:8} {it.line_bytes / 1000:8.1f} {it.paint_ms:5.0f} ms"
+            f"{it.sent_bytes / 1000:8.1f} {it.requests:8} {it.line_bytes / 1000:8.1f} {it.paint_ms:5.0f} ms "
+            f"{it.shift:6.3f}"
         )
     return "\n".join(lines)

@@ -316,14 +316,15 @@ def measure_pages(web: Web, user: Any, person: Person, addresses: dict[str, str]
     for name, took in pages.first_requests(person.cookie, addresses).items():
         figures[name].first_ms = took
     cookie = {"name": "sessionid", "value": person.cookie}
-    for name, requests, size, paint in pages.in_browser(f"http://127.0.0.1:{web.port}", cookie, addresses):
-        figures[name].requests, figures[name].line_bytes, figures[name].paint_ms = requests, size, paint
+    for name, requests, size, paint, shift in pages.in_browser(f"http://127.0.0.1:{web.port}", cookie, addresses):
+        it = figures[name]
+        it.requests, it.line_bytes, it.paint_ms, it.shift = requests, size, paint, shift
     print(pages.table(figures))
-    over = sum(it.cpu_ms > pages.CPU_TARGET_MS for it in figures.values())
+    over = sum(one.cpu_ms > pages.CPU_TARGET_MS for one in figures.values())
     print(
         f"{len(figures)} pages, {over} above {pages.CPU_TARGET_MS} CPU-ms; load {load:.1f} → {os.getloadavg()[0]:.1f}"
     )
-    return {name: asdict(it) for name, it in figures.items()}
+    return {name: asdict(one) for name, one in figures.items()}
 
 
 def main() -> None:

@@ -1,0 +1,23 @@
+"""A parent process loads what requests share, without anything that a fork would break."""
+
+from __future__ import annotations
+
+import threading
+
+from django.db import connections
+from django.template import engines
+from django.urls import get_resolver
+
+from aiplatform import warmup
+
+
+def test_warm_loads_templates_and_addresses_without_connection_or_thread():
+    threads, opened = threading.active_count(), [one for one in connections.all() if one.connection is not None]
+
+    warmup.warm()  # without the database's mark: a query would fail
+
+    loader = engines["django"].engine.template_loaders[0]
+    assert set(warmup.template_names()) <= set(loader.get_template_cache)
+    assert all(resolver._reverse_dict for resolver in warmup.resolvers(get_resolver()) if resolver.url_patterns)
+    assert threading.active_count() == threads
+    assert [one for one in connections.all() if one.connection is not None] == opened
