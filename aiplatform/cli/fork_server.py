@@ -67,6 +67,7 @@ def main(argv: Sequence[str]) -> int:
     preload(lambda stage: _send(control, {"stage": stage}))
     set_title([sys.executable, "-m", "aiplatform.cli.fork_server"])
     _send(control, {"ready": round(time.monotonic() - started, 2)})
+    is_warm = False
     while True:
         try:
             data, descriptors, _flags, _sender = socket.recv_fds(control, MESSAGE_BYTES, 2)
@@ -84,6 +85,9 @@ def main(argv: Sequence[str]) -> int:
         for descriptor in descriptors:
             os.close(descriptor)
         os.waitpid(intermediate, 0)
+        if not is_warm:  # the first request is for the preparation of the database, which runs meanwhile
+            warm()
+            is_warm = True
 
 
 def preload(report: Any = lambda _stage: None) -> None:
@@ -119,6 +123,20 @@ def preload(report: Any = lambda _stage: None) -> None:
         del os.environ["OPENBLAS_NUM_THREADS"]
     else:
         os.environ["OPENBLAS_NUM_THREADS"] = threads
+    _freeze()
+
+
+def warm() -> None:
+    """Load what requests share: templates, addresses, texts, static files."""
+    if "aiplatform.asgi" in sys.modules:
+        from aiplatform import warmup
+
+        warmup.warm()
+        _freeze()
+
+
+def _freeze() -> None:
+    """Keep the collector from looking through, and so from copying, what roles share."""
     gc.collect()
     _libc.malloc_trim(0)
     gc.freeze()

@@ -76,8 +76,8 @@ def pending(using: str = DEFAULT_DB_ALIAS) -> list[str]:
 def create(using: str = DEFAULT_DB_ALIAS) -> None:
     """Create all tables of an empty database from the models, and record every migration as applied.
 
-    Running the migrations gives the same schema and rows (tests/aiplatform/test_migrations.py compares both) but renders
-    the state of all models after each of some 500 operations: 20 seconds of CPU time instead of two.
+    Running the migrations gives the same schema and rows (tests/aiplatform/test_migrations.py compares them) but
+    renders the state of all models after each of some 500 operations: 20 seconds of CPU time instead of one.
     """
     recorded = list(MigrationLoader(None).disk_migrations)
     before = settings.MIGRATION_MODULES
