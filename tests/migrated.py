@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,9 +65,9 @@ def keep(source: Path) -> None:
             old.unlink(missing_ok=True)
 
 
-def main() -> None:
-    """Make it, unless it is there."""
-    if template().exists():
+def main(where: str = "") -> None:
+    """Make it, unless it is there; or create the tables of the configured database ("here")."""
+    if not where and template().exists():
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     import django
@@ -76,9 +77,11 @@ def main() -> None:
 
     django.setup()
     schema.create()
+    if where:
+        return
     keep(Path(connection.settings_dict["NAME"]))
     shutil.rmtree(os.environ["AIP_TEST_ROOT"])
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 TICKS = os.sysconf("SC_CLK_TCK")
 IDLE_S, SETTLE_S = 60.0, 10.0
 BUSY = 40
-USERS = 60
+USERS, PAUSE_S = 60, 5.0  # seconds between two requests of a user, on average
 KILLED = ("aiplatform.cli.web", "manage.py\0scheduler", "manage.py\0agent", "cpu@node1", "manage.py\0ports")
 PAGES = ("/", "/datasets/", "/training/", "/jobs/", "/models/", "/notifications/")
 ROUTES = ("me/", "datasets/", "training/jobs/", "jobs/", "models/", "services/")
@@ -266,7 +266,7 @@ def soak(minutes: float) -> None:
                     else:
                         answers(platform.port, chance.choice(PAGES), 30)
                     asked[number] += 1
-                over.wait(chance.expovariate(1.0))
+                over.wait(chance.expovariate(1 / PAUSE_S))
 
         threads = [threading.Thread(target=user, args=(number,), daemon=True) for number in range(USERS)]
         for thread in threads:
