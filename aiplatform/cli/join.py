@@ -14,7 +14,9 @@ import asyncio
 import hashlib
 import os
 import socket
+import sys
 import time
+import traceback
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -165,14 +167,11 @@ def _machine(folder: Path) -> str:
 
 def _serve(options: argparse.Namespace, folder: Path) -> int:
     """Check this machine, then run the node's processes until Ctrl-C."""
-    import django
-
     from aiplatform import env
 
     if env.problems:
         raise Refused(" ".join(text for _name, text in env.problems))
-    django.setup()
-    while not _is_fit():
+    while not _is_fit_in_child():
         if options.once:
             raise Refused("Mend what is marked above, then run `manage.py join` again; no new token is needed.")
         output.line("join", f"looking again in {AGAIN_S:.0f} s; Ctrl-C ends it", colour="33")
@@ -187,6 +186,25 @@ def _serve(options: argparse.Namespace, folder: Path) -> int:
         raise Refused(f"This node runs already (its lock in {folder} is held). Stop it first with Ctrl-C.") from None
     with lock:
         return asyncio.run(_keep(env.NODE))
+
+
+def _is_fit_in_child() -> bool:
+    """`_is_fit` in a process of its own, whose memory is free afterwards: this one lives as long as the node."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            import django
+
+            django.setup()
+            code = 0 if _is_fit() else 1
+        except Exception:  # noqa: BLE001 - the end of the process
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    _pid, status = os.waitpid(child, 0)
+    return status == 0
 
 
 def _is_fit() -> bool:
