@@ -117,7 +117,7 @@ def adopt(pid: int) -> Child:
 
 
 def reap_strays() -> None:
-    """Reap ended children that no `Child` stands for: orphans that the kernel handed to this process."""
+    """Reap ended children without a `Child`: orphans that the kernel handed to this process."""
     with contextlib.suppress(OSError):
         for pid in map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()):
             if pid not in _live:

@@ -76,12 +76,12 @@ def main(argv: Sequence[str]) -> int:
         if not data:
             return 0
         request = json.loads(data)
-        if found := violations(control.fileno(), descriptors):
-            _send(control, {"id": request["id"], "error": f"A fork would be unsafe: {'; '.join(found)}."})
+        if problems := violations(control.fileno(), descriptors):
+            _send(control, {"id": request["id"], "error": f"A fork would be unsafe: {'; '.join(problems)}."})
             return REFUSED
         intermediate = os.fork()
         if intermediate == 0:
-            _begin(control, request, descriptors)
+            _start_role(control, request, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         os.waitpid(intermediate, 0)
@@ -163,10 +163,10 @@ def violations(control: int, descriptors: Sequence[int] = ()) -> list[str]:
         control: the channel to `up`.
         descriptors: those of the request, which the forked process will own.
     """
-    found = []
+    problems = []
     tasks = len(list(Path("/proc/self/task").iterdir()))
     if tasks != 1:
-        found.append(f"{tasks} threads")
+        problems.append(f"{tasks} threads")
     for entry in Path("/proc/self/fd").iterdir():
         number = int(entry.name)
         if number == control or number in descriptors or number <= 2:
@@ -176,23 +176,23 @@ def violations(control: int, descriptors: Sequence[int] = ()) -> list[str]:
         except OSError:  # the directory itself
             continue
         if target.startswith(_SOCKET):
-            found.append(f"descriptor {number} is a socket")
+            problems.append(f"descriptor {number} is a socket")
         elif target == _EVENT_LOOP:
-            found.append(f"descriptor {number} is an event loop")
+            problems.append(f"descriptor {number} is an event loop")
     if asyncio._get_running_loop() is not None:
-        found.append("an event loop is running")
+        problems.append("an event loop is running")
     if "django.db" in sys.modules:
         from django.db import connections
 
-        found += [
+        problems += [
             f"database connection “{connection.alias}” is open"
             for connection in connections.all(initialized_only=True)
             if connection.connection is not None
         ]
-    return found
+    return problems
 
 
-def _begin(control: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]) -> NoReturn:
+def _start_role(control: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]) -> NoReturn:
     """In the intermediate process: fork the role, so that the kernel gives it to `up` when this process ends."""
     intermediate = os.getpid()
     if os.fork():

@@ -142,8 +142,8 @@ def stop_accepting(listener: socket.socket) -> None:
     unused.setblocking(False)
     for entry in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
-            about = entry.stat()
-            if stat.S_ISSOCK(about.st_mode) and about.st_ino == shared:
+            status = entry.stat()
+            if stat.S_ISSOCK(status.st_mode) and status.st_ino == shared:
                 os.dup2(unused.fileno(), int(entry.name), inheritable=False)
     unused.close()
 
