@@ -253,7 +253,7 @@ def test_gate_ends_a_step_when_the_total_budget_is_used_up(monkeypatch, capsys):
     result = gate._apart("journey")
 
     assert result.code != 0
-    assert "the other steps had left it 0 s of the total budget of 2700 s" in result.problem
+    assert "the other steps had left it 0 s of the total budget of 3600 s" in result.problem
 
 
 def test_gate_prints_tests_of_each_step_and_the_slowest_of_all(steps, monkeypatch, capsys):
