@@ -15,6 +15,6 @@ def first(count: int, values: Iterable[Any]) -> list[Any]:
     return known[:count] + [pytest.param(value, marks=pytest.mark.long) for value in known[count:]]
 
 
-def examples(most: int) -> int:
-    """How many made-up cases a property is asked: a third of `most` in the short form."""
-    return most if "AIP_LONG" in os.environ else max(10, most // 3)
+def examples(most: int, share: int = 3) -> int:
+    """How many made-up cases a property is asked: `most` divided by `share` in the short form."""
+    return most if "AIP_LONG" in os.environ else max(10, most // share)

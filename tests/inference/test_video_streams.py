@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from django.utils.timezone import now
@@ -25,6 +25,7 @@ from workers.models import Attempt
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("cameras of its own")]
 LONG_S = 60.0
+MODULES = {"PICTURE_S": "stream.py", "SEGMENT_S": "watch.py"}
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +46,17 @@ def submitted(owner, model, url: str, **asked: object) -> VideoAnalysis:
 
 
 @contextlib.contextmanager
-def watching(analysis: VideoAnalysis, attempt: int = 1, **env: str):
-    """Its program at work, and the port where it is shown; ended with the block."""
+def watching(analysis: VideoAnalysis, attempt: int = 1, *, times: Mapping[str, float] | None = None, **env: str):
+    """Its program at work, and the port where it is shown; ended with the block.
+
+    Args:
+        times: seconds by the name of a constant of the watcher, instead of the values there.
+    """
     port = free_port()
     argv, given, run = watched.program(analysis, attempt, AIP_PORT=str(port), **env)
+    for name, seconds in (times or {}).items():
+        with (run.code / "inference" / "watcher" / MODULES[name]).open("a") as module:
+            module.write(f"\n{name} = {seconds}\n")
     log = (run.path / "said.txt").open("w+")
     process = subprocess.Popen(argv, cwd=run.code, env=given, stdout=log, stderr=subprocess.STDOUT)
     try:
@@ -99,7 +107,7 @@ def reader_of(process) -> int:
 def test_silent_camera_is_noticed_and_comes_back(alice, model, camera):
     made = camera()
     analysis = submitted(alice, model, made.url)
-    with contextlib.closing(made), watching(analysis) as (process, _port, run):
+    with contextlib.closing(made), watching(analysis, times={"PICTURE_S": 2.0}) as (process, _port, run):
         until(lambda: summary(analysis).get("pictures", 0) > 30, "pictures", run)
         made.silent.set()
         until(lambda: summary(analysis).get("silent_since"), "silence", run)
@@ -110,7 +118,7 @@ def test_silent_camera_is_noticed_and_comes_back(alice, model, camera):
     VideoKind().ended(analysis.job, analysis.job.attempts.get())
     analysis.refresh_from_db()
 
-    assert silent["silent_why"] == "No picture came for 5 s."
+    assert silent["silent_why"] == "No picture came for 2 s."
     assert "Pictures come again after" in said
     found = summary(analysis)
     assert (found["complete"], found["silent_since"], found["film"]) == (True, None, True)
@@ -160,7 +168,7 @@ def test_line_crossings_of_a_stream_are_told_with_the_time_of_day(alice, model):
 def test_decoder_that_hangs_is_ended_and_another_begins(alice, model):
     made = cameras.MjpegCamera()
     analysis = submitted(alice, model, made.url)
-    with contextlib.closing(made), watching(analysis) as (process, _port, run):
+    with contextlib.closing(made), watching(analysis, times={"PICTURE_S": 2.0}) as (process, _port, run):
         until(lambda: summary(analysis).get("pictures", 0) > 10, "pictures", run)
         first = reader_of(process)
         os.kill(first, signal.SIGSTOP)
@@ -250,7 +258,7 @@ def test_killed_watch_of_a_stream_goes_on_counting(alice, model):
     made = cameras.MjpegCamera()
     analysis = submitted(alice, model, made.url)
     with contextlib.closing(made):
-        with watching(analysis) as (process, _port, run):
+        with watching(analysis, times={"SEGMENT_S": 3.0}) as (process, _port, run):
             until((run.checkpoints / "latest").exists, "a checkpoint", run)
             kept = (run.checkpoints / "latest").resolve()
             process.send_signal(signal.SIGKILL)

@@ -9,7 +9,7 @@ from tests.long_form import examples
 from tests.pipelines.worlds import FREE, World, pipelines
 
 worlds = st.tuples(pipelines(), st.integers(0, 9999), st.sampled_from([0.0, 0.2, 0.6]), st.integers(0, 9999))
-many = settings(max_examples=examples(500), deadline=None, database=None)
+many = settings(max_examples=examples(500, share=6), deadline=None, database=None)
 
 
 def played(world, **how) -> World:

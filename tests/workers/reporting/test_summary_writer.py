@@ -53,7 +53,7 @@ def test_summary_writers_images_become_small_pngs(running):
     with writer(running) as board:
         board.add_image("samples/first", image, 1)
         board.add_image("samples/first", image, 2)
-        board.add_images("batch", torch.rand(4, 3, 1300, 900), 7)
+        board.add_images("batch", torch.rand(4, 3, 40, 500), 7)  # beside each other 2,010 pixels wide
 
     take(running)
 
