@@ -27,7 +27,7 @@ from tests import migrated, network, restored
 from tests import settings as test_settings
 from tests.factories import people
 
-pytest_plugins = ["tests.worker_pool", "tests.cpu_time"]
+pytest_plugins = ["tests.worker_pool", "tests.cpu_time", "tests.postgres_selection"]
 
 # The gate asks the same questions every time, however slow the machine; `--hypothesis-profile explore` asks new ones.
 hypothesis.settings.register_profile("gate", deadline=None, derandomize=True)

@@ -96,13 +96,15 @@ def pytest_worker_start(config: pytest.Config) -> None:
 
 def read(paths: Iterable[Path]) -> list[TestTime]:
     """Read files of this plugin."""
-    times = []
+    times: dict[str, TestTime] = {}
     for path in paths:
         for line in path.read_text().splitlines():
             row = json.loads(line)
             spent = [row[phase] for phase in PHASES if phase in row]
-            times.append(TestTime(row["name"], sum(one[0] for one in spent), sum(one[1] for one in spent)))
-    return times
+            before = times.get(row["name"], TestTime(row["name"], 0.0, 0.0))  # a repeated test has several lines
+            cpu, wall = (sum(one[place] for one in spent) for place in (0, 1))
+            times[row["name"]] = TestTime(row["name"], before.cpu_s + cpu, before.wall_s + wall)
+    return list(times.values())
 
 
 def remember(times: list[TestTime]) -> None:

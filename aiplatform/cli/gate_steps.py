@@ -147,7 +147,7 @@ def coverage() -> int:
 
 
 def postgres() -> int:
-    """Run the tests of state machine, claims and permissions on PostgreSQL."""
+    """Run the tests whose SQL differs on PostgreSQL; which, see tests/postgres_selection.py."""
     from tests import postgresql
 
     with postgresql.server() as url:
@@ -155,6 +155,8 @@ def postgres() -> int:
             return _skipped("PostgreSQL")
         # --reuse-db: the server goes away whole, and no late connection can hold up its databases' end
         database = {"AIP_TEST_DATABASE_URL": url, "AIP_TEST_DATABASE_MIGRATED": "1"}
+        if "AIP_LONG" not in os.environ:
+            database["AIP_TEST_POSTGRES_SHORT"] = "1"
         if failed := execute(sys.executable, "-m", "tests.migrated", "here", **database):
             return failed
         return _pytest(*WORKERS, *_marked("postgres"), "--reuse-db", *_naming("postgres"), **database)

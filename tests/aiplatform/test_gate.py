@@ -14,7 +14,7 @@ import pytest
 from django.apps import apps
 
 from aiplatform.cli import gate, gate_steps
-from tests import migrated
+from tests import cpu_time, migrated
 
 PREPARED = gate._prepared
 
@@ -256,13 +256,14 @@ def test_gate_ends_a_step_when_the_total_budget_is_used_up(monkeypatch, capsys):
     assert "the other steps had left it 0 s of the total budget of 3600 s" in result.problem
 
 
-def test_gate_prints_tests_of_each_step_and_the_slowest_of_all(steps, monkeypatch, capsys):
+def test_gate_prints_tests_of_each_step_and_the_slowest_of_all(steps, monkeypatch, tmp_path, capsys):
     def run_tests() -> int:
         row = {"name": "tests/x.py::test_slow", "setup": [0.1, 0.2], "call": [3.0, 7.0], "teardown": [0.0, 0.0]}
         (Path(os.environ[gate_steps.TIMES]) / "unit").write_text(json.dumps(row) + "\n")
         return 0
 
     monkeypatch.setenv(gate_steps.TIMES, "")  # restored afterwards
+    monkeypatch.setattr(cpu_time, "REMEMBERED", tmp_path / "seconds.json")
     monkeypatch.setattr(gate_steps, "STEPS", {"lint": lambda: 0, "unit": run_tests})
 
     assert gate.main([]) == 0
@@ -270,6 +271,7 @@ def test_gate_prints_tests_of_each_step_and_the_slowest_of_all(steps, monkeypatc
     summary = capsys.readouterr().out.partition("=== the gate")[2]
     assert "     1 tests" in summary
     assert "     3.10    7.20  unit: tests/x.py::test_slow" in summary
+    assert cpu_time.remembered() == {"tests/x.py": 7.2}
 
 
 def test_gate_waits_for_a_step_that_ends(monkeypatch, capsys):
