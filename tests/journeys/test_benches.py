@@ -1,0 +1,68 @@
+"""Every bench runs: a short form of each in `manage.py test --long`. What they measure is not judged here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).parents[1] / "bench"
+#: bench → arguments of its short form.
+SHORT: dict[str, list[str]] = {
+    "annotation": [],
+    "canary": ["--callers", "2"],
+    "curves": [],
+    "datasets": ["--quick"],
+    "edge": ["--devices", "20", "--rounds", "2", "--mib", "1"],
+    "editor": [],
+    "environments": ["--many", "4"],
+    "experiments": ["--runs", "50", "--points", "500", "--long", "5000"],
+    "grabcut": [],
+    "hosts": ["--models", "2", "--rounds", "1", "--seconds", "0.5"],
+    "images": ["--mb", "5", "--files", "200", "--starts", "2"],
+    "logs": [],
+    "pipelines": ["--runs", "20", "--items", "8"],
+    "ports": [],
+    "predict": ["--pictures", "32"],
+    "recover": ["--rounds", "1", "--hogs", "0"],
+    "reporting": [],
+    "scaling": ["--wakes", "2", "--callers", "2"],
+    "scheduler": [],
+    "server": ["--rounds", "1", "--seconds", "0.5"],
+    "simulate": [],
+    "spine": [],
+    "ssh": ["--times", "4", "--mb", "5"],
+    "start": ["--rounds", "1", "--only", "empty", "starts", "restarts", "ends"],
+    "swap": ["--swaps", "1", "--callers", "2"],
+    "video": ["--seconds", "4", "--seeds", "1"],
+    "web": ["--people", "4", "--seconds", "5", "--times", "3", "--page-times", "2"],
+}
+#: Benches without a short form, with the reason.
+LEFT_OUT = {
+    "first_hour": "needs a folder of images",
+    "learning": "compares two checkouts",
+    "presets": "trains for minutes; tests/presets trains each preset",
+    "scripts": "installs packages from an index",
+    "studies": "trains for an hour; tests/studies runs a search",
+}
+TIMEOUT_S = 1800
+
+
+def test_every_bench_has_a_short_form_or_a_reason_against_one():
+    programs = {path.stem for path in BENCHES.glob("*.py") if 'if __name__ == "__main__"' in path.read_text()}
+
+    assert programs - {"__main__"} == {*SHORT, *LEFT_OUT}
+
+
+@pytest.mark.long
+@pytest.mark.journey
+@pytest.mark.parametrize("name", SHORT)
+def test_bench_runs_in_its_short_form(name):
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.bench.{name}", *SHORT[name]], cwd=BENCHES.parents[1], capture_output=True,
+        text=True, timeout=TIMEOUT_S, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
