@@ -53,6 +53,7 @@ MODULES = (
     "workers.proxy.management.commands.ports",
     "workers.ssh.management.commands.ssh_gateway",
 )
+TITLE = (sys.executable, "-m", "aiplatform.cli.fork_server")
 _SOCKET, _EVENT_LOOP = "socket:", "anon_inode:[eventpoll]"
 _M_ARENA_MAX = -8
 _libc = ctypes.CDLL(None)
@@ -65,9 +66,13 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # `up` decides when this process ends
     started = time.monotonic()
     preload(lambda stage: _send(control, {"stage": stage}))
-    set_title([sys.executable, "-m", "aiplatform.cli.fork_server"])
+    set_title(TITLE)
     _send(control, {"ready": round(time.monotonic() - started, 2)})
-    is_warm = False
+    return serve(control, is_warm=False)
+
+
+def serve(control: socket.socket, *, is_warm: bool) -> int:
+    """Fork a process for each request that comes through the channel, until its other end is closed."""
     while True:
         try:
             data, descriptors, _flags, _sender = socket.recv_fds(control, MESSAGE_BYTES, 2)
@@ -76,6 +81,9 @@ def main(argv: Sequence[str]) -> int:
         if not data:
             return 0
         request = json.loads(data)
+        if "output" in request:  # this was the spare
+            _take_output(descriptors[0])
+            continue
         if problems := violations(control.fileno(), descriptors):
             _send(control, {"id": request["id"], "error": f"A fork would be unsafe: {'; '.join(problems)}."})
             return REFUSED
@@ -206,6 +214,12 @@ def _start_role(control: socket.socket, request: Mapping[str, Any], descriptors:
             os._exit(1)  # `up` has ended meanwhile
         _send(control, {"id": request["id"], "pid": os.getpid()})
         control.close()
+        if "spare" in request:
+            os.setsid()
+            _take_output(descriptors[0])
+            channel = socket.socket(fileno=descriptors[1])
+            channel.set_inheritable(False)
+            _end(serve(channel, is_warm=True))
         code = run(request["argv"], request["env"], descriptors)
     except SystemExit as exc:
         code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
@@ -220,9 +234,7 @@ def _start_role(control: socket.socket, request: Mapping[str, Any], descriptors:
 def run(argv: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int]) -> int:
     """Be the process that `argv` names: session, output, environment, title, and its main module."""
     os.setsid()
-    os.dup2(descriptors[0], 1)
-    os.dup2(descriptors[0], 2)
-    os.close(descriptors[0])
+    _take_output(descriptors[0])
     os.environ.update(environment)
     os.environ["CELERY_SKIP_CHECKS"] = "1"  # of all models, in each worker; the gate runs them
     if len(descriptors) > 1:
@@ -243,6 +255,13 @@ def run(argv: Sequence[str], environment: Mapping[str, str], descriptors: Sequen
         sys.argv = list(argv[1:])
         load_command_class(get_commands()[argv[2]], argv[2]).run_from_argv(sys.argv)
     return 0
+
+
+def _take_output(descriptor: int) -> None:
+    """Make a descriptor standard output and standard error."""
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
 
 
 def _end(code: int) -> NoReturn:

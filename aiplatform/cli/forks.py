@@ -3,7 +3,8 @@
 Protocol (one SOCK_SEQPACKET pair per server, JSON messages): the server sends {"stage": …} while it starts and
 {"ready": seconds} once. A request is {"id", "argv", "env", "orphan_signal", "parent"} with the descriptor for the
 role's output and, for web servers, the listening socket. The forked process itself answers {"id", "pid"}; the server
-answers {"id", "error"} when it refuses.
+answers {"id", "error"} when it refuses. A request with {"spare": true} makes a second server, a fork of the first, that
+serves the channel whose end comes with it; {"output": true} gives it its output when it takes over.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from aiplatform.cli import children
 from aiplatform.cli.children import Child
 from aiplatform.lib import parenthood
 
 MESSAGE_BYTES = 256 * 1024
-FORK_TIMEOUT_S = 60.0
+FORK_TIMEOUT_S = 15.0
+SPARE_AGAIN_S = 1.0
 PROGRAM = "aiplatform.cli.fork_server"
 #: The interpreter's command line has room for the command line that a forked role shows.
 TITLE_ROOM = "." * 1024
@@ -34,7 +37,11 @@ class ForkServerLost(Exception):
 
 
 class ForkServer:
-    """One fork server process and the requests it has not answered yet."""
+    """One fork server process, its spare, and the requests it has not answered yet.
+
+    The spare is a fork of the server that does nothing. It takes over when the server ends, so that roles need not
+    wait until the platform is imported again.
+    """
 
     def __init__(self) -> None:
         self.ready = asyncio.Event()
@@ -43,9 +50,13 @@ class ForkServer:
         self._control: socket.socket | None = None
         self._replies: dict[int, asyncio.Future[int]] = {}
         self._numbers = itertools.count(1)
+        self._spare: tuple[socket.socket, Child] | None = None
+        self._spare_task: asyncio.Task[None] | None = None
 
     def start(self, environment: Mapping[str, str], output: int) -> Child:
-        """Start the process; `ready` is set when it can fork."""
+        """Start the process, or let the spare take over; `ready` is set when it can fork."""
+        if child := self._promote_spare(output):
+            return child
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
@@ -57,9 +68,19 @@ class ForkServer:
                 pass_fds=[theirs.fileno()],
             )
         self.stage = "starting"
-        self._control = ours
-        asyncio.get_running_loop().add_reader(ours, self._receive)
+        self._listen(ours)
         return self._child
+
+    def close(self) -> None:
+        """End the spare; `lost` follows for the server itself."""
+        if self._spare_task is not None:
+            self._spare_task.cancel()
+            self._spare_task = None
+        if self._spare is not None:
+            control, child = self._spare
+            self._spare = None
+            control.close()
+            child.kill()
 
     def lost(self) -> None:
         """Fail open requests after the process has ended, or close it down."""
@@ -92,24 +113,27 @@ class ForkServer:
             listener: a listening socket; the process finds its descriptor in `AIP_LISTENER_FD`.
 
         Raises:
-            ForkServerLost: the server ended, or did not answer within a minute, before the process started.
+            ForkServerLost: the server ended, or did not answer in time, before the process started.
             RuntimeError: the server refused; the message says why.
         """
+        descriptors = [output] if listener is None else [output, listener]
+        child = await self._request({"argv": list(argv), "env": dict(environment)}, descriptors, orphan_signal)
+        if self._spare_task is None:  # the server is warmed up after its first fork
+            self._spare_task = asyncio.create_task(self._keep_spare())
+        return child
+
+    async def _request(
+        self, what: Mapping[str, object], descriptors: Sequence[int], orphan_signal: signal.Signals
+    ) -> Child:
+        """Send a request for a fork when the server is ready, and adopt the process."""
         await self.ready.wait()
         number, reply = next(self._numbers), asyncio.get_running_loop().create_future()
         self._replies[number] = reply
-        request = {
-            "id": number,
-            "argv": list(argv),
-            "env": dict(environment),
-            "orphan_signal": int(orphan_signal),
-            "parent": os.getpid(),
-        }
+        request = {**what, "id": number, "orphan_signal": int(orphan_signal), "parent": os.getpid()}
         parenthood.adopt_orphans(on=True)
         try:
             if self._control is None:
                 raise ForkServerLost
-            descriptors = [output] if listener is None else [output, listener]
             try:
                 socket.send_fds(self._control, [json.dumps(request).encode()], descriptors)
             except OSError as exc:
@@ -117,7 +141,7 @@ class ForkServer:
             return children.adopt(await asyncio.wait_for(reply, FORK_TIMEOUT_S))
         except TimeoutError:
             if self._child is not None:
-                self._child.kill()  # stopped or hanging: the supervisor replaces it
+                self._child.kill()  # stopped or hanging: the spare takes over
             raise ForkServerLost from None
         finally:
             self._replies.pop(number, None)
@@ -129,6 +153,50 @@ class ForkServer:
     def is_forking(self) -> bool:
         """Whether a process may just be changing parents."""
         return bool(self._replies)
+
+    def _listen(self, control: socket.socket) -> None:
+        self._control = control
+        asyncio.get_running_loop().add_reader(control, self._receive)
+
+    async def _keep_spare(self) -> None:
+        """Have a spare at any time."""
+        while True:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours.setblocking(False)
+            child = None
+            try:
+                with theirs, Path(os.devnull).open("wb") as nowhere:
+                    child = await self._request({"spare": True}, [nowhere.fileno(), theirs.fileno()], signal.SIGTERM)
+                self._spare = ours, child
+                await child.wait()
+                self._spare = None
+            except (ForkServerLost, RuntimeError):
+                await self.ready.wait()
+            finally:
+                if child is None or child.returncode is not None:
+                    ours.close()
+            await asyncio.sleep(SPARE_AGAIN_S)
+
+    def _promote_spare(self, output: int) -> Child | None:
+        """Make the spare the server, if there is one."""
+        spare, self._spare = self._spare, None
+        if self._spare_task is not None:
+            self._spare_task.cancel()
+            self._spare_task = None
+        if spare is None:
+            return None
+        control, child = spare
+        try:
+            socket.send_fds(control, [json.dumps({"output": True}).encode()], [output])
+        except OSError:  # it has ended, too
+            control.close()
+            return None
+        self._child = child
+        self._listen(control)
+        self.stage = "ready"
+        self.ready.set()
+        self._spare_task = asyncio.create_task(self._keep_spare())
+        return child
 
     def _receive(self) -> None:
         assert self._control is not None

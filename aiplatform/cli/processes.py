@@ -76,6 +76,9 @@ class Process:
     def ended(self) -> None:
         """Called after the program has ended, before it is started again."""
 
+    def release(self) -> None:
+        """Called when the program is not to be started again."""
+
 
 @dataclass
 class ForkServerProcess(Process):
@@ -88,6 +91,9 @@ class ForkServerProcess(Process):
 
     def ended(self) -> None:
         self.server.lost()
+
+    def release(self) -> None:
+        self.server.close()
 
 
 @dataclass
@@ -145,6 +151,7 @@ class ProcessSupervisor:
 
     async def discard(self, process: Process) -> None:
         """Stop a process and do not start it again."""
+        process.release()
         task = self._tasks.pop(process.name)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -231,6 +238,8 @@ class ProcessSupervisor:
     async def stop(self, processes: list[Process]) -> None:
         """Stop everything at once, then what others depend on (`last`); a process that does not end is killed."""
         self.stopping.set()
+        for process in processes:
+            process.release()
         starting = [task for name, task in self._tasks.items() if name not in self.running]
         for task in starting:
             task.cancel()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from aiplatform.cli import fork_server, processes
+from aiplatform.cli import children, fork_server, processes
 from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, ProcessSupervisor
 from aiplatform.lib.process_title import set_title
 
@@ -52,7 +52,7 @@ async def test_role_is_our_child_with_its_own_command_line_and_survives_the_fork
     child = await until(lambda: supervisor.running.get("role"))
 
     assert parent_of(child.pid) == os.getpid()
-    assert os.getsid(child.pid) == await until(lambda: os.getsid(child.pid) == child.pid and child.pid)
+    await until(lambda: os.getsid(child.pid) == child.pid)
     await until(lambda: command_of(child.pid).endswith("-m tests.fakes.sleeper"))
 
     first = supervisor.running["forks"]
@@ -77,6 +77,42 @@ async def test_role_ends_with_the_code_of_its_program_and_its_output_is_shown(sm
 
     assert code == 7
     assert "leaving with 7" in capfd.readouterr().out
+
+
+async def test_spare_takes_over_at_once_when_the_fork_server_is_killed(small, capfd):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    sleeper = role(server, "tests.fakes.sleeper")
+    supervisor.keep(server)
+    supervisor.keep(sleeper)
+    first, spare = (await until(lambda: supervisor.running.get("forks"))), await until(lambda: server.server._spare)
+
+    first.kill()
+    second = await until(lambda: (found := supervisor.running.get("forks")) is not first and found)
+    await until(lambda: server.server._spare)
+    supervisor.running["role"].kill()
+    await until(lambda: "role" not in supervisor.running)
+    await until(lambda: "role" in supervisor.running)
+    shown = capfd.readouterr().out
+    await supervisor.stop([server, sleeper])
+
+    assert second is spare[1]
+    assert shown.count("importing") == 0
+    assert supervisor.running == {}
+    await until(lambda: not children._live)
+
+
+async def test_spare_that_is_killed_is_replaced(small, capfd):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    sleeper = role(server, "tests.fakes.sleeper")
+    supervisor.keep(server)
+    supervisor.keep(sleeper)
+    first = (await until(lambda: server.server._spare))[1]
+
+    first.kill()
+    await until(lambda: server.server._spare and server.server._spare[1] is not first)
+    await supervisor.stop([server, sleeper])
+
+    await until(lambda: not children._live)
 
 
 async def test_fork_server_that_hangs_is_replaced(small, monkeypatch, capfd):
