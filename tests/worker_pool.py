@@ -298,6 +298,7 @@ def check_forkable() -> None:
 def _run_worker(session: pytest.Session, name: str, pipe: Connection, parent: int) -> None:
     """Run tests as the parent hands them out, then end this process."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets background jobs ignore it
     code = 1
     try:
         if os.getppid() == parent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 from aiplatform import env
 from aiplatform.cli import gate_steps
 from tests import worker_pool
+from tests.running import wait_for
 
 ENDS = """
 import os, pathlib, signal, warnings
@@ -46,7 +48,27 @@ def test_after_it(room, house):
 """
 
 
+SLOW = """
+import pathlib, time
+import pytest
+
+@pytest.fixture(scope="module")
+def room():
+    yield
+    pathlib.Path("room-ended").touch()
+
+def test_slow(room):
+    pathlib.Path("started").touch()
+    time.sleep(60)
+"""
+
+
 def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command, environment = pytest_command(folder, *arguments)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+
+def pytest_command(folder: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.worker_pool", "-p", "no:xdist", "-p", "no:django"]
     plugins = ("cacheprovider", "hypothesispytest", "asyncio", "schemathesis")
     command += [word for name in plugins for word in ("-p", f"no:{name}")]
@@ -54,7 +76,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     environment.pop("PYTEST_ADDOPTS", None)
     command += ["-q", "-c", "empty.ini", "--rootdir", ".", "--workers", "2", *arguments]
     (folder / "empty.ini").write_text("[pytest]\n")
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return command, environment
 
 
 def test_pool_replaces_a_worker_that_dies_and_fails_only_its_test(tmp_path):
@@ -83,6 +105,19 @@ def test_pool_stops_at_the_first_failure_where_that_is_asked_for(tmp_path):
     assert done.returncode == 1, done.stderr
     assert "stopping after 1 failures" in done.stdout
     assert "1 failed in" in done.stdout
+
+
+def test_pool_ends_fixtures_of_its_workers_when_it_is_interrupted(tmp_path):
+    (tmp_path / "test_slow.py").write_text(SLOW)
+    command, environment = pytest_command(tmp_path)
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as run:
+        wait_for((tmp_path / "started").exists, 30, "the test did not start")
+        run.send_signal(signal.SIGINT)
+        out, _ = run.communicate(timeout=30)
+
+    assert run.returncode == pytest.ExitCode.INTERRUPTED
+    assert "KeyboardInterrupt" in out
+    assert (tmp_path / "room-ended").exists()
 
 
 def test_pool_orders_files_by_the_time_they_are_expected_to_take():
