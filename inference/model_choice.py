@@ -20,7 +20,25 @@ class _Labels(ModelChoiceIterator):
             yield pk, f"{name} v{number}"  # as str() of a version
 
 
+class _Select(forms.Select):
+    """A list of plain options: hundreds of them are made without attributes of their own."""
+
+    def optgroups(self, name: str, value: Any, attrs: Any = None) -> list[Any]:
+        chosen = {str(one) for one in value}
+        options = [
+            {
+                "value": key,
+                "label": label,
+                "attrs": {"selected": True} if str(key) in chosen else {},
+                "template_name": self.option_template_name,
+            }
+            for key, label in self.choices
+        ]
+        return [(None, options, 0)]
+
+
 class ModelVersionChoice(forms.ModelChoiceField):
     """A choice of one version, by its name."""
 
     iterator = _Labels
+    widget = _Select

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django import forms
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from aiplatform.lib.units import Count
 from datasets.models import DatasetVersion
@@ -20,18 +20,24 @@ def _task_labels() -> dict[str, Any]:
     return dict(DatasetVersion._meta.get_field("task").flatchoices)
 
 
+@lru_cache(maxsize=4096)
+def _label(name: str, images: int, classes: int, task: str, _language: str | None) -> str:
+    """Return the words of one option; pages with a hundred of them ask again and again."""
+    parts = (
+        name,
+        ngettext("%(n)s image", "%(n)s images", images) % {"n": Count(images)},
+        ngettext("%(n)s class", "%(n)s classes", classes) % {"n": Count(classes)},
+        str(_task_labels().get(task, task)) if task else _("not annotated"),
+    )
+    return " · ".join(parts)
+
+
 class VersionLabels:
     """Labels of a choice among versions: what each holds."""
 
     def label_from_instance(self, obj: Any) -> str:
-        images, classes = obj.image_count, len(obj.classes)
-        parts = (
-            str(obj),
-            ngettext("%(n)s image", "%(n)s images", images) % {"n": Count(images)},
-            ngettext("%(n)s class", "%(n)s classes", classes) % {"n": Count(classes)},
-            str(_task_labels().get(obj.task, obj.task)) if obj.annotated else _("not annotated"),
-        )
-        return " · ".join(parts)
+        task = obj.task if obj.annotated else ""
+        return _label(str(obj), obj.image_count, len(obj.classes), task, get_language())
 
 
 class VersionChoice(VersionLabels, forms.ModelChoiceField):

@@ -198,6 +198,8 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("me, CPU", r"api me +([\d.]+ CPU-ms)", "≤ 6 CPU-ms", "19 CPU-ms before"),
             ("jobs, 2,000 wait, CPU", r"api jobs, queued +([\d.]+ CPU-ms)", "≤ 40 CPU-ms", "154 CPU-ms before"),
             ("trainings, CPU", r"api trainings +([\d.]+ CPU-ms)", "≤ 25 CPU-ms", "29–95 CPU-ms before"),
+            ("main pages above 25 CPU-ms", r"\d+ pages, (\d+) above", "0", ""),
+            ("annotator: requests, kB on the line", r"\nannotator .* (\d+ +[\d.]+) +\d+ ms", "≤ 25, 150 kB", ""),
             ("60 on dashboards, p95", r"p95 (\d+ ms)", "≤ 300 ms", "p50 2.5 s before"),
             ("60 on dashboards, errors", r"errors (\d+)", "0", ""),
             ("memory of the web processes", r"web processes (.+ MiB)", "flat", "48 → 249 MiB before"),

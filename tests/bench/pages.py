@@ -1,6 +1,6 @@
 """Main pages of the bench `web`: what each costs the server, the line and the browser.
 
-CPU time and queries are measured in this process, through Django's whole chain of middleware, compression included;
+CPU time and queries are measured in one process, through Django's whole chain of middleware, compression included;
 requests, bytes on the line and first contentful paint in Chromium, on a line of 50 ms and 5 Mbit/s, against the web
 server. CPU times are firm on a loaded machine; paint is not, so the load is printed beside it.
 """
@@ -8,13 +8,14 @@ server. CPU times are firm on a loaded machine; paint is not, so the load is pri
 from __future__ import annotations
 
 import gc
+import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -144,76 +145,71 @@ def seed(owner: Any, users: list[Any], folder: Path) -> dict[str, str]:
     return {name: path.format(**ids) for name, path in PAGES.items()}
 
 
-def on_server(user: Any, pages: dict[str, str], times: int) -> dict[str, Figures]:
-    """Measure each page in this process."""
+def on_server(cookie: str, pages: dict[str, str], times: int) -> dict[str, Figures]:
+    """Measure each page in a process of its own, which is warmed up as the parent of web workers is."""
+    code = "from tests.bench import pages; pages.serve_alone()"
+    given = json.dumps({"cookie": cookie, "pages": pages, "times": times})
+    done = subprocess.run([sys.executable, "-c", code], input=given, stdout=subprocess.PIPE, text=True, check=True)
+    return {name: Figures(**figures) for name, figures in json.loads(done.stdout).items()}
+
+
+def serve_alone() -> None:
+    """The other end of `on_server`: reads cookie and pages, prints figures."""
+    import django
+
+    django.setup()
+    from django.conf import settings
     from django.db import connection
     from django.test import Client
 
     from aiplatform import warmup
 
     warmup.warm()
+    client = Client(headers={"Accept-Encoding": "gzip, deflate, br"}, SERVER_NAME="localhost")
+    plain = Client(SERVER_NAME="localhost")
+    for one in (client, plain):
+        one.handler.load_middleware()  # as the ASGI application does when it is imported
+    given = json.load(sys.stdin)
     gc.collect()
     gc.freeze()  # as the parent of web workers does
-    client = Client(headers={"Accept-Encoding": "gzip, deflate, br"}, SERVER_NAME="localhost")
-    client.force_login(user)
-    plain = Client(SERVER_NAME="localhost")
-    plain.force_login(user)
+    for one in (client, plain):
+        one.cookies[settings.SESSION_COOKIE_NAME] = given["cookie"]
+
+    def cpu_ms(path: str) -> float:
+        began = time.process_time()
+        client.get(path)
+        return 1000 * (time.process_time() - began)
+
+    first = {name: _in_a_fork(lambda path=path: cpu_ms(path)) for name, path in given["pages"].items()}
     figures = {}
-    for name, path in pages.items():
+    for name, path in given["pages"].items():
         plain.get(path)  # what is read once per process
         queries: list[str] = []
         with connection.execute_wrapper(lambda run, sql, *rest, seen=queries: (seen.append(sql), run(sql, *rest))[1]):
             answer = plain.get(path)
         if answer.status_code != 200:
             raise RuntimeError(f"{path} answered {answer.status_code}.")
-        took = []
-        for _ in range(times):
-            began = time.process_time()
-            sent = client.get(path)
-            took.append(1000 * (time.process_time() - began))
-        figures[name] = Figures(
-            cpu_ms=statistics.median(took), queries=len(queries), raw_bytes=len(answer.content),
-            sent_bytes=len(sent.content),
+        figures[name] = asdict(
+            Figures(
+                first_ms=first[name], cpu_ms=statistics.median(cpu_ms(path) for _ in range(given["times"])),
+                queries=len(queries), raw_bytes=len(answer.content), sent_bytes=len(client.get(path).content),
+            )
         )  # fmt: skip
-    return figures
+    print(json.dumps(figures))
 
 
-def first_requests(cookie: str, pages: dict[str, str]) -> dict[str, float]:
-    """CPU milliseconds of the first request in a process: each page in a fork of one warm process."""
-    code = "from tests.bench import pages; pages.fork_each()"
-    given = "\n".join(f"{name}\t{path}" for name, path in pages.items())
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=f"{cookie}\n{given}", capture_output=True, text=True, check=True
-    )
-    return {name: float(took) for name, took in (line.split("\t") for line in done.stdout.splitlines())}
-
-
-def fork_each() -> None:
-    """The other end of `first_requests`: reads cookie and pages, and prints a time for each page."""
-    import django
-
-    django.setup()
-    from django.conf import settings
-    from django.test import Client
-
-    from aiplatform import warmup
-
-    warmup.warm()
-    client = Client(headers={"Accept-Encoding": "br"}, SERVER_NAME="localhost")
-    client.handler.load_middleware()  # as the ASGI application does when it is imported
-    gc.collect()
-    gc.freeze()  # as the parent of web workers does
-    cookie, *lines = sys.stdin.read().splitlines()
-    for line in lines:
-        name, path = line.split("\t")
-        if pid := os.fork():
-            os.waitpid(pid, 0)
-            continue
-        client.cookies[settings.SESSION_COOKIE_NAME] = cookie
-        began = time.process_time()
-        client.get(path)
-        print(name, f"{1000 * (time.process_time() - began):.1f}", sep="\t", flush=True)
+def _in_a_fork(measure: Callable[[], float]) -> float:
+    """Return what a fork of this process measures; the process itself stays as it is."""
+    receiving, sending = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.write(sending, str(measure()).encode())
         os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving) as pipe:
+        value = float(pipe.read())
+    os.waitpid(pid, 0)
+    return value
 
 
 def in_browser(

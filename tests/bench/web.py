@@ -283,7 +283,7 @@ def measure(options: argparse.Namespace, root: Path) -> dict[str, Any]:
     figures: dict[str, Any] = {"workers": count, "cpu_ms": {}}
     with serving(root, count) as web:
         if not options.only:
-            figures["pages"] = measure_pages(web, operator, people[0], addresses, options.page_times)
+            figures["pages"] = measure_pages(web, people[0], addresses, options.page_times)
         for name in [options.only] if options.only else ROUTES:
             figures["cpu_ms"][name] = round(alone(web, people, name, options.times), 1)
             print(f"{name:18} {figures['cpu_ms'][name]:7.1f} CPU-ms", flush=True)
@@ -307,14 +307,12 @@ def measure(options: argparse.Namespace, root: Path) -> dict[str, Any]:
     return figures
 
 
-def measure_pages(web: Web, user: Any, person: Person, addresses: dict[str, str], times: int) -> dict[str, Any]:
+def measure_pages(web: Web, person: Person, addresses: dict[str, str], times: int) -> dict[str, Any]:
     """Print a table of all main pages and return its figures."""
     from dataclasses import asdict
 
     load = os.getloadavg()[0]
-    figures = pages.on_server(user, addresses, times)
-    for name, took in pages.first_requests(person.cookie, addresses).items():
-        figures[name].first_ms = took
+    figures = pages.on_server(person.cookie, addresses, times)
     cookie = {"name": "sessionid", "value": person.cookie}
     for name, requests, size, paint, shift in pages.in_browser(f"http://127.0.0.1:{web.port}", cookie, addresses):
         it = figures[name]
