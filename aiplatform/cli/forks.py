@@ -52,6 +52,7 @@ class ForkServer:
         self._numbers = itertools.count(1)
         self._spare: tuple[socket.socket, Child] | None = None
         self._spare_task: asyncio.Task[None] | None = None
+        self._closed = False
 
     def start(self, environment: Mapping[str, str], output: int) -> Child:
         """Start the process, or let the spare take over; `ready` is set when it can fork."""
@@ -72,7 +73,8 @@ class ForkServer:
         return self._child
 
     def close(self) -> None:
-        """End the spare; `lost` follows for the server itself."""
+        """End the spare and make none any more; `lost` follows for the server itself."""
+        self._closed = True
         if self._spare_task is not None:
             self._spare_task.cancel()
             self._spare_task = None
@@ -118,8 +120,7 @@ class ForkServer:
         """
         descriptors = [output] if listener is None else [output, listener]
         child = await self._request({"argv": list(argv), "env": dict(environment)}, descriptors, orphan_signal)
-        if self._spare_task is None:  # the server is warmed up after its first fork
-            self._spare_task = asyncio.create_task(self._keep_spare())
+        self._start_spare()  # the server is warmed up after its first fork
         return child
 
     async def _request(
@@ -158,6 +159,10 @@ class ForkServer:
         self._control = control
         asyncio.get_running_loop().add_reader(control, self._receive)
 
+    def _start_spare(self) -> None:
+        if self._spare_task is None and not self._closed:
+            self._spare_task = asyncio.create_task(self._keep_spare())
+
     async def _keep_spare(self) -> None:
         """Have a spare at any time."""
         while True:
@@ -195,7 +200,7 @@ class ForkServer:
         self._listen(control)
         self.stage = "ready"
         self.ready.set()
-        self._spare_task = asyncio.create_task(self._keep_spare())
+        self._start_spare()
         return child
 
     def _receive(self) -> None:
