@@ -28,8 +28,12 @@ class Beginning:
                 self.rows[table] = into, list(cursor.fetchall())
             self.numbers = _numbers(cursor)
 
-    def restore(self) -> None:
-        """Empty the tables, and put back what lay in them."""
+    def restore(self, *, ids: bool) -> None:
+        """Empty the tables, and put back what lay in them.
+
+        Args:
+            ids: give the next rows the same ids again; not where tests share a data folder, as paths have ids in them.
+        """
         with transaction.atomic(), connection.cursor() as cursor:
             if connection.vendor == "postgresql":  # no order of tables keeps all foreign keys at every step
                 cursor.execute("SET LOCAL session_replication_role = replica")
@@ -37,7 +41,7 @@ class Beginning:
                 cursor.execute(f"DELETE FROM {_quoted(table)}")
             for into, rows in self.rows.values():
                 cursor.executemany(into, rows)
-            if connection.vendor == "sqlite":  # else the ids of a test depend on which tests ran before it
+            if ids and connection.vendor == "sqlite":  # else the ids of a test depend on which tests ran before it
                 cursor.execute("DELETE FROM sqlite_sequence")
                 cursor.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", self.numbers)
 
