@@ -68,8 +68,17 @@ def pytest_collection_modifyitems(items):
                     raise pytest.UsageError(f"{item.nodeid} has the mark {mark}; write that in its file.")
 
 
+_running: dict[str, pytest.Item] = {}
+
+
+def has_shared_data(item: pytest.Item) -> bool:
+    """Return whether a test shares its data folder with others: the platform or server it uses lives longer."""
+    return any(item.get_closest_marker(mark) for mark in ("journey", "chaos", "browser"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
+    _running["item"] = item
     network.begin(item)
     return (yield)
 
@@ -99,7 +108,10 @@ def django_db_setup(django_db_setup, django_db_keepdb, django_db_blocker) -> Ite
             migrated.keep(Path(connection.settings_dict["NAME"]))
         beginning = restored.Beginning()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: beginning.restore())
+        patch.setattr(
+            TransactionTestCase, "_fixture_teardown",
+            lambda case: beginning.restore(ids=not has_shared_data(_running["item"])),
+        )  # fmt: skip
         yield
 
 
@@ -170,7 +182,7 @@ def sent(monkeypatch):
 @pytest.fixture(autouse=True)
 def _own_data_root(request):
     """Row numbers repeat from test to test, so each test has its own run directories."""
-    if not any(request.node.get_closest_marker(mark) for mark in ("journey", "chaos", "browser")):
+    if not has_shared_data(request.node):
         request.getfixturevalue("settings").DATA_ROOT = request.getfixturevalue("tmp_path")
 
 

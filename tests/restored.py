@@ -26,9 +26,14 @@ class Beginning:
                 places = ", ".join(["%s"] * len(cursor.description))
                 into = f"INSERT INTO {_quoted(table)} ({columns}) VALUES ({places})"
                 self.rows[table] = into, list(cursor.fetchall())
+            self.numbers = _numbers(cursor)
 
-    def restore(self) -> None:
-        """Empty the tables, and put back what lay in them."""
+    def restore(self, *, ids: bool) -> None:
+        """Empty the tables, and put back what lay in them.
+
+        Args:
+            ids: give the next rows the same ids again; not where tests share a data folder, as paths have ids in them.
+        """
         with transaction.atomic(), connection.cursor() as cursor:
             if connection.vendor == "postgresql":  # no order of tables keeps all foreign keys at every step
                 cursor.execute("SET LOCAL session_replication_role = replica")
@@ -36,6 +41,9 @@ class Beginning:
                 cursor.execute(f"DELETE FROM {_quoted(table)}")
             for into, rows in self.rows.values():
                 cursor.executemany(into, rows)
+            if ids and connection.vendor == "sqlite":  # else the ids of a test depend on which tests ran before it
+                cursor.execute("DELETE FROM sqlite_sequence")
+                cursor.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", self.numbers)
 
     def _filled(self, cursor: Any) -> list[str]:
         asked = " UNION ALL ".join(
@@ -43,6 +51,14 @@ class Beginning:
         )
         cursor.execute(asked)
         return [row[0] for row in cursor.fetchall()]
+
+
+def _numbers(cursor: Any) -> list[tuple[Any, ...]]:
+    """Return the last id of each table on SQLite."""
+    if connection.vendor != "sqlite":
+        return []
+    cursor.execute("SELECT name, seq FROM sqlite_sequence")
+    return list(cursor.fetchall())
 
 
 def _quoted(name: str) -> str:

@@ -21,6 +21,7 @@ PREPARED = gate._prepared
 
 @pytest.fixture(autouse=True)
 def _nothing_to_prepare(monkeypatch):
+    monkeypatch.delenv("AIP_STEP_TIMEOUT", raising=False)
     monkeypatch.setattr(gate, "_prepared", lambda names: contextlib.nullcontext(list))
 
 
