@@ -116,10 +116,23 @@ def adopt(pid: int) -> Child:
     return Child(pid, reap)
 
 
+def kill_stray(pid: int) -> None:
+    """Kill a child without a `Child`; `reap_strays` reaps it."""
+    if pid in _strays():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def reap_strays() -> None:
     """Reap ended children without a `Child`: orphans that the kernel handed to this process."""
-    with contextlib.suppress(OSError):
-        for pid in map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()):
-            if pid not in _live:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
+    for pid in _strays():
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _strays() -> list[int]:
+    try:
+        pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    except OSError:  # a kernel without this file
+        return []
+    return [pid for pid in map(int, pids) if pid not in _live]

@@ -212,7 +212,10 @@ def _start_role(control: socket.socket, request: Mapping[str, Any], descriptors:
         parenthood.die_with_parent(signal.Signals(request["orphan_signal"]))
         if os.getppid() != request["parent"]:
             os._exit(1)  # `up` has ended meanwhile
-        _send(control, {"id": request["id"], "pid": os.getpid()})
+        try:
+            _send(control, {"id": request["id"], "pid": os.getpid()})
+        except OSError:  # `up` has given up this server
+            os._exit(1)
         control.close()
         if "spare" in request:
             os.setsid()

@@ -19,6 +19,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from aiplatform.cli import children
 from aiplatform.cli.children import Child
@@ -36,6 +37,19 @@ class ForkServerLost(Exception):
     """The fork server ended before it answered; another one will be there soon."""
 
 
+class ForkRefused(Exception):
+    """The fork server may not fork any more; the message says why."""
+
+
+_open: set[asyncio.Future[int]] = set()
+"""Requests to all fork servers that were sent and not answered yet. During a reload there are two servers."""
+
+
+def is_forking() -> bool:
+    """Whether a process may just be changing parents."""
+    return bool(_open)
+
+
 class ForkServer:
     """One fork server process, its spare, and the requests it has not answered yet.
 
@@ -49,6 +63,7 @@ class ForkServer:
         self._child: Child | None = None
         self._control: socket.socket | None = None
         self._replies: dict[int, asyncio.Future[int]] = {}
+        self._waiting: set[asyncio.Future[None]] = set()
         self._numbers = itertools.count(1)
         self._spare: tuple[socket.socket, Child] | None = None
         self._spare_task: asyncio.Task[None] | None = None
@@ -85,17 +100,21 @@ class ForkServer:
             child.kill()
 
     def lost(self) -> None:
-        """Fail open requests after the process has ended, or close it down."""
+        """Fail open requests after the process has ended for good or is about to be replaced."""
         self.ready.clear()
         if self._control is not None:
             asyncio.get_running_loop().remove_reader(self._control)
+            # Roles that have answered run already. One that has not answered yet cannot do so now, and ends.
+            with contextlib.suppress(OSError):
+                self._control.shutdown(socket.SHUT_RD)
+            self._receive()
             self._control.close()
             self._control = None
-        for reply in self._replies.values():
-            if not reply.done():
-                reply.set_exception(ForkServerLost())
+        futures: list[asyncio.Future[Any]] = [*self._replies.values(), *self._waiting]
+        for future in futures:
+            if not future.done():
+                future.set_exception(ForkServerLost())
         self._replies.clear()
-        parenthood.adopt_orphans(on=False)
 
     async def fork(
         self,
@@ -116,7 +135,7 @@ class ForkServer:
 
         Raises:
             ForkServerLost: the server ended, or did not answer in time, before the process started.
-            RuntimeError: the server refused; the message says why.
+            ForkRefused: the server refused; the message says why.
         """
         descriptors = [output] if listener is None else [output, listener]
         child = await self._request({"argv": list(argv), "env": dict(environment)}, descriptors, orphan_signal)
@@ -127,9 +146,10 @@ class ForkServer:
         self, what: Mapping[str, object], descriptors: Sequence[int], orphan_signal: signal.Signals
     ) -> Child:
         """Send a request for a fork when the server is ready, and adopt the process."""
-        await self.ready.wait()
+        await self._wait_until_ready()
         number, reply = next(self._numbers), asyncio.get_running_loop().create_future()
         self._replies[number] = reply
+        _open.add(reply)
         request = {**what, "id": number, "orphan_signal": int(orphan_signal), "parent": os.getpid()}
         parenthood.adopt_orphans(on=True)
         try:
@@ -146,14 +166,25 @@ class ForkServer:
             raise ForkServerLost from None
         finally:
             self._replies.pop(number, None)
-            if not self._replies:
+            _open.discard(reply)
+            if not is_forking():
                 parenthood.adopt_orphans(on=False)
                 children.reap_strays()
 
-    @property
-    def is_forking(self) -> bool:
-        """Whether a process may just be changing parents."""
-        return bool(self._replies)
+    async def _wait_until_ready(self) -> None:
+        """Wait for `ready`.
+
+        Raises:
+            ForkServerLost: the server ended meanwhile; it may have been replaced by another one.
+        """
+        if self.ready.is_set():
+            return
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        try:
+            await waiting
+        finally:
+            self._waiting.discard(waiting)
 
     def _listen(self, control: socket.socket) -> None:
         self._control = control
@@ -175,7 +206,7 @@ class ForkServer:
                 self._spare = ours, child
                 await child.wait()
                 self._spare = None
-            except (ForkServerLost, RuntimeError):
+            except (ForkServerLost, ForkRefused):
                 await self.ready.wait()
             finally:
                 if child is None or child.returncode is not None:
@@ -198,10 +229,16 @@ class ForkServer:
             return None
         self._child = child
         self._listen(control)
-        self.stage = "ready"
-        self.ready.set()
+        self._set_ready()
         self._start_spare()
         return child
+
+    def _set_ready(self) -> None:
+        self.stage = "ready"
+        self.ready.set()
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
 
     def _receive(self) -> None:
         assert self._control is not None
@@ -221,14 +258,13 @@ class ForkServer:
         if "stage" in message:
             self.stage = str(message["stage"])
         elif "ready" in message:
-            self.stage = "ready"
-            self.ready.set()
+            self._set_ready()
         else:
             reply = self._replies.get(int(str(message["id"])))
             if reply is None or reply.done():
-                return
-            with contextlib.suppress(asyncio.InvalidStateError):
-                if "pid" in message:
-                    reply.set_result(int(str(message["pid"])))
-                else:
-                    reply.set_exception(RuntimeError(str(message["error"])))
+                if "pid" in message:  # the request was cancelled; the role must not run beside its successor
+                    children.kill_stray(int(str(message["pid"])))
+            elif "pid" in message:
+                reply.set_result(int(str(message["pid"])))
+            else:
+                reply.set_exception(ForkRefused(str(message["error"])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TextIO
@@ -21,8 +22,12 @@ def paint(text: str, colour: str) -> str:
 
 
 def line(name: str, text: str, *, colour: str = "90", width: int = 10) -> None:
-    """`name │ text`, flushed, so that several writers stay readable."""
-    print(f"{paint(name.ljust(width), colour)} {paint('│', '90')} {text}", file=stream(), flush=True)
+    """`name │ text`, flushed, so that several writers stay readable.
+
+    A line that cannot be written is lost: a closed terminal or a full disk must not keep `up` from its work.
+    """
+    with contextlib.suppress(OSError):
+        print(f"{paint(name.ljust(width), colour)} {paint('│', '90')} {text}", file=stream(), flush=True)
 
 
 def stream() -> TextIO:

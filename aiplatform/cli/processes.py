@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from aiplatform import env
 from aiplatform.cli import children, output
 from aiplatform.cli.children import Child
-from aiplatform.cli.forks import ForkServer, ForkServerLost
+from aiplatform.cli.forks import ForkRefused, ForkServer, ForkServerLost
 
 REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.05, 2.0, 15.0  # pauses before a restart
@@ -22,6 +22,7 @@ LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a
 FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to start
 LINE_BYTES = 1 << 20
 RESTART_GRACE_S = 30.0
+STOP_S = 2.0  # how long processes that were told to end may take to hand over their last lines
 
 
 def _module_path() -> str:
@@ -132,6 +133,8 @@ class ProcessSupervisor:
         self.refused = asyncio.Event()  # a process said that starting it again would change nothing
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._restarting: set[str] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
+        """Tasks of processes that were replaced and finish what they have begun."""
 
     def keep(self, process: Process) -> None:
         """Keep `process` alive until `stop`."""
@@ -145,8 +148,32 @@ class ProcessSupervisor:
         """
         before = self.running.get(process.name)
         self._restarting.add(process.name)
-        await self._end(process, grace_s)
+        await self._end(before, process, grace_s)
+        await self._wait_for_another(process, before)
+        self._restarting.discard(process.name)
+
+    async def replace(self, process: Process, *, grace_s: float = RESTART_GRACE_S) -> None:
+        """Start a process again beside the one that runs, which is then told to end; return when the new one runs.
+
+        For processes that share a listening socket: the old one may need long for what it has begun.
+        """
+        before = self.running.get(process.name)
+        if before is None:
+            await self.restart(process)
+            return
+        self._let_leave(self._tasks[process.name])
+        self.keep(process)
+        await self._wait_for_another(process, before)
+        self._let_leave(asyncio.create_task(self._end(before, process, grace_s)))
+
+    def _let_leave(self, task: asyncio.Task[None]) -> None:
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _wait_for_another(self, process: Process, before: Child | None) -> None:
         while not self.stopping.is_set() and self.running.get(process.name) in (before, None):
+            if self._tasks[process.name].done():
+                return
             await asyncio.sleep(0.02)
 
     async def discard(self, process: Process) -> None:
@@ -155,6 +182,7 @@ class ProcessSupervisor:
         task = self._tasks.pop(process.name)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        process.ended()
 
     async def _keep(self, process: Process) -> None:
         pause_s = SHORTEST_S
@@ -162,9 +190,12 @@ class ProcessSupervisor:
             started = time.monotonic()
             try:
                 code = await self.run(process)
+            except (OSError, ForkRefused) as exc:
+                output.line(process.name, f"cannot be started: {exc}", colour="31")
+                code = os.EX_OSERR
             finally:
                 process.ended()
-            if self.stopping.is_set():
+            if self.stopping.is_set() or asyncio.current_task() in self._leaving:
                 return
             if process.name in self._restarting:
                 self._restarting.discard(process.name)
@@ -240,15 +271,26 @@ class ProcessSupervisor:
         self.stopping.set()
         for process in processes:
             process.release()
+        leaving = list(self._leaving)
         starting = [task for name, task in self._tasks.items() if name not in self.running]
-        for task in starting:
+        for task in (*leaving, *starting):
             task.cancel()
-        await asyncio.gather(*(self._end(process, process.grace_s) for process in processes if not process.last))
-        await asyncio.gather(*(self._end(process, process.grace_s) for process in processes if process.last))
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for is_last in (False, True):
+            await asyncio.gather(
+                *(
+                    self._end(self.running.get(process.name), process, process.grace_s)
+                    for process in processes
+                    if process.last is is_last
+                )
+            )
+        tasks = [*leaving, *self._tasks.values()]
+        if tasks:
+            _ended, others = await asyncio.wait(tasks, timeout=STOP_S)
+            for task in others:  # one that was just being started
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _end(self, process: Process, grace_s: float) -> None:
-        child = self.running.get(process.name)
+    async def _end(self, child: Child | None, process: Process, grace_s: float) -> None:
         if child is None or child.returncode is not None:
             return
         child.send_signal(process.stop_signal)

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 
 from aiplatform import env
-from aiplatform.cli import children, output
+from aiplatform.cli import children, forks, output
 from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, Process, ProcessSupervisor
 
 MANAGE = str(env.BASE_DIR / "manage.py")
@@ -26,6 +26,7 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self._generation = 0
+        self._had_terminal = output.stream().isatty()
         self._replacement: asyncio.Task[None] | None = None
         self._forks = self._new_fork_server()
         loop = asyncio.get_running_loop()
@@ -86,7 +87,7 @@ class Runtime:
         """
         return await self._prepare(self._forks)
 
-    async def _prepare(self, forks: ForkServerProcess) -> str | None:
+    async def _prepare(self, fork_server: ForkServerProcess) -> str | None:
         links: list[str] = []
 
         def is_link(line: str) -> bool:
@@ -96,7 +97,7 @@ class Runtime:
 
         command = [sys.executable, MANAGE, "prepare"]
         process = ForkedProcess(
-            "prepare", command, env={"AIP_BOOTSTRAP": "0"}, quiet=is_link, server=lambda: forks.server
+            "prepare", command, env={"AIP_BOOTSTRAP": "0"}, quiet=is_link, server=lambda: fork_server.server
         )
         work = asyncio.create_task(self.supervisor.run(process))
         stop = asyncio.create_task(self.stop_requested.wait())
@@ -104,12 +105,16 @@ class Runtime:
         for task in (work, stop):
             task.cancel()
         code = (await asyncio.gather(work, return_exceptions=True))[0]
+        if isinstance(code, Exception):
+            output.line("prepare", f"cannot be started: {code}", colour="31")
         return "".join(links[-1:]) if code == 0 else None
 
     async def stop(self) -> None:
         """Stop all processes, those that others depend on last."""
+        self.stop_requested.set()
         if self._replacement is not None:
             self._replacement.cancel()
+            await asyncio.gather(self._replacement, return_exceptions=True)
         await self.supervisor.stop([self._forks, *self.processes])
 
     def _new_fork_server(self) -> ForkServerProcess:
@@ -119,31 +124,39 @@ class Runtime:
 
     def _on_hangup(self) -> None:
         """SIGHUP: after an upgrade, run the code that is on disk now."""
-        if self._replacement is None or self._replacement.done():
+        if self.stop_requested.is_set():
+            return
+        if self._had_terminal and not output.stream().isatty():  # the kernel's signal that the terminal was closed
+            self.stop_requested.set()
+        elif not any(isinstance(process, ForkedProcess) for process in self.processes):
+            output.line("up", "SIGHUP: ignored during the start; send it again when the platform is ready", colour="33")
+        elif self._replacement is None or self._replacement.done():
             self._replacement = asyncio.create_task(self._replace())
 
     async def _replace(self) -> None:
         """Replace the fork server, then one role after another; if the new one cannot start, nothing changes."""
         output.line("up", "SIGHUP: loading the code on disk; roles restart one after another when it is ready")
-        fresh = self._new_fork_server()
+        fresh = unused = self._new_fork_server()
         self.supervisor.keep(fresh)
-        while not fresh.server.ready.is_set():
-            if self.supervisor.failures.get(fresh.name):
-                output.line("up", "the new code does not start (see above); the old one goes on", colour="31")
-                await self.supervisor.discard(fresh)
+        try:
+            while not fresh.server.ready.is_set():
+                if self.supervisor.failures.get(fresh.name):
+                    output.line("up", "the new code does not start (see above); the old one goes on", colour="31")
+                    return
+                await asyncio.sleep(0.05)
+            if await self._prepare(fresh) is None:
+                if not self.stop_requested.is_set():
+                    output.line("up", "the database was not migrated (see above); the old code goes on", colour="31")
                 return
-            await asyncio.sleep(0.05)
-        if await self._prepare(fresh) is None:
-            output.line("up", "the database was not migrated (see above); the old code goes on", colour="31")
-            await self.supervisor.discard(fresh)
-            return
-        old, self._forks = self._forks, fresh
-        await self.supervisor.discard(old)
+            unused, self._forks = self._forks, fresh
+        finally:
+            await self.supervisor.discard(unused)
         for process in self.processes:
             if isinstance(process, ForkedProcess):
-                await self.supervisor.restart(process)
+                restart = self.supervisor.restart if process.listener is None else self.supervisor.replace
+                await restart(process)
         output.line("up", "all roles run the new code")
 
     def _on_child(self) -> None:
-        if not self._forks.server.is_forking:
+        if not forks.is_forking():
             children.reap_strays()

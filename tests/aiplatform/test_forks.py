@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from aiplatform.cli import children, fork_server, processes
+from aiplatform.cli import children, fork_server, forks, processes
+from aiplatform.cli.forks import ForkServer
 from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, ProcessSupervisor
 from aiplatform.lib.process_title import set_title
 
@@ -41,7 +42,10 @@ def parent_of(pid: int) -> int:
 
 
 def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    except FileNotFoundError:
+        return ""
 
 
 async def test_role_is_our_child_with_its_own_command_line_and_survives_the_fork_server(small, capfd):
@@ -80,6 +84,7 @@ async def test_role_ends_with_the_code_of_its_program_and_its_output_is_shown(sm
 
 
 async def test_spare_takes_over_at_once_when_the_fork_server_is_killed(small, capfd):
+    before = set(children._live)
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     sleeper = role(server, "tests.fakes.sleeper")
     supervisor.keep(server)
@@ -98,10 +103,11 @@ async def test_spare_takes_over_at_once_when_the_fork_server_is_killed(small, ca
     assert second is spare[1]
     assert shown.count("importing") == 0
     assert supervisor.running == {}
-    await until(lambda: not children._live)
+    await until(lambda: children._live <= before)
 
 
 async def test_spare_that_is_killed_is_replaced(small, capfd):
+    before = set(children._live)
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     sleeper = role(server, "tests.fakes.sleeper")
     supervisor.keep(server)
@@ -112,7 +118,7 @@ async def test_spare_that_is_killed_is_replaced(small, capfd):
     await until(lambda: server.server._spare and server.server._spare[1] is not first)
     await supervisor.stop([server, sleeper])
 
-    await until(lambda: not children._live)
+    await until(lambda: children._live <= before)
 
 
 async def test_fork_server_that_hangs_is_replaced(small, monkeypatch, capfd):
@@ -154,6 +160,121 @@ async def test_stop_ends_a_role_that_waits_for_a_fork_server(small, monkeypatch,
     await asyncio.wait_for(supervisor.stop([waiting]), 2)
 
     assert supervisor.running == {}
+
+
+def children_of(pid: int) -> set[int]:
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+async def test_fork_succeeds_while_another_server_answers_its_last_request(small, monkeypatch, capfd):
+    monkeypatch.setattr("aiplatform.cli.forks.FORK_TIMEOUT_S", 5)
+    supervisor, slow, quick = ProcessSupervisor(), ForkServerProcess("slow", []), ForkServerProcess("quick", [])
+    for server in (slow, quick):
+        supervisor.keep(server)
+        await asyncio.wait_for(server.server.ready.wait(), 60)
+    first = supervisor.running["slow"]
+    first.send_signal(signal.SIGSTOP)
+    waiting = asyncio.create_task(supervisor.run(role(slow, "tests.fakes.leaver", "waiting")))
+    await until(forks.is_forking)
+
+    await supervisor.run(role(quick, "tests.fakes.leaver"))
+    first.send_signal(signal.SIGCONT)
+    code = await asyncio.wait_for(waiting, 60)
+    same = supervisor.running["slow"] is first
+    await supervisor.stop([slow, quick])
+
+    assert (code, same) == (0, True)
+
+
+async def test_role_whose_request_was_cancelled_does_not_run(small, capfd):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    supervisor.keep(server)
+    await asyncio.wait_for(server.server.ready.wait(), 60)
+    before = children_of(os.getpid())
+    supervisor.running["forks"].send_signal(signal.SIGSTOP)
+    cancelled = asyncio.create_task(supervisor.run(role(server, "tests.fakes.sleeper", "cancelled")))
+    await until(forks.is_forking)
+    kept = asyncio.create_task(supervisor.run(role(server, "tests.fakes.sleeper", "kept")))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    await asyncio.gather(cancelled, return_exceptions=True)
+
+    supervisor.running["forks"].send_signal(signal.SIGCONT)
+    child = await until(lambda: supervisor.running.get("kept"))
+    await until(lambda: command_of(child.pid).endswith("tests.fakes.sleeper"))
+    new = lambda: children.reap_strays() or children_of(os.getpid()) - before  # noqa: E731 - looked at repeatedly
+    await until(lambda: {pid for pid in new() if command_of(pid).endswith("tests.fakes.sleeper")} == {child.pid})
+    kept.cancel()
+    await supervisor.stop([server])
+
+
+async def test_role_that_answered_before_its_server_ended_is_adopted(capfd):
+    server = ForkServer()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    server._control = ours
+    reply = server._replies[1] = asyncio.get_running_loop().create_future()
+    theirs.send(b'{"id": 1, "pid": 5}')
+
+    server.lost()
+
+    assert reply.result() == 5
+    with pytest.raises(BrokenPipeError):
+        theirs.send(b'{"id": 2, "pid": 6}')
+    theirs.close()
+
+
+async def test_role_that_waits_for_a_discarded_server_is_forked_by_its_successor(small, capfd):
+    supervisor, successor = ProcessSupervisor(), ForkServerProcess("forks2", [])
+    servers = [ForkServerProcess("forks", []), successor]  # the first one never becomes ready
+    waiting = ForkedProcess("role", [sys.executable, "-m", "tests.fakes.leaver"], server=lambda: servers[0].server)
+    supervisor.keep(successor)
+    run = asyncio.create_task(supervisor.run(waiting))
+    await asyncio.sleep(0)
+
+    supervisor._tasks["forks"] = asyncio.create_task(asyncio.sleep(600))
+    await supervisor.discard(servers.pop(0))
+    code = await asyncio.wait_for(run, 60)
+    await supervisor.stop([successor])
+
+    assert code == 0
+
+
+async def test_refused_role_is_started_again_and_the_reason_is_shown(small, monkeypatch, capfd):
+    monkeypatch.setenv("AIP_TEST_THREAD", "1")
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    sleeper = role(server, "tests.fakes.sleeper")
+    supervisor.keep(server)
+    supervisor.keep(sleeper)
+    await until(lambda: supervisor.failures.get("role"))
+
+    monkeypatch.delenv("AIP_TEST_THREAD")
+    await until(lambda: supervisor.running.get("role"))
+    await supervisor.stop([server, sleeper])
+
+    assert "A fork would be unsafe: 2 threads." in capfd.readouterr().out
+
+
+async def test_replaced_role_finishes_beside_its_successor_and_ends_with_the_platform(small, capfd):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    stubborn = role(server, "tests.fakes.stubborn")
+    supervisor.keep(server)
+    supervisor.keep(stubborn)
+    shown = ""
+    while "ignores SIGTERM" not in shown:
+        await asyncio.sleep(0.02)
+        shown += capfd.readouterr().out
+    before = supervisor.running["role"]
+
+    await asyncio.wait_for(supervisor.replace(stubborn), 60)
+    after = supervisor.running["role"]
+    assert after is not before
+    assert before.returncode is None
+
+    await asyncio.wait_for(supervisor.stop([server, stubborn]), 60)
+    assert before.returncode is not None
+    assert after.returncode is not None
+    assert supervisor.failures == {}
 
 
 def test_forks_are_refused_beside_threads_sockets_loops_and_connections(tmp_path):

@@ -122,6 +122,25 @@ def test_database_that_is_created_from_the_models_equals_a_migrated_one(upgraded
     assert {row["name"] for row in rows["accounts_role"]} == {row["name"] for row in fresh.rows["accounts_role"]}
 
 
+def test_creation_that_is_interrupted_leaves_an_empty_database(
+    django_db_setup, django_db_blocker, monkeypatch, tmp_path
+):
+    def interrupt(_recorder):
+        raise KeyboardInterrupt
+
+    with django_db_blocker.unblock(), old_databases.empty(tmp_path):
+        with monkeypatch.context() as patch:
+            patch.setattr(MigrationRecorder, "ensure_schema", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                schema.create()
+        remaining = connection.introspection.table_names()
+        schema.bring_up_to_date(lambda _line: None)
+        pending = schema.pending()
+
+    assert remaining == []
+    assert pending == []
+
+
 def _comparable(found: set[tuple]) -> set[tuple]:
     """A part of a schema without what tells its history.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import io
 import os
 import signal
 import sys
 
 import pytest
 
-from aiplatform.cli import schema
+from aiplatform.cli import output, schema
 from aiplatform.cli.runtime import Runtime
 from tests.aiplatform.test_forks import until
 
@@ -64,6 +66,47 @@ async def test_sighup_changes_nothing_where_the_new_code_does_not_start(runtime,
 
     assert roles(runtime) == before
     assert set(runtime.supervisor.running) == {"forks", *before}
+
+
+async def test_stop_during_a_reload_ends_the_new_fork_server(runtime, monkeypatch, capfd):
+    monkeypatch.setattr("aiplatform.cli.forks.PROGRAM", "tests.fakes.sleeper")  # never becomes ready
+    os.kill(os.getpid(), signal.SIGHUP)
+    await until(lambda: "forks2" in runtime.supervisor.running)
+
+    await asyncio.wait_for(runtime.stop(), 20)
+
+    assert runtime.supervisor.running == {}
+
+
+async def test_sighup_of_a_closed_terminal_stops(runtime, monkeypatch, capfd):
+    runtime._had_terminal = True
+
+    os.kill(os.getpid(), signal.SIGHUP)
+    await asyncio.wait_for(runtime.stop_requested.wait(), 10)
+
+    assert runtime._replacement is None
+
+
+async def test_sighup_before_roles_are_started_is_ignored(runtime, monkeypatch, capfd):
+    monkeypatch.setattr(runtime, "processes", [])
+
+    os.kill(os.getpid(), signal.SIGHUP)
+    shown = ""
+    while "send it again" not in shown:
+        await asyncio.sleep(0.02)
+        shown += capfd.readouterr().out
+
+    assert runtime._replacement is None
+
+
+def test_line_that_cannot_be_written_raises_nothing(monkeypatch):
+    class Full(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sys.stdout", Full())
+
+    output.line("up", "text")
 
 
 async def test_strays_that_the_kernel_hands_over_are_reaped(runtime, capfd):
