@@ -18,12 +18,16 @@ def enable(root: Path) -> None:
 
     Args:
         root: folder of the program. Bytecode lies beside the sources where that is allowed and possible, else in
-            `.venv/bytecode`, else in the user's cache folder. A PYTHONPYCACHEPREFIX that is set counts.
+            `.venv/bytecode`, else in the user's cache folder. A PYTHONPYCACHEPREFIX that is set counts. Where none of
+            these exists, nothing is written.
     """
     forbidden = os.environ.pop(DONT_WRITE, "") or sys.dont_write_bytecode
     sys.dont_write_bytecode = False
     if sys.pycache_prefix or not (forbidden or not os.access(root / "aiplatform", os.W_OK)):
         return
     own = root / ".venv"
-    folder = own / "bytecode" if os.access(own, os.W_OK) else Path.home() / ".cache" / "aiplatform" / "bytecode"
+    try:
+        folder = own / "bytecode" if os.access(own, os.W_OK) else Path.home() / ".cache" / "aiplatform" / "bytecode"
+    except RuntimeError:  # a user without an entry in the list of users has no home folder
+        return
     sys.pycache_prefix = os.environ[PREFIX] = str(folder)

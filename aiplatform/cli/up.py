@@ -197,10 +197,11 @@ async def _answers(options: argparse.Namespace, runtime: Runtime) -> bool:
     answered, or after AIP_READY_TIMEOUT_S where that is set.
     """
     url = f"{_address(options)}healthz"
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy of the environment is not ours
     deadline = time.monotonic() + (env.READY_TIMEOUT_S or float("inf"))
     while not runtime.stop_requested.is_set():
         with contextlib.suppress(OSError, urllib.error.URLError):
-            await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=2).read())  # noqa: S310 - our own address
+            await asyncio.to_thread(lambda: direct.open(url, timeout=2).read())
             return True
         if time.monotonic() >= deadline:
             output.line(
@@ -216,7 +217,7 @@ async def _answers(options: argparse.Namespace, runtime: Runtime) -> bool:
 
 def _address(options: argparse.Namespace) -> str:
     host = "127.0.0.1" if options.host in {"0.0.0.0", "::"} else options.host  # noqa: S104 - shown, not bound
-    return f"http://{host}:{options.port}/"
+    return f"http://[{host}]:{options.port}/" if ":" in host else f"http://{host}:{options.port}/"
 
 
 def _greet(options: argparse.Namespace, seconds: float, first_link: str) -> None:
