@@ -203,6 +203,10 @@ class ForkServer:
             try:
                 with theirs, Path(os.devnull).open("wb") as nowhere:
                     child = await self._request({"spare": True}, [nowhere.fileno(), theirs.fileno()], signal.SIGTERM)
+                if self._spare_task is not asyncio.current_task():
+                    child.kill()  # cancelled just as the answer came, which `wait_for` does not report
+                    ours.close()
+                    return
                 self._spare = ours, child
                 await child.wait()
                 self._spare = None

@@ -227,7 +227,7 @@ async def _keep(name: str) -> int:
     from aiplatform.cli import node
     from aiplatform.cli.runtime import Runtime
 
-    runtime = Runtime()
+    runtime = Runtime(owns_database=False)
     runtime.start_fork_server()
     runtime.keep(*await asyncio.to_thread(node.processes, runtime))
     output.line("join", output.paint(f"node {name} is up; Ctrl-C stops it, jobs in progress go on", "1;32"))

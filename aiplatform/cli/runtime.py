@@ -14,11 +14,18 @@ from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, Process, 
 MANAGE = str(env.BASE_DIR / "manage.py")
 FORK_SERVER = "forks"
 MAX_FAILURES = 5
+LINK = "/welcome/"  # how the path of the page for a first administrator starts
 
 
 @dataclass
 class Runtime:
-    """The supervisor of this terminal, its fork server, and the processes it keeps running."""
+    """The supervisor of this terminal, its fork server, and the processes it keeps running.
+
+    Args:
+        owns_database: whether a reload brings the database up to date; on a joined node the server does that.
+    """
+
+    owns_database: bool = True
 
     supervisor: ProcessSupervisor = field(default_factory=ProcessSupervisor)
     processes: list[Process] = field(default_factory=list)
@@ -91,9 +98,9 @@ class Runtime:
         links: list[str] = []
 
         def is_link(line: str) -> bool:
-            if line.startswith("/"):
+            if line.startswith(LINK):
                 links.append(line)
-            return line.startswith("/")
+            return line.startswith(LINK)
 
         command = [sys.executable, MANAGE, "prepare"]
         process = ForkedProcess(
@@ -144,7 +151,7 @@ class Runtime:
                     output.line("up", "the new code does not start (see above); the old one goes on", colour="31")
                     return
                 await asyncio.sleep(0.05)
-            if await self._prepare(fresh) is None:
+            if self.owns_database and await self._prepare(fresh) is None:
                 if not self.stop_requested.is_set():
                     output.line("up", "the database was not migrated (see above); the old code goes on", colour="31")
                 return
