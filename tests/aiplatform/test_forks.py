@@ -18,6 +18,7 @@ from aiplatform.cli import children, fork_server, forks, processes
 from aiplatform.cli.forks import ForkServer
 from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, ProcessSupervisor
 from aiplatform.lib.process_title import set_title
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -28,13 +29,6 @@ def small(monkeypatch):
 
 def role(server: ForkServerProcess, module: str, name: str = "role", **more) -> ForkedProcess:
     return ForkedProcess(name, [sys.executable, "-m", module], server=lambda: server.server, **more)
-
-
-async def until(condition, seconds: float = 60.0):
-    async with asyncio.timeout(seconds):
-        while not (found := condition()):
-            await asyncio.sleep(0.01)
-    return found
 
 
 def parent_of(pid: int) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 from aiplatform.cli import output, schema
 from aiplatform.cli.runtime import Runtime
-from tests.aiplatform.test_forks import until
+from tests.waiting import until
 
 
 @pytest.fixture
