@@ -226,7 +226,7 @@ async def test_role_that_waits_for_a_discarded_server_is_forked_by_its_successor
     run = asyncio.create_task(supervisor.run(waiting))
     await asyncio.sleep(0)
 
-    supervisor._tasks["forks"] = asyncio.create_task(asyncio.sleep(600))
+    supervisor._tasks["forks"] = asyncio.create_task(asyncio.sleep(600))  # pause: until it is cancelled
     await supervisor.discard(servers.pop(0))
     code = await asyncio.wait_for(run, 60)
     await supervisor.stop([successor])
