@@ -17,6 +17,7 @@ from django.conf import settings
 from django.forms.renderers import get_default_renderer
 from django.template import TemplateDoesNotExist, TemplateSyntaxError, engines
 from django.template.backends.django import DjangoTemplates
+from django.template.base import Node, Template
 from django.template.loader import get_template
 from django.urls import Resolver404, URLResolver, get_resolver
 from django.utils import translation
@@ -57,9 +58,17 @@ def load_templates() -> None:
             len(engine.engine.template_context_processors)  # imports them
     for name in template_names():
         try:
-            get_template(name)
+            _drop_tokens(get_template(name))
         except (TemplateDoesNotExist, TemplateSyntaxError) as error:
             log.warning("template %s cannot be loaded: %s", name, error)
+
+
+def _drop_tokens(template: object) -> None:
+    """Release the source positions of a template's nodes, which only the error page of DEBUG shows: half its memory."""
+    inner = getattr(template, "template", None)
+    if isinstance(inner, Template) and not settings.DEBUG:
+        for node in inner.nodelist.get_nodes_by_type(Node):
+            node.token = None
 
 
 def resolvers(root: URLResolver) -> Iterator[URLResolver]:

@@ -56,6 +56,8 @@ MODULES = (
 TITLE = (sys.executable, "-m", "aiplatform.cli.fork_server")
 _SOCKET, _EVENT_LOOP = "socket:", "anon_inode:[eventpoll]"
 _M_ARENA_MAX = -8
+#: Memory that one thread freed serves the others: each heap of its own would keep what it once needed.
+ARENAS = 2
 _libc = ctypes.CDLL(None)
 
 
@@ -242,8 +244,7 @@ def run(argv: Sequence[str], environment: Mapping[str, str], descriptors: Sequen
     os.environ["CELERY_SKIP_CHECKS"] = "1"  # of all models, in each worker; the gate runs them
     if len(descriptors) > 1:
         os.environ["AIP_LISTENER_FD"] = str(descriptors[1])
-    if arenas := environment.get("MALLOC_ARENA_MAX"):  # the C library read the variable before it was set
-        _libc.mallopt(_M_ARENA_MAX, int(arenas))
+    _libc.mallopt(_M_ARENA_MAX, ARENAS)  # as MALLOC_ARENA_MAX, which the C library has read before
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if generator := sys.modules.get("numpy.random"):
         generator.seed()  # Python's own generator is seeded again by the interpreter
