@@ -240,7 +240,8 @@ def until_forked(platform: Platform, word: str) -> None:
 
 
 def busy(rounds: int) -> None:
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
+    # each in a session of its own: Linux shares the cores among sessions first
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(BUSY)]
     try:
         with folder() as root, stopped(Platform(root / "data")) as platform:
             show(f"first start beside {BUSY} busy processes", f"{platform.ready(3600):.0f} s", "becomes ready")
