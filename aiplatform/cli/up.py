@@ -13,8 +13,6 @@ import stat
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from io import TextIOWrapper
 
 from aiplatform import __version__, env
@@ -25,6 +23,7 @@ from aiplatform.cli.safekeeping.words import UNFINISHED
 
 PORT_WAIT_S = 5.0
 PROGRESS_S = 3.0
+ANSWER_S = 10.0  # for one answer of the web server; then it is asked again
 
 
 def main(argv: list[str]) -> int:
@@ -197,12 +196,12 @@ async def _answers(options: argparse.Namespace, runtime: Runtime) -> bool:
     answered, or after AIP_READY_TIMEOUT_S where that is set.
     """
     url = f"{_address(options)}healthz"
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy of the environment is not ours
     deadline = time.monotonic() + (env.READY_TIMEOUT_S or float("inf"))
     while not runtime.stop_requested.is_set():
-        with contextlib.suppress(OSError, urllib.error.URLError):
-            await asyncio.to_thread(lambda: direct.open(url, timeout=2).read())
-            return True
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(ANSWER_S):
+                if await _is_healthy(_own_host(options), options.port):
+                    return True
         if time.monotonic() >= deadline:
             output.line(
                 "up", f"{url} did not answer within AIP_READY_TIMEOUT_S ({env.READY_TIMEOUT_S:.0f} s)", colour="31"
@@ -215,8 +214,24 @@ async def _answers(options: argparse.Namespace, runtime: Runtime) -> bool:
     return False
 
 
+async def _is_healthy(host: str, port: int) -> bool:
+    """Ask `/healthz` over a connection of our own: clients of HTTP cost memory and follow proxies."""
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        status = await reader.readuntil(b"\r\n")
+        return status.split()[1:2] == [b"200"]
+    finally:
+        writer.close()
+
+
+def _own_host(options: argparse.Namespace) -> str:
+    """The address at which this host reaches the web server."""
+    return "127.0.0.1" if options.host in {"0.0.0.0", "::"} else str(options.host)  # noqa: S104 - compared, not bound
+
+
 def _address(options: argparse.Namespace) -> str:
-    host = "127.0.0.1" if options.host in {"0.0.0.0", "::"} else options.host  # noqa: S104 - shown, not bound
+    host = _own_host(options)
     return f"http://[{host}]:{options.port}/" if ":" in host else f"http://{host}:{options.port}/"
 
 
