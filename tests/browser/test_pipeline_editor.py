@@ -111,6 +111,7 @@ def test_steps_are_dragged_linked_refused_and_offered_by_mouse(drawn):
     assert page.locator(STEP.format("train")).bounding_box() != before
     page.keyboard.press("Control+z")  # one drag is one entry
     until(page, "editor.graph.undone.length === 1 && !editor.stage.shifted.size")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert page.locator(STEP.format("train")).bounding_box() == before
     page.keyboard.down("Shift")
     page.mouse.move(box["x"] + 3, box["y"] + 3)
