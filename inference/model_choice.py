@@ -24,7 +24,7 @@ class _Select(forms.Select):
     """A list of plain options: hundreds of them are made without attributes of their own."""
 
     def optgroups(self, name: str, value: Any, attrs: Any = None) -> list[Any]:
-        chosen = {str(one) for one in value}
+        chosen = {str(key) for key in value}
         options = [
             {
                 "value": key,

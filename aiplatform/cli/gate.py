@@ -104,7 +104,7 @@ def _summary(results: list[Result], times: Path) -> list[str]:
         own = cpu_time.read([path for path in [times / result.name] if path.exists()])
         if own and result.name != "changed":
             cpu_time.remember(own)
-        all_tests += [one._replace(name=f"{result.name}: {one.name}") for one in own]
+        all_tests += [test._replace(name=f"{result.name}: {test.name}") for test in own]
         lines.append(_line(result, len(own)))
     return [*lines, *cpu_time.format_slowest(all_tests)] if all_tests else lines
 

@@ -85,12 +85,12 @@ def scripts() -> int:
     """JavaScript and style sheets: lint, types, unit tests."""
     from tests.scripts import tools
 
-    found = tools.install()
-    if found is None:
+    programs = tools.install()
+    if programs is None:
         _skipped("What lints and types scripts", "Node 20 or newer, npm and a network")
     elif failed := (
-        execute(str(found.biome), "lint", "--error-on-warnings", "--max-diagnostics=100")
-        or execute(str(found.tsc), "-p", "tests/scripts")
+        execute(str(programs.biome), "lint", "--error-on-warnings", "--max-diagnostics=100")
+        or execute(str(programs.tsc), "-p", "tests/scripts")
     ):
         return failed
     node = tools.node()
@@ -198,8 +198,8 @@ def _install_browser() -> bool:
 def _skipped(what: str, needs: str = "root, apt and a network") -> int:
     text = f"{what} is not installed and cannot be installed here (needs {needs}): skipped."
     print(text)
-    if kept := os.environ.get(SKIPPED):
-        with Path(kept).open("a") as file:
+    if path := os.environ.get(SKIPPED):
+        with Path(path).open("a") as file:
             file.write(f"{text}\n")
     return 0
 

@@ -153,7 +153,7 @@ class ProcessSupervisor:
         self._restarting.discard(process.name)
 
     async def replace(self, process: Process, *, grace_s: float = RESTART_GRACE_S) -> None:
-        """Start a process again beside the one that runs, which is then told to end; return when the new one runs.
+        """Start a second instance of a process, then stop the first one; return when the second one runs.
 
         For processes that share a listening socket: the old one may need long for what it has begun.
         """

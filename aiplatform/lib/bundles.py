@@ -183,8 +183,8 @@ def _binding(name: str, clause: str | None, target: str) -> str:
     value = f"$load({json.dumps(target)})"
     if not clause:
         return f"{value};"
-    if whole := re.fullmatch(r"\*\s+as\s+([A-Za-z_$][\w$]*)", clause):
-        return f"const {whole[1]} = {value};"
+    if namespace := re.fullmatch(r"\*\s+as\s+([A-Za-z_$][\w$]*)", clause):
+        return f"const {namespace[1]} = {value};"
     names = clause.strip()
     wanted = []
     if not names.startswith("{"):

@@ -90,10 +90,10 @@ def bundle(names: tuple[str, ...]) -> Bundle:
     def read(name: str) -> str:
         nonlocal is_current
         expected = digests().get(name)  # before finders are asked: the name may come from a request
-        found = finders.find(name) if expected else None
-        if not isinstance(found, str):
+        path = finders.find(name) if expected else None
+        if not isinstance(path, str):
             raise bundles.BundleError(f"There is no static file {name}.")
-        content = Path(found).read_bytes()
+        content = Path(path).read_bytes()
         is_current &= expected == _digest(content)
         return content.decode()
 
@@ -137,7 +137,7 @@ def _compressed(digest: str, encoding: Encoding, content: _Content) -> bytes:
 
 
 class _Content:
-    """Bytes beside the digest that stands for them: equal to every other, so that caches compare the digest alone."""
+    """Bytes with their digest. All compare equal, so that caches compare the digest alone."""
 
     __slots__ = ("data",)
 
@@ -165,7 +165,7 @@ def _remove_old_files(folder: Path) -> int:
 
 
 def _compress(answer: HttpResponse, digest: str, request: HttpRequest) -> None:
-    """Send the content in an encoding that the client accepts; `digest` stands for it."""
+    """Send the content in an encoding that the client accepts; `digest` identifies the content."""
     if len(answer.content) < MIN_BYTES or not is_compressible(answer.headers.get("Content-Type", "")):
         return
     patch_vary_headers(answer, ["Accept-Encoding"])

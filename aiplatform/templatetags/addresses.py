@@ -38,15 +38,15 @@ class AddressNode(defaulttags.URLNode):
             app = request.resolver_match.namespace
         site = (get_urlconf() or settings.ROOT_URLCONF, get_script_prefix())
         try:
-            found = _find(str(name), args, kwargs, app, site)
+            address = _find(str(name), args, kwargs, app, site)
         except NoReverseMatch:
             if self.asvar is None:
                 raise
-            found = ""
+            address = ""
         if self.asvar:
-            context[self.asvar] = found
+            context[self.asvar] = address
             return ""
-        return conditional_escape(found) if context.autoescape else found
+        return conditional_escape(address) if context.autoescape else address
 
 
 @register.tag

@@ -30,14 +30,14 @@ class RememberNode(template.Node):
         key = self.key.resolve(context)
         if not key or settings.DEBUG:
             return self.nodelist.render(context)
-        place = (self.name, get_language(), key)
+        cache_key = (self.name, get_language(), key)
         with _lock:
-            if (known := _fragments.get(place)) is not None:
-                _fragments.move_to_end(place)
-                return known
+            if (fragment := _fragments.get(cache_key)) is not None:
+                _fragments.move_to_end(cache_key)
+                return fragment
         content = mark_safe(self.nodelist.render(context))  # noqa: S308 - it was rendered by the template
         with _lock:
-            _fragments[place] = content
+            _fragments[cache_key] = content
             while len(_fragments) > MAX_FRAGMENTS:
                 _fragments.popitem(last=False)
         return content
@@ -45,7 +45,7 @@ class RememberNode(template.Node):
 
 @register.tag
 def remember(parser: Parser, token: Token) -> RememberNode:
-    """`{% remember "name" key %}…{% endremember %}`; the key is hashable and stands for all that the content shows."""
+    """`{% remember "name" key %}…{% endremember %}`; the key is hashable and determines all that the content shows."""
     _tag, name, key = token.split_contents()
     nodelist = parser.parse(("endremember",))
     parser.delete_first_token()
