@@ -323,6 +323,9 @@ def _separate(config: pytest.Config, name: str, sender: _Sender) -> None:
     factory._exit_stack = ExitStack()
     factory._next_number = {}
     plugins = config.pluginmanager
+    reruns = plugins.get_plugin("rerunfailures")
+    if reruns is not None:  # it drops the first report of a repeated test in a worker where pytest-xdist is missing
+        reruns.works_with_current_xdist = lambda: True
     capture = plugins.get_plugin("capturemanager")
     if capture is not None and capture.is_globally_capturing():  # the parent's files have one position for all workers
         capture.suspend_global_capture(in_=True)
