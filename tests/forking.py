@@ -85,13 +85,14 @@ class Forks:
             "id": next(self._numbers), "argv": list(argv), "env": environment,
             "orphan_signal": int(signal.SIGKILL), "parent": os.getpid(),
         }  # fmt: skip
+        before = parenthood.adopts_orphans()  # a bench may adopt supervisors
         parenthood.adopt_orphans(on=True)
         try:
             descriptors = [output] if listener is None else [output, listener]
             socket.send_fds(self._control, [json.dumps(request).encode()], descriptors)
             answer = self._receive()
         finally:
-            parenthood.adopt_orphans(on=False)
+            parenthood.adopt_orphans(on=before)
         assert "pid" in answer, answer
         return Forked(answer["pid"])
 

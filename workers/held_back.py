@@ -48,12 +48,10 @@ def reasons(moment: datetime) -> dict[int, Held]:
     return found
 
 
-def holds(job_id: int) -> bool:
-    """Whether this job may not start now for an approval or other jobs that come first."""
-    return (
-        Approval.objects.holding().filter(job=job_id).exists()
-        or Dependency.objects.filter(job=job_id).exclude(_DONE).exists()
-    )
+def holding(jobs: Collection[int]) -> set[int]:
+    """Those of these jobs that may not start now for an approval or other jobs that come first."""
+    unapproved = Approval.objects.holding().filter(job__in=jobs).values_list("job", flat=True)
+    return {*unapproved, *Dependency.objects.filter(job__in=jobs).exclude(_DONE).values_list("job", flat=True)}
 
 
 def _paused(moment: datetime) -> dict[int, Held]:

@@ -7,6 +7,7 @@ two seconds, so a dead broker is logged and nothing more.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,8 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from django.conf import settings
-from django.db import transaction
 
-from aiplatform.lib import nudging, redis_client
+from aiplatform.lib import after_commit, nudging, redis_client
 
 TELL_S = 1.0
 
@@ -33,40 +33,41 @@ def nudge(*job_ids: int, log_bytes: int | None = None) -> None:
     Args:
         log_bytes: bytes of the newest attempt's log that exist now, if that is the news.
     """
-    if not job_ids:
+    if job_ids:
+        after_commit.send("live", (job_ids, log_bytes), _tell)
+
+
+def _tell(news: Sequence[tuple[Sequence[int], int | None]]) -> None:
+    layer = get_channel_layer()
+    if layer is None:
         return
-    message: dict[str, object] = {"type": "job.moved"}
-    if log_bytes is not None:
-        message["log_bytes"] = log_bytes
+    messages = [(job_group(job_id), _message(log_bytes)) for job_ids, log_bytes in news for job_id in job_ids]
+    what = f"news of {', '.join(group for group, _message in messages)}"
+    if isinstance(layer, RedisPubSubChannelLayer):
+        nudging.attempt(lambda: _publish(layer, messages), what)
+        return
 
-    def send() -> None:
-        layer = get_channel_layer()
-        if layer is None:
-            return
-        what = f"news of jobs={job_ids}"
-        if isinstance(layer, RedisPubSubChannelLayer):
-            nudging.attempt(lambda: _publish(layer, job_ids, message), what)
-            return
+    async def tell() -> None:
+        # the layer itself waits for ever: its time-out would also cut idle sockets
+        async with asyncio.timeout(TELL_S):
+            for group, message in messages:
+                await layer.group_send(group, message)
 
-        async def tell() -> None:
-            # the layer itself waits for ever: its time-out would also cut idle sockets
-            async with asyncio.timeout(TELL_S):
-                for job_id in job_ids:
-                    await layer.group_send(job_group(job_id), message)
-
-        nudging.attempt(async_to_sync(tell), what)
-
-    transaction.on_commit(send, robust=True)
+    nudging.attempt(async_to_sync(tell), what)
 
 
-def _publish(layer: RedisPubSubChannelLayer, job_ids: tuple[int, ...], message: dict[str, object]) -> None:
+def _message(log_bytes: int | None) -> dict[str, object]:
+    return {"type": "job.moved"} | ({} if log_bytes is None else {"log_bytes": log_bytes})
+
+
+def _publish(layer: RedisPubSubChannelLayer, messages: Sequence[tuple[str, dict[str, object]]]) -> None:
     """What the layer's own `group_send` does, over a connection that is kept.
 
     The layer is asynchronous: called from here it would make an event loop and a connection for every word.
     """
     with _client().pipeline(transaction=False) as pipe:
-        for job_id in job_ids:
-            pipe.publish(f"asgi__group__{job_group(job_id)}", layer.serialize(message))
+        for group, message in messages:
+            pipe.publish(f"asgi__group__{group}", layer.serialize(message))
         pipe.execute()
 
 

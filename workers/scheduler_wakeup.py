@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from functools import cache
 
 import redis
 from django.conf import settings
-from django.db import transaction
 
-from aiplatform.lib import nudging, redis_client
+from aiplatform.lib import after_commit, nudging, redis_client
 
 log = logging.getLogger(__name__)
 
@@ -29,21 +29,21 @@ def _client(timeout_s: float) -> redis.Redis | None:
 
 def notify() -> None:
     """Wake the scheduler once the transaction commits. A dead broker costs at most a second."""
+    after_commit.send(KEY, None, _wake)
 
-    def send() -> None:
-        client = _client(_SHORT_S)
-        if client is None:
-            return
 
-        def push() -> None:
-            with client.pipeline(transaction=False) as pipe:
-                pipe.lpush(KEY, 1)
-                pipe.ltrim(KEY, 0, 0)
-                pipe.execute()
+def _wake(_once: Sequence[None]) -> None:
+    client = _client(_SHORT_S)
+    if client is None:
+        return
 
-        nudging.attempt(push, "bell")
+    def push() -> None:
+        with client.pipeline(transaction=False) as pipe:
+            pipe.lpush(KEY, 1)
+            pipe.ltrim(KEY, 0, 0)
+            pipe.execute()
 
-    transaction.on_commit(send, robust=True)
+    nudging.attempt(push, "bell")
 
 
 def wait(seconds: float, *, without_broker_s: float = 1.0) -> None:

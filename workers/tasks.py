@@ -27,7 +27,13 @@ def hand_over_sweep() -> None:
     handing_over.forget_ended()
 
 
+@shared_task(name="workers.start_each", ignore_result=True)
+def start_each(ids: list[int]) -> None:
+    """Start these attempts of one machine each on this node. Safe to run twice."""
+    launching.start_each(ids)
+
+
 @shared_task(name="workers.finish", ignore_result=True)
-def finish(job_id: int) -> None:
-    """Let the job's kind keep what the run left behind. Safe to run twice."""
-    publishing.publish(job_id)
+def finish(ids: list[int]) -> None:
+    """Let the kinds of these jobs keep what their runs left behind. Safe to run twice."""
+    publishing.publish_each(ids)

@@ -1,9 +1,13 @@
 """Hand work to Celery by task name, after the transaction commits."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
 from celery import current_app
 from django.db import transaction
 
-from aiplatform.lib import nudging
+from aiplatform.lib import after_commit, nudging
 
 
 def enqueue(task: str, /, *, queue: str | None = None, **kwargs: object) -> None:
@@ -16,8 +20,24 @@ def enqueue(task: str, /, *, queue: str | None = None, **kwargs: object) -> None
         queue: Celery queue; None is this node's queue for long work.
         kwargs: ids only, JSON-serialisable.
     """
+    transaction.on_commit(lambda: _send(task, queue, kwargs), robust=True)
 
-    def send() -> None:  # not functools.partial: a failing robust hook needs __qualname__
-        nudging.attempt(lambda: current_app.send_task(task, kwargs=kwargs, queue=queue, retry=False), f"task={task}")
 
-    transaction.on_commit(send, robust=True)
+def enqueue_each(task: str, number: int, /, *, queue: str | None = None, at_most: int = 32) -> None:
+    """Send `task` for one row; its only argument is a list of ids, so that one message may hold several.
+
+    Several ids come together where the caller commits them in a block of `after_commit.collected`.
+
+    Args:
+        at_most: ids of one message.
+    """
+
+    def deliver(numbers: Sequence[int]) -> None:
+        for first in range(0, len(numbers), at_most):
+            _send(task, queue, {"ids": list(numbers[first : first + at_most])})
+
+    after_commit.send((task, queue), number, deliver)
+
+
+def _send(task: str, queue: str | None, kwargs: Mapping[str, object]) -> None:
+    nudging.attempt(lambda: current_app.send_task(task, kwargs=dict(kwargs), queue=queue, retry=False), f"task={task}")

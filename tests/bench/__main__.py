@@ -27,9 +27,9 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
     "spine": (
         [[]],
         [
-            ("submit → user's process, p50", r"p50 ([\d.]+ s)", "≤ 0.3 s", "Slurm 2.70 s, tuned 0.69 s"),
+            ("submit → user's process, p50", r"p50 ([\d.]+ s)", "≤ 0.3 s", "Slurm in the same run: --slurm"),
             ("submit → user's process, p95", r"p95 ([\d.]+ s)", "≤ 0.3 s", ""),
-            ("short supervised jobs", r"jobs +([\d.]+/s)", "≥ 20/s", "Slurm 10.6/s, tuned 30.7/s"),
+            ("short supervised jobs", r"short jobs +([\d.]+/s)", "≥ 20/s", "Slurm in the same run: --slurm"),
             ("CPU of all processes per short job", r"burst ([\d.]+ ms)", "≤ 70 ms", ""),
         ],
     ),

@@ -32,7 +32,7 @@ SHORT: dict[str, list[str]] = {
     "scheduler": [],
     "server": ["--rounds", "1", "--seconds", "0.5"],
     "simulate": [],
-    "spine": [],
+    "spine": ["--single", "3", "--burst", "20"],
     "ssh": ["--times", "4", "--mb", "5"],
     "start": ["--rounds", "1", "--only", "empty", "starts", "restarts", "ends"],
     "swap": ["--swaps", "1", "--callers", "2"],

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,11 @@ from workers.supervisor import processes, records
 
 ONCE = ["sh", "-c", "echo once; exit 7"]
 LONG = ["sh", "-c", "echo once; while [ ! -e ../outputs/end ]; do sleep 0.05; done; exit 7"]
+
+
+def ask(forks, path):
+    pipe = forks.request(path)
+    return "" if pipe is None else forks.answer(pipe, time.monotonic() + 20)
 
 
 @pytest.fixture
@@ -75,7 +81,7 @@ def services_words(proc: Path) -> list[str]:
 def test_fork_server_makes_supervisors_that_look_like_those_started_directly(run, forks):
     forked, direct = run(LONG), run(LONG)
 
-    assert forks.ask(forked.path) == "started"
+    assert ask(forks, forked.path) == "started"
     supervisors._start_directly(direct.path)
 
     assert seen(forked) == seen(direct)
@@ -87,7 +93,7 @@ def test_fork_server_makes_supervisors_that_look_like_those_started_directly(run
 def test_fork_server_starts_a_run_once_however_often_requested(run, forks, tier):
     job = run(ONCE, tier)
 
-    answers = [forks.ask(job.path) for _ in range(3)]
+    answers = [ask(forks, job.path) for _ in range(3)]
     record = job.exit()
 
     assert answers == ["started", "already", "already"]
@@ -98,7 +104,7 @@ def test_fork_server_answers_many_at_once(run, forks):
     jobs = [run(ONCE, 0) for _ in range(12)]
 
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(forks.ask, [job.path for job in jobs]))
+        answers = list(pool.map(lambda job: ask(forks, job.path), jobs))
 
     assert answers == ["started"] * 12
     assert {job.exit()["code"] for job in jobs} == {7}
@@ -108,17 +114,17 @@ def test_fork_server_says_why_a_supervisor_could_not_begin(run, forks):
     job = run(ONCE)
     (job.path / ".claim").mkdir()
 
-    assert forks.ask(job.path).startswith("failed: IsADirectoryError")
+    assert ask(forks, job.path).startswith("failed: IsADirectoryError")
 
 
 def test_fork_server_that_was_killed_leaves_its_jobs_running_and_starts_anew(run, forks):
     first, second = run(LONG), run(ONCE)
-    forks.ask(first.path)
+    ask(forks, first.path)
     old = forks.process
     old.kill()
     old.wait()
 
-    answer = forks.ask(second.path)
+    answer = ask(forks, second.path)
     end(first)
 
     assert (answer, forks.process.pid != old.pid) == ("started", True)
@@ -152,11 +158,11 @@ def test_fork_server_makes_way_for_newer_code(run, tmp_path, monkeypatch, forks)
     (code.parent / "__init__.py").touch()
     monkeypatch.setattr(supervisors, "FORK_SERVER", code / "fork_server.py")
     jobs = [run(ONCE, 0) for _ in range(3)]
-    answers = [forks.ask(jobs[0].path)]
+    answers = [ask(forks, jobs[0].path)]
     old = forks.process
 
     (code / "spawn.py").write_text((code / "spawn.py").read_text() + "\n# newer\n")
-    answers += [forks.ask(job.path) for job in jobs[1:]]
+    answers += [ask(forks, job.path) for job in jobs[1:]]
 
     assert answers == ["started", "", "started"]
     assert (old.wait(), forks.process.pid != old.pid) == (0, True)

@@ -6,13 +6,14 @@ import os
 import time
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.utils.timezone import now
 
 from aiplatform import env
 from tests.factories import work
-from workers.execution import gang_environment, launching, tickets
+from workers.execution import gang_environment, launching, supervisors, tickets
 from workers.execution.agent import gangs, remote_ranks
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
@@ -325,7 +326,7 @@ def test_gang_first_rank_is_the_one_that_torchrun_counts_first(alice, cluster, k
 def test_gang_first_rank_prepares_and_the_others_take_over(gang, kind, monkeypatch, settings):
     prepared = []
     monkeypatch.setattr(kind, "prepare", lambda *_: prepared.append(1) or Launch(argv=["train"], env={"X": "1"}))
-    monkeypatch.setattr(launching, "_spawn", lambda attempt, home: (alive(home), True)[1])
+    monkeypatch.setattr(supervisors, "Asked", lambda home: SimpleNamespace(answer=lambda: alive(home)))
     attempt = gang.attempts.get()
     for rank in (0, 1):
         (home(gang, rank) / records.SUPERVISOR).unlink()

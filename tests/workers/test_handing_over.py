@@ -2,6 +2,7 @@
 
 import json
 import stat
+from types import SimpleNamespace
 
 import pytest
 from django.utils import timezone
@@ -36,7 +37,12 @@ def machines(settings, monkeypatch):
 @pytest.fixture
 def away(alice, cluster, kind, machines, monkeypatch, sent, django_capture_on_commit_callbacks):
     """A job with a secret, just placed on the machine `far`; its attempt."""
-    monkeypatch.setattr(supervisors, "start", lambda home: records.write(home / records.SUPERVISOR, {"pid": 1}))
+
+    def ask(home):
+        records.write(home / records.SUPERVISOR, {"pid": 1})
+        return SimpleNamespace(answer=lambda: None)
+
+    monkeypatch.setattr(supervisors, "Asked", ask)
     text = sealed.seal({"HUB": "open-sesame"})
     kind.sealed = lambda job: {"secrets": text, "none": ""}
     kind.prepare = lambda job, attempt, run: Launch(["true"], env=handing_over.opened(job, run)["secrets"])
@@ -60,7 +66,7 @@ def test_secrets_reach_the_machine_that_cannot_open_them(away, machines, sent, d
     sent.clear()
     with django_capture_on_commit_callbacks(execute=True):
         tasks.hand_over(away.pk)
-    assert ("workers.start", {"attempt_id": away.pk, "rank": 0}) in sent
+    assert ("workers.start_each", {"ids": [away.pk]}) in sent
     assert stat.S_IMODE(handed.stat().st_mode) == 0o600
 
     machines("far")

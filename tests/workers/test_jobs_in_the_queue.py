@@ -99,14 +99,16 @@ def test_placing_asks_the_database_little_and_nudges_the_worker_of_the_first_dev
     queued, node, django_assert_max_num_queries, monkeypatch
 ):
     sent = []
-    monkeypatch.setattr(launching, "enqueue", lambda task, **about: sent.append((task, about["queue"], about["rank"])))
+    monkeypatch.setattr(
+        launching, "enqueue_each", lambda task, number, **about: sent.append((task, number, about["queue"]))
+    )
     places = [(node.pk, cards(node, 0, 1)[::-1])]
 
     with django_assert_max_num_queries(15):
-        placing.place(queued.pk, places)
+        assert placing.place_many([(queued.pk, places)]) == {}
 
     assert used(node) == [8, 8, 0, 0]
-    assert sent == [("workers.start", f"{node.name}.gpu0", 0)]
+    assert sent == [("workers.start_each", queued.attempts.get().pk, f"{node.name}.gpu0")]
 
 
 def test_placing_places_a_job_once(queued, node):

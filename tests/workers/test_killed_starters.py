@@ -92,7 +92,7 @@ def test_launching_leaves_a_jobs_fate_to_its_program(placed, tmp_path, monkeypat
     job, attempt = placed([sys.executable, "-S", "-c", "print('once')"])
 
     with monkeypatch.context() as patch:
-        patch.setattr(supervisors._forks, "ask", lambda home: "")
+        patch.setattr(supervisors._forks, "request", lambda home: None)
         patch.setattr(supervisors, "SUPERVISOR", starter(tmp_path / "starter.py", code))
         patch.setattr(supervisors, "START_TIMEOUT_S", timeout_s)
         launching.start(attempt.pk)
@@ -160,7 +160,7 @@ def test_launching_says_why_a_supervisor_could_not_begin_and_nobody_begins_it_la
     job, attempt = placed([sys.executable, "-S", "-c", "print('never')"])
     home = RunDir.of(job.pk, 1).path
 
-    monkeypatch.setattr(supervisors._forks, "ask", lambda home: "")
+    monkeypatch.setattr(supervisors._forks, "request", lambda home: None)
     monkeypatch.setattr(supervisors, "SUPERVISOR", starter(tmp_path / "starter.py", "sys.exit('no room for it')"))
     launching.start(attempt.pk)
     job.refresh_from_db()

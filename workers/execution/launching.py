@@ -6,15 +6,17 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
+from django.db.models import F, QuerySet
 
-from aiplatform.lib import disk, wording
-from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib import after_commit, disk, wording
+from aiplatform.lib.enqueue import enqueue, enqueue_each
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.registry import Registry, dotted_name
 from workers import kinds, queues
@@ -22,14 +24,16 @@ from workers.execution import agent_wakeup, earlier_outputs, handing_over, resum
 from workers.execution.supervisors import SupervisorFailed
 from workers.execution.time_limit import at_most
 from workers.jobs import transitions
+from workers.jobs.transitions import Move
 from workers.kinds import Launch
-from workers.models import Allocation, Attempt, Device
+from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import claims, records
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 8  # attempts of one message: a worker that is killed leaves so many to the agent
 COMMAND = "command.json"  # what rank 0 of a gang was given, for the other ranks
 PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
 WAIT_FOR_CHILD_S = 1.0
@@ -49,7 +53,10 @@ def send(attempt: Attempt, leads: Mapping[int, Device]) -> None:
     for rank, lead in sorted(leads.items()):
         name = lead.node.name
         queue = queues.gpu(name, lead.index) if lead.kind == Device.Kind.GPU else queues.cpu(name)
-        enqueue("workers.start", queue=queue, attempt_id=attempt.pk, rank=rank)
+        if len(leads) == 1:
+            enqueue_each("workers.start_each", attempt.pk, queue=queue, at_most=AT_ONCE)
+        else:
+            enqueue("workers.start", queue=queue, attempt_id=attempt.pk, rank=rank)
 
 
 def hand_over(attempt_id: int) -> None:
@@ -65,10 +72,20 @@ def hand_over(attempt_id: int) -> None:
 def by_rank(attempt: Attempt) -> dict[int, list[Allocation]]:
     """Live allocations of an attempt by rank, each by device index."""
     found: dict[int, list[Allocation]] = {}
-    live = attempt.allocations.filter(released_at=None).select_related("node", "device")
-    for held in live.order_by("rank", "device__index", "pk"):
+    for held in _live(attempt.allocations.all()):
         found.setdefault(held.rank, []).append(held)
     return found
+
+
+def _live(allocations: QuerySet[Allocation]) -> QuerySet[Allocation]:
+    live = allocations.filter(released_at=None).select_related("node", "device")
+    return live.order_by("rank", "device__index", "pk")
+
+
+def _attempts(**which: object) -> QuerySet[Attempt]:
+    """Attempts to start, with what a start reads of them."""
+    current = Attempt.objects.filter(ended_at=None, number=F("job__attempt_number"), **which)
+    return current.select_related("job__cluster", "job__owner")
 
 
 def start(attempt_id: int, rank: int = 0) -> None:
@@ -79,47 +96,79 @@ def start(attempt_id: int, rank: int = 0) -> None:
     its run directory first, as a supervisor would: of the two only one can happen, whoever is killed on the way.
     Somebody else who is starting it already is left to it.
     """
-    about = ("job__cluster", "job__owner")
-    attempt = Attempt.objects.select_related(*about).filter(pk=attempt_id, ended_at=None).first()
-    if attempt is None or attempt.number != attempt.job.attempt_number:
+    attempt = _attempts(pk=attempt_id).first()
+    if attempt is None:
         return
     held = by_rank(attempt).get(rank, [])
     if not tickets.on_this_node(held):
         return
     agent_wakeup.notify(settings.NODE)
+    with ExitStack() as locks:
+        begun = _begin(attempt, rank, held, locks)
+        if begun and begun.wait():
+            report_started(attempt, rank, begun.home)
+
+
+def start_each(attempt_ids: Sequence[int]) -> None:
+    """Do what `start` does for several attempts of one machine each; their supervisors start side by side."""
+    held: dict[int, list[Allocation]] = {}
+    for one in _live(Allocation.objects.filter(attempt__in=attempt_ids)):
+        held.setdefault(one.attempt_id, []).append(one)
+    agent_wakeup.notify(settings.NODE)
+    started: list[_Begun] = []
+    with after_commit.collected(), ExitStack() as locks:
+        begun = []
+        for attempt in _attempts(pk__in=attempt_ids).order_by("pk"):
+            mine = held.get(attempt.pk, [])
+            if tickets.on_this_node(mine) and (one := _begin(attempt, 0, mine, locks)):
+                begun.append(one)
+        started += [one for one in begun if one.wait()]
+        _report_all_started(started)
+
+
+class _Begun:
+    """A rank that is prepared, and whose supervisor was asked for unless there is one."""
+
+    def __init__(self, attempt: Attempt, home: Path, asked: supervisors.Asked | None) -> None:
+        self.attempt, self.home = attempt, home
+        self._asked = asked
+
+    def wait(self) -> bool:
+        """Wait for its supervisor; whether there is one now."""
+        return self._asked is None or _answered(self.attempt, self.home, self._asked)
+
+
+def _begin(attempt: Attempt, rank: int, held: list[Allocation], locks: ExitStack) -> _Begun | None:
+    """Prepare a rank and ask for its supervisor; None where it is not to be, or cannot yet be, started here.
+
+    Args:
+        locks: keeps others from starting it until they are released.
+    """
     run = RunDir.of(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
     home.mkdir(parents=True, exist_ok=True)
-    with _one_at_a_time(home) as first:
-        if not first:
-            return
-        if not (home / records.SUPERVISOR).exists():
-            if rank and not (run.path / COMMAND).exists():
-                return  # the first part prepares yet; the agent comes again
-            if attempt.job.desired in (Desired.STOP, Desired.FINISH):
-                if _never_begun(attempt, home):
-                    return
-            elif not _begin(attempt, rank, held, run, home):
-                return
-    report_started(attempt, rank, home)
-
-
-def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> bool:
-    """Prepare a rank and start its supervisor; whether there is one now."""
+    if not locks.enter_context(_one_at_a_time(home)):
+        return None
+    if (home / records.SUPERVISOR).exists():
+        return _Begun(attempt, home, None)
+    if rank and not (run.path / COMMAND).exists():
+        return None  # the first part prepares yet; the agent comes again
+    if attempt.job.desired in (Desired.STOP, Desired.FINISH):
+        return None if _never_begun(attempt, home) else _Begun(attempt, home, None)
     try:
         with at_most(PREPARE_LIMIT_S, _late()), _held_back(home) as begun:
             if begun:
-                return True
+                return _Begun(attempt, home, None)
             goes_on = _prepare(attempt, rank, held, run, home)
     except kinds.NotYet as exc:
         _note_waiting(attempt, home / WAITS, str(exc))
-        return False
+        return None
     except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
         if disk.is_full(exc) and disk.has_no_room(home):
             log.warning("job=%s attempt=%s waits for room on the disk: %s", attempt.job_id, attempt.number, exc)
-            return False
-        return not _failed(attempt, home, exc)
-    return goes_on and _spawn(attempt, home)
+            return None
+        return None if _failed(attempt, home, exc) else _Begun(attempt, home, None)
+    return _Begun(attempt, home, supervisors.Asked(home)) if goes_on else None
 
 
 def _note_waiting(attempt: Attempt, marker: Path, why: str) -> None:
@@ -151,13 +200,13 @@ def _late() -> TookTooLong:
 def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = WAIT_FOR_CHILD_S) -> None:
     """Move the job to starting, and to running once the program is there."""
     try:
-        runs = rank == 0 and "child" in (records.read(home / records.SUPERVISOR) or {})
+        runs = rank == 0 and _has_child(home)
         if attempt.job.state == JobState.ASSIGNED:
             event = Event.STARTED if runs else Event.LAUNCHED
             attempt.job = transitions.move(attempt.job_id, event, attempt=attempt.number)
         deadline = time.monotonic() + patience_s
         while rank == 0 and attempt.job.state == JobState.STARTING:
-            if "child" in (records.read(home / records.SUPERVISOR) or {}):
+            if _has_child(home):
                 attempt.job = transitions.move(attempt.job_id, Event.STARTED, attempt=attempt.number)
             elif time.monotonic() >= deadline or (home / records.EXIT).exists():
                 return
@@ -165,6 +214,23 @@ def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = 
                 time.sleep(0.01)
     except DomainError as exc:  # the agent saw its start, or its end, before
         log.debug("job=%s attempt=%s moved by someone else: %s", attempt.job_id, attempt.number, exc)
+
+
+def _report_all_started(started: Sequence[_Begun]) -> None:
+    """Move these jobs to running in one transaction; those whose program is not there yet are reported one by one."""
+    runs = {one.attempt.job_id: one for one in started if _has_child(one.home)}
+    with transaction.atomic():
+        locked = Job.objects.select_for_update().filter(pk__in=runs, state=JobState.ASSIGNED).order_by("pk")
+        transitions.move_many([Move(job, Event.STARTED, attempt=runs.pop(job.pk).attempt.number) for job in locked])
+    for one in started:
+        if one.attempt.job_id in runs or not _has_child(one.home):
+            one.attempt.job.refresh_from_db(fields=["state", "attempt_number"])
+            report_started(one.attempt, 0, one.home)
+
+
+def _has_child(home: Path) -> bool:
+    """Whether the program of a run has begun."""
+    return "child" in (records.read(home / records.SUPERVISOR) or {})
 
 
 def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> bool:
@@ -199,15 +265,15 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
     return bool(live.update(sandbox_tier=ticket.tier, image=ticket.container.get("image", "")))
 
 
-def _spawn(attempt: Attempt, home: Path) -> bool:
-    """Start the supervisor of a prepared run; whether there is one now.
+def _answered(attempt: Attempt, home: Path, asked: supervisors.Asked) -> bool:
+    """Wait for the supervisor of a prepared run; whether there is one now.
 
     That stands in the run directory alone. Who started it may have been killed, or may be slow to answer, and says
     nothing then: the agent comes again.
     """
     why = None
     try:
-        supervisors.start(home)
+        asked.answer()
     except supervisors.NoAnswer:
         log.warning("job=%s attempt=%s no answer of its supervisor", attempt.job_id, attempt.number)
     except supervisors.NoRoom as exc:

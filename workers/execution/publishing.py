@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
+from django.db import InterfaceError, OperationalError
 from django.db.models import F
 
 from workers import kinds
@@ -13,6 +15,17 @@ from workers.output import metrics
 from workers.output.reporting import ingest as reporting
 
 log = logging.getLogger(__name__)
+
+
+def publish_each(job_ids: Iterable[int]) -> None:
+    """Do this for several jobs; one that fails is logged and tried again by the agent's sweep."""
+    for job_id in job_ids:
+        try:
+            publish(job_id)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("job=%s its results were not kept, this is tried again", job_id)
 
 
 def publish(job_id: int) -> None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from aiplatform import env
@@ -42,21 +43,49 @@ class NoAnswer(Exception):
     """Nobody said anything in time, which means nothing: what holds stands in the run directory."""
 
 
+class Asked:
+    """A supervisor that was asked for and has not answered yet; `answer` is called once."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._pipe = _forks.request(home)
+        self._since = time.monotonic()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether `answer` returns at once."""
+        return self._pipe is None or bool(_readable(self._pipe, 0))
+
+    def answer(self) -> None:
+        """Wait until its command runs.
+
+        Raises:
+            NoAnswer: it may or may not have begun.
+            NoRoom: the disk is full.
+            SupervisorFailed: it could not begin, in words.
+        """
+        answer = "" if self._pipe is None else _forks.answer(self._pipe, self._since + START_TIMEOUT_S)
+        if not answer:
+            _start_directly(self.home)
+        elif answer.startswith("no room"):
+            raise NoRoom(answer.partition(": ")[2])
+        elif answer.startswith("failed"):
+            raise SupervisorFailed(answer.partition(": ")[2])
+
+
 def start(home: Path) -> None:
     """Start the supervisor of a run directory, unless it was started before; returns once its command runs.
 
     Raises:
-        NoAnswer: it may or may not have begun.
-        NoRoom: the disk is full.
-        SupervisorFailed: it could not begin, in words.
+        NoAnswer, NoRoom, SupervisorFailed: see `Asked.answer`.
     """
-    answer = _forks.ask(home)
-    if not answer:
-        _start_directly(home)
-    elif answer.startswith("no room"):
-        raise NoRoom(answer.partition(": ")[2])
-    elif answer.startswith("failed"):
-        raise SupervisorFailed(answer.partition(": ")[2])
+    Asked(home).answer()
+
+
+def _readable(pipe: int, seconds: float) -> bool:
+    answered = select.poll()
+    answered.register(pipe, select.POLLIN)
+    return bool(answered.poll(1000 * max(0.0, seconds)))
 
 
 def _start_directly(home: Path) -> None:
@@ -85,25 +114,31 @@ class ForkServer:
         self.process: subprocess.Popen[bytes] | None = None
         self._lock = threading.RLock()  # the agent starts jobs in threads
 
-    def ask(self, home: Path) -> str:
-        """Have a supervisor forked, and return its answer; "" where there is none to be had from here.
+    def request(self, home: Path) -> int | None:
+        """Have a supervisor forked; returns the pipe for `answer`, None where there is none to be had from here."""
+        heard, told = os.pipe()
+        try:
+            socket.send_fds(self._open(), [os.fsencode(home)], [told])
+        except OSError as exc:  # it was killed: another one comes next time
+            log.info("fork server away: %s", exc)
+            self.close()
+            os.close(heard)
+            return None
+        finally:
+            os.close(told)
+        return heard
+
+    def answer(self, heard: int, until: float) -> str:
+        """What a supervisor says of its start; "" where it, or the fork server, ended without a word.
+
+        Args:
+            until: by the monotonic clock.
 
         Raises:
             NoAnswer: nothing was said in time.
         """
-        heard, told = os.pipe()
         try:
-            try:
-                socket.send_fds(self._open(), [os.fsencode(home)], [told])
-            except OSError as exc:  # it was killed: another one comes next time
-                log.info("fork server away: %s", exc)
-                self.close()
-                return ""
-            finally:
-                os.close(told)
-            answered = select.poll()
-            answered.register(heard, select.POLLIN)
-            if not answered.poll(1000 * START_TIMEOUT_S):
+            if not _readable(heard, until - time.monotonic()):
                 self.close()
                 raise NoAnswer
             answer = os.read(heard, 4096).decode(errors="replace")

@@ -1,17 +1,23 @@
-"""The one writer of `Job.state` and `Attempt.state`. Every move is one transaction and one line of its event log."""
+"""The one writer of `Job.state` and `Attempt.state`. Every move is one transaction and one line of its event log.
+
+`move` is for one job; `move_many` moves several in a few statements.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import wording
-from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.enqueue import enqueue_each
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from workers import live, scheduler_wakeup
@@ -19,9 +25,10 @@ from workers.clock import now
 from workers.models import Allocation, Attempt, Device, Job, JobEvent
 from workers.states import COMPLETED, FINAL, LIVE, Desired, Event, IllegalMove, JobState, Reason, next_state
 
-__all__ = ["IllegalMove", "StaleReport", "move", "note"]
+__all__ = ["IllegalMove", "Move", "StaleReport", "move", "move_many", "note"]
 
 S, E = JobState, Event
+K = TypeVar("K")
 NOTHING = Message()
 _NEW_PLACE = frozenset({E.RESTORED})  # goes to the end of the queue; a preempted or lost job keeps its place
 _MESSAGES = {  # what the event log says where neither message nor reason is given
@@ -51,6 +58,38 @@ class StaleReport(DomainError):
     """An older attempt reports, or another caller moved the job first."""
 
     code = "stale_report"
+
+
+@dataclass(frozen=True)
+class Move:
+    """One job and what happens to it, see `move`."""
+
+    job: Job
+    event: Event
+    attempt: int | None = None
+    reason: str = Reason.NONE
+    message: Message = NOTHING
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A move that the table allows."""
+
+    job: Job
+    event: Event
+    reached: JobState  # by the attempt
+    was_live: bool
+    columns: Mapping[str, Any]  # of the job
+    told: Message  # in its event log
+    reason: str
+    message: Message  # of the attempt
+    exit_code: int | None
+
+    def keep(self) -> None:
+        """Change the job in memory as its row."""
+        for name, value in self.columns.items():
+            setattr(self.job, name, value)
 
 
 @transaction.atomic
@@ -86,45 +125,64 @@ def move(
         StaleReport: an older attempt reports, or another caller moved it first.
     """
     job = locked or Job.objects.get(pk=job_id)
-    if attempt is not None and attempt != job.attempt_number:
+    step = _step(Move(job, event, attempt, reason, message, exit_code), now(), for_good=for_good)
+    seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
+    if not seen.update(**step.columns):
+        raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+    if locked:
+        step.keep()
+    else:
+        job.refresh_from_db()
+    _move_attempts([step])
+    _log_events([step], by)
+    return job
+
+
+@transaction.atomic
+def move_many(moves: Sequence[Move]) -> dict[int, DomainError]:
+    """Apply several moves, each of another job, in a few statements; the others stand where some are refused.
+
+    Args:
+        moves: their jobs are locked by this transaction (`select_for_update`) and changed in place.
+
+    Returns:
+        For each job whose move was refused, by number, what `move` would raise.
+    """
+    steps, refused, moment = [], {}, now()
+    for one in moves:
+        try:
+            steps.append(_step(one, moment))
+        except DomainError as exc:
+            refused[one.job.pk] = exc
+    for columns, alike in _alike(steps, lambda step: step.columns):
+        Job.objects.filter(pk__in=[step.job.pk for step in alike]).update(**columns)
+    for step in steps:
+        step.keep()
+    _move_attempts(steps)
+    _log_events(steps)
+    return refused
+
+
+def _step(asked: Move, moment: datetime, *, for_good: bool = False) -> _Step:
+    """Where a move leads.
+
+    Raises:
+        IllegalMove: the table has no way from the current state.
+        StaleReport: an older attempt reports.
+    """
+    job, event, message = asked.job, asked.event, asked.message
+    if asked.attempt is not None and asked.attempt != job.attempt_number:
         raise StaleReport(
-            _("Attempt %(old)s is over, %(new)s is current.") % {"old": attempt, "new": job.attempt_number}
+            _("Attempt %(old)s is over, %(new)s is current.") % {"old": asked.attempt, "new": job.attempt_number}
         )
     reached = state = next_state(job.state, event)
-    message = message or (wording.message("job.reason", reason=reason) if reason else NOTHING)
+    message = message or (wording.message("job.reason", reason=asked.reason) if asked.reason else NOTHING)
     told = message
     if (state in _UNDONE or (state == S.LOST and for_good)) and (earlier := _earlier_result(job)):
         state, why = JobState(earlier.state), message or wording.message(_MESSAGES[event])
         told = wording.message("job.result_kept", attempt=job.attempt_number, why=why)
-    seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
-    columns = {"state": state, **_columns(job, event, state, reason, told)}
-    if not seen.update(**columns):
-        raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
-    was_live = job.state in LIVE
-    if locked:
-        for name, value in columns.items():
-            setattr(job, name, value)
-    else:
-        job.refresh_from_db()
-    if event is E.PLACED:
-        Attempt.objects.create(job=job, number=job.attempt_number, state=state, checkpoint_in=job.resume_from)
-    elif was_live:
-        _move_attempt(job, event, reached, reason, message, exit_code)
-    JobEvent.objects.create(
-        job=job,
-        attempt=job.attempt_number,
-        event=event,
-        state=state,
-        at=now(),
-        by=by,
-        message=told or wording.message(_MESSAGES[event]),
-    )
-    if state in FINAL:
-        enqueue("workers.finish", job_id=job_id)
-    if state == S.QUEUED or event is E.EVICTED or (was_live and state in FINAL):
-        scheduler_wakeup.notify()
-    live.nudge(job_id)
-    return job
+    columns = {"state": state, **_columns(job, event, state, asked.reason, told, moment)}
+    return _Step(job, event, reached, job.state in LIVE, columns, told, asked.reason, message, asked.exit_code)
 
 
 def _earlier_result(job: Job) -> Attempt | None:
@@ -157,9 +215,10 @@ def request_room(job: Job, desired: Desired, message: Message, **columns: Any) -
     return Job.objects.get(pk=job.pk)
 
 
-def _columns(job: Job, event: Event, state: JobState, reason: str, message: Message) -> dict[str, Any]:
+def _columns(
+    job: Job, event: Event, state: JobState, reason: str, message: Message, moment: datetime
+) -> dict[str, Any]:
     """What changes on the job besides its state."""
-    moment = now()
     changes: dict[str, Any] = {"message": message, "reason": reason}
     if event is E.PLACED:
         changes |= {
@@ -189,32 +248,95 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, message: Mess
     return changes
 
 
-def _move_attempt(
-    job: Job, event: Event, state: JobState, reason: str, message: Message, exit_code: int | None
-) -> None:
-    """Carry the move over to the live attempt; end it and free what it held where the job left it."""
-    attempt = Attempt.objects.filter(job=job, number=job.attempt_number, ended_at=None)
+def _move_attempts(steps: Sequence[_Step]) -> None:
+    """Open the attempts of PLACED, carry other moves over to the live ones, and free what those held that ended."""
+    placed = [step.job for step in steps if step.event is E.PLACED]
+    if placed:
+        Attempt.objects.bulk_create(
+            Attempt(job=job, number=job.attempt_number, state=job.state, checkpoint_in=job.resume_from)
+            for job in placed
+        )
+    moved = [step for step in steps if step.event is not E.PLACED and step.was_live]
+    held = _held([step for step in moved if step.event is E.EVICTED or step.reached not in LIVE])
+    freed = [row for row in held if row.evicted_at is None]  # where it is evicted others have its devices already
     moment = now()
-    if state in LIVE:
+    for (number, columns), alike in _alike(moved, lambda step: (step.job.attempt_number, _of_attempt(step, moment))):
+        live = Attempt.objects.filter(job__in=[step.job.pk for step in alike], number=number, ended_at=None)
+        live.update(**columns)
+    _free_devices(freed)
+    released = {step.job.pk for step in moved if step.reached not in LIVE}
+    over = [row.pk for row in held if row.job in released]
+    if over:
+        Allocation.objects.filter(pk__in=over).update(released_at=moment)
+
+
+def _of_attempt(step: _Step, moment: datetime) -> dict[str, Any]:
+    """What changes on the attempt of a job that moved."""
+    if step.reached in LIVE:
         # what was paused begins its idle time anew: the pause is not held against it
-        since = {E.STARTED: {"started_at": moment}, E.RESUMED: {"busy_at": moment}}.get(event, {})
-        if event is E.EVICTED and attempt.filter(evicted_at=None).update(evicted_at=moment):
-            _free_devices(_held(job).values_list("device_id", "share"))
-        attempt.update(state=state, **since)
-        return
-    held = list(_held(job).values_list("pk", "device_id", "share", "attempt__evicted_at"))
-    # where it is evicted others have its devices already
-    _free_devices((device, share) for _pk, device, share, evicted_at in held if evicted_at is None)
-    over = S.LOST if event is E.LOST else state if state in FINAL else S.STOPPED
-    attempt.update(state=over, reason=reason, message=message, exit_code=exit_code, ended_at=moment)
-    Allocation.objects.filter(pk__in=[pk for pk, *_about in held]).update(released_at=moment)
+        since = {E.STARTED: "started_at", E.RESUMED: "busy_at", E.EVICTED: "evicted_at"}
+        return {"state": step.reached} | ({since[step.event]: moment} if step.event in since else {})
+    over = S.LOST if step.event is E.LOST else step.reached if step.reached in FINAL else S.STOPPED
+    how = {"reason": step.reason, "message": step.message, "exit_code": step.exit_code}
+    return {"state": over, **how, "ended_at": moment}
 
 
-def _held(job: Job) -> QuerySet[Allocation]:
-    return Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
+class _Held(NamedTuple):
+    pk: int
+    job: int
+    device: int
+    share: int
+    evicted_at: datetime | None  # of its attempt
 
 
-def _free_devices(shares: Iterable[tuple[int, int]]) -> None:
+def _held(steps: Sequence[_Step]) -> list[_Held]:
+    """Allocations of the current attempts of these jobs."""
+    if not steps:
+        return []
+    numbers = {step.job.pk: step.job.attempt_number for step in steps}
+    columns = ("attempt__number", "pk", "attempt__job_id", "device_id", "share", "attempt__evicted_at")
+    rows = Allocation.objects.filter(attempt__job__in=numbers, released_at=None).values_list(*columns)
+    return [_Held(*row) for number, *row in rows if number == numbers[row[1]]]
+
+
+def _free_devices(rows: Iterable[_Held]) -> None:
     """Count these shares of devices as free."""
-    for device, share in shares:
+    shares: Counter[int] = Counter()
+    for row in rows:
+        shares[row.device] += row.share
+    for device, share in sorted(shares.items()):  # in one order, so that two transactions never wait for each other
         Device.objects.filter(pk=device).update(used=F("used") - share)
+
+
+def _log_events(steps: Sequence[_Step], by: User | None = None) -> None:
+    """Write the event log, and tell those who act on it."""
+    moment = now()
+    JobEvent.objects.bulk_create(
+        JobEvent(
+            job=step.job, attempt=step.job.attempt_number, event=step.event, state=step.job.state, at=moment, by=by,
+            message=step.told or wording.message(_MESSAGES[step.event]),
+        )
+        for step in steps
+    )  # fmt: skip
+    for step in steps:
+        if step.job.state in FINAL:
+            enqueue_each("workers.finish", step.job.pk)
+    if any(
+        step.job.state == S.QUEUED or step.event is E.EVICTED or (step.was_live and step.job.state in FINAL)
+        for step in steps
+    ):
+        scheduler_wakeup.notify()
+    live.nudge(*(step.job.pk for step in steps))
+
+
+def _alike(steps: Iterable[_Step], key: Callable[[_Step], K]) -> list[tuple[K, list[_Step]]]:
+    """Group steps with an equal key; there are few different ones, and not all of them can be hashed."""
+    groups: list[tuple[K, list[_Step]]] = []
+    for step in steps:
+        wanted = key(step)
+        alike = next((members for known, members in groups if known == wanted), None)
+        if alike is None:
+            groups.append((wanted, [step]))
+        else:
+            alike.append(step)
+    return groups

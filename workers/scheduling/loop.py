@@ -15,7 +15,7 @@ from datetime import datetime
 from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 
 from aiplatform import env
-from aiplatform.lib import sweeps
+from aiplatform.lib import after_commit, sweeps
 from aiplatform.lib.claims import new_holder
 from aiplatform.lib.errors import DomainError
 from workers import leases, pass_metrics, planner_input, scheduler_wakeup
@@ -143,7 +143,7 @@ class Scheduler:
         """Write assignments and preemptions in one transaction; what came too late waits for the next pass."""
         if not decided.assignments and not decided.preemptions and not decided.returns:
             return
-        with transaction.atomic():
+        with after_commit.collected(), transaction.atomic():
             if not leases.holds(LEASE, self.holder, self.epoch or 0):
                 raise Replaced
             for job in decided.returns:
@@ -152,12 +152,10 @@ class Scheduler:
                 except DomainError as exc:
                     log.info("job=%s does not come back yet: %s", job, exc)
                     self._signature = None
-            for assignment in decided.assignments:
-                try:
-                    placing.place(assignment.job, assignment.places)
-                except placing.Late as exc:
-                    log.info("job=%s not placed: %s", assignment.job, exc)
-                    self._signature = None
+            late = placing.place_many([(assignment.job, assignment.places) for assignment in decided.assignments])
+            for job, why in late.items():
+                log.info("job=%s not placed: %s", job, why)
+                self._signature = None
             for preemption in decided.preemptions:
                 leave = evictions.evict if preemption.evict else actions.release
                 try:

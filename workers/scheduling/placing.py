@@ -1,8 +1,8 @@
-"""Placing: gives a queued job its devices; attempt, allocations and shares in one transaction."""
+"""Placing: gives queued jobs their devices; attempts, allocations and shares in one transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.conf import settings
 from django.db import transaction
@@ -13,6 +13,7 @@ from aiplatform.lib.enqueue import enqueue
 from workers import held_back, queues
 from workers.execution import handing_over, launching, tickets
 from workers.jobs import transitions
+from workers.jobs.transitions import Move
 from workers.models import Allocation, Attempt, Device, Job
 from workers.states import Event
 
@@ -23,56 +24,108 @@ class Late(Exception):
     """The snapshot was older than the rows: the job moved on or a device filled up."""
 
 
-@transaction.atomic
 def place(job_id: int, places: Places) -> Attempt:
     """Assign `places` (node id, [(device id, shares)]) to a queued job; the first place, by address, is rank 0.
 
     Raises:
         Late: nothing was written.
     """
-    about = _about(places)
-    names = {device.node_id: device.node.name for device in about.values()}
-    if len(places) > 1:  # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
-        addresses = {device.node_id: device.node.address for device in about.values()}
-        places = sorted(places, key=lambda place: addresses.get(place[0], ""))
-    message = wording.message("job.placed", nodes=[names.get(node, "?") for node, _devices in places])
-    seen = Job.objects.select_for_update().get(pk=job_id)
-    if held_back.holds(job_id):
-        raise Late(f"job {job_id} waits for an approval or for other jobs by now")
-    try:
-        job = transitions.move(job_id, Event.PLACED, message=message, locked=seen)
-    except (transitions.StaleReport, transitions.IllegalMove) as exc:
-        raise Late(str(exc)) from exc
-    if job.min_nodes and job.nodes != len(places):  # it takes what is free, and more or less the next time
-        job.nodes = len(places)
-        job.save(update_fields=["nodes"])
-    for _node, devices in places:
-        for device, shares in devices:
-            free = Device.objects.filter(pk=device, health=Device.Health.OK, used__lte=F("capacity") - shares)
-            if not free.update(used=F("used") + shares):
-                raise Late(f"device {device} has no {shares} free shares any more")
-    attempt = Attempt.objects.get(job=job, number=job.attempt_number)
+    late = place_many([(job_id, places)])
+    if job_id in late:
+        raise Late(late[job_id])
+    return Attempt.objects.select_related("job").get(job=job_id, ended_at=None)
+
+
+@transaction.atomic
+def place_many(assignments: Sequence[tuple[int, Places]]) -> dict[int, str]:
+    """Do what `place` does for several jobs, in a few statements.
+
+    Returns:
+        Why a job was not placed, by number, where the snapshot was older than the rows.
+    """
+    about = _devices(assignments)
+    jobs = Job.objects.select_for_update().in_bulk([job for job, _places in assignments])
+    late = dict.fromkeys(held_back.holding(jobs), "waits for an approval or for other jobs by now")
+    placed: dict[int, Places] = {}
+    moves = []
+    for job_id, wanted in assignments:
+        if job_id in late or job_id not in jobs:
+            late.setdefault(job_id, "is gone")
+            continue
+        places = _by_address(wanted, about)
+        if full := _take(places, about):
+            late[job_id] = f"device {full} has not enough free shares any more"
+            continue
+        names = [about[devices[0][0]].node.name if devices[0][0] in about else "?" for _node, devices in places]
+        moves.append(Move(jobs[job_id], Event.PLACED, message=wording.message("job.placed", nodes=names)))
+        placed[job_id] = places
+    for job_id, refused in transitions.move_many(moves).items():
+        late[job_id] = str(refused)
+        _take(placed.pop(job_id), about, give_back=True)
+    if placed:
+        _keep(jobs, placed, about)
+    return late
+
+
+def _by_address(places: Places, about: Mapping[int, Device]) -> Places:
+    """Places in the order of their ranks."""
+    if len(places) == 1:
+        return places
+    # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
+    return sorted(places, key=lambda place: about[place[1][0][0]].node.address if place[1][0][0] in about else "")
+
+
+def _take(places: Places, about: Mapping[int, Device], *, give_back: bool = False) -> int:
+    """Count the shares of these places as used, in memory; the first device without room where not all have any."""
+    wanted = [(device, -shares if give_back else shares) for _node, devices in places for device, shares in devices]
+    for device, shares in wanted:
+        row = about.get(device)
+        if row is None or row.health != Device.Health.OK or row.used + shares > row.capacity:
+            return device
+    for device, shares in wanted:
+        about[device].used += shares
+    return 0
+
+
+def _keep(jobs: Mapping[int, Job], placed: Mapping[int, Places], about: Mapping[int, Device]) -> None:
+    """Write what the placed jobs hold, and send the starts."""
+    taken: dict[int, int] = {}
+    for places in placed.values():
+        for _node, devices in places:
+            for device, shares in devices:
+                taken[device] = taken.get(device, 0) + shares
+    for device, shares in sorted(taken.items()):
+        Device.objects.filter(pk=device).update(used=F("used") + shares)
+    attempts = {one.job_id: one for one in Attempt.objects.filter(job__in=placed, ended_at=None)}
     Allocation.objects.bulk_create(
-        Allocation(attempt=attempt, node_id=node, device_id=device, rank=rank, share=shares)
+        Allocation(attempt=attempts[job], node_id=node, device_id=device, rank=rank, share=shares)
+        for job, places in placed.items()
         for rank, (node, devices) in enumerate(places)
         for device, shares in devices
     )
-    if len(places) > 1:
-        tickets.lease_meeting(attempt)
-    first = places[0][0]
-    if handing_over.is_needed(job, names.get(first, "")):
-        enqueue("workers.hand_over", queue=queues.cpu(settings.NODE), attempt_id=attempt.pk)
-    launching.send(attempt, {rank: _lead(devices, about) for rank, (_node, devices) in enumerate(places)})
-    return attempt
+    for job_id, places in placed.items():
+        job, attempt = jobs[job_id], attempts[job_id]
+        if job.min_nodes and job.nodes != len(places):  # it takes what is free, and more or less the next time
+            job.nodes = len(places)
+            job.save(update_fields=["nodes"])
+        if len(places) > 1:
+            tickets.lease_meeting(attempt)
+        leads = {rank: _lead(devices, about) for rank, (_node, devices) in enumerate(places)}
+        if handing_over.is_needed(job, leads[0].node.name):
+            enqueue("workers.hand_over", queue=queues.cpu(settings.NODE), attempt_id=attempt.pk)
+        launching.send(attempt, leads)
 
 
-def _about(places: Places) -> dict[int, Device]:
-    """The devices of these places with their nodes, by id."""
-    wanted = [device for _node, devices in places for device, _shares in devices]
-    columns = ("kind", "index", "node__name", "node__address")
-    return Device.objects.select_related("node").only(*columns).in_bulk(wanted)
+def _devices(assignments: Iterable[tuple[int, Places]]) -> dict[int, Device]:
+    """The devices of all these places with their nodes, by id, locked until the transaction ends."""
+    wanted = {
+        device for _job, places in assignments for _node, devices in places for device, _shares in devices
+    }  # fmt: skip
+    columns = ("kind", "index", "health", "used", "capacity", "node__name", "node__address")
+    rows = Device.objects.select_for_update(of=("self",)).select_related("node").only(*columns)
+    return {row.pk: row for row in rows.filter(pk__in=wanted).order_by("pk")}
 
 
-def _lead(devices: Sequence[tuple[int, int]], about: dict[int, Device]) -> Device:
+def _lead(devices: Sequence[tuple[int, int]], about: Mapping[int, Device]) -> Device:
     """The device of a rank whose worker starts it."""
     return min((about[device] for device, _shares in devices), key=lambda device: device.index)

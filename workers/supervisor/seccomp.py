@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import struct
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,9 +80,12 @@ def program(allowed: "Iterable[str]" = (), machine: str = "") -> bytes:
         allowed: names of CALLS that may be used after all, as "ptrace" for a debugger.
         machine: one of MACHINES; this one by default.
     """
-    machine = machine or os.uname().machine
+    return _program(frozenset(allowed), machine or os.uname().machine)
+
+
+@cache  # the fork server makes the usual one once for all supervisors
+def _program(names: "frozenset[str]", machine: str) -> bytes:
     column, word, clone, ioctl, socket = MACHINES[machine]
-    names = frozenset(allowed)
     steps: list[tuple[int, int, str, str]] = [
         (_LOAD, _MACHINE, "", ""), (_EQUAL, word, "", "unknown"), (_LOAD, _NUMBER, "", ""),
         *([(_AT_LEAST, X32, "unknown", "")] if machine == "x86_64" else []),

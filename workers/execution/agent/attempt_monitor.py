@@ -19,7 +19,7 @@ from aiplatform.lib.wording import Message
 from workers import kinds, live, run_time
 from workers.clock import now
 from workers.execution import closing_lines, evictions, launching, lost_attempts
-from workers.execution.agent import containers, gangs, log_shipping, overdue, verdicts
+from workers.execution.agent import containers, gangs, log_shipping, overdue, settling, verdicts
 from workers.jobs import checkpoints, transitions
 from workers.kinds import Capabilities
 from workers.machines import unkillable
@@ -68,9 +68,14 @@ class AttemptMonitor:
         self.containers = containers.Ending()
         self.overdue, self.leftovers = overdue.Overdue(), overdue.Leftovers()
         self.seen = time.monotonic()
+        self.ended: dict[str, Any] | None = None  # how it ended, until `settling.settle` has written that
 
-    def look(self, attempt: Attempt) -> bool:
-        """Bring rows and files together once; False when no supervisor exists yet and one should be started."""
+    def look(self, attempt: Attempt, *, settle: bool = True) -> bool:
+        """Bring rows and files together once; False when no supervisor exists yet and one should be started.
+
+        Args:
+            settle: write its end now; False leaves a plain one in `ended` for `settling.settle`.
+        """
         self.attempt = attempt
         kept = records.read(self.run.path / records.SUPERVISOR)
         cause = self._cause()
@@ -90,6 +95,10 @@ class AttemptMonitor:
                         self._lost(kept)
                     return True
             if ended is None and self._request(kept, cause):
+                return True
+            if not settle and settling.is_plain(attempt.job, ended):
+                self.ended = ended
+                self._report_log_growth(last=True)
                 return True
             self._report(kept, over=ended is not None)
             self._report_log_growth(last=ended is not None)
@@ -204,6 +213,14 @@ class AttemptMonitor:
             if last:  # whoever reads elsewhere knows when it has seen all
                 Attempt.objects.filter(pk=self.attempt.pk).update(log_bytes=size)
             live.nudge(self.attempt.job_id, log_bytes=size)
+
+    def settle(self, record: dict[str, Any]) -> None:
+        """Write how it ended, by itself."""
+        try:
+            self._report(records.read(self.run.path / records.SUPERVISOR) or {}, over=True)
+            self._ended(record)
+        except (transitions.StaleReport, transitions.IllegalMove) as exc:
+            log.info("job=%s attempt=%s: %s", self.attempt.job_id, self.attempt.number, exc)
 
     def _ended(self, record: dict[str, Any]) -> None:
         unkillable.report(settings.NODE, self.attempt.job, record.get("unkillable") or ())

@@ -15,12 +15,23 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from django.utils.translation import gettext as _
 
 from aiplatform import env
+from aiplatform.lib import after_commit
 from aiplatform.lib.errors import NameTaken
 from workers import clock, kinds, scratch
 from workers.clock import now
 from workers.exec import socket_paths
 from workers.execution import agent_wakeup, launching, publishing
-from workers.execution.agent import cards, containers, device_errors, mps, ranks, registration, remote_ranks, sharing
+from workers.execution.agent import (
+    cards,
+    containers,
+    device_errors,
+    mps,
+    ranks,
+    registration,
+    remote_ranks,
+    settling,
+    sharing,
+)
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.heartbeat import Heartbeat
 from workers.execution.agent.npu_logs import NpuLogs
@@ -117,8 +128,10 @@ class Agent:
         attempts = self._attempts()
         for pk in set(self.watched) - {attempt.pk for attempt in attempts}:
             del self.watched[pk]
-        for attempt in attempts:
-            self._each(attempt, self._look)
+        with after_commit.collected():
+            for attempt in attempts:
+                self._each(attempt, self._look)
+            self._settle()
         for pk, rank in remote_ranks.look(self.name, self.remote):
             self._begin((pk, rank))
         self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
@@ -158,9 +171,24 @@ class Agent:
 
     def _look(self, attempt: Attempt) -> None:
         watched = self.watched.setdefault(attempt.pk, AttemptMonitor(attempt))
-        if not watched.look(attempt) and self._begun < NEW_LAUNCHES and self._begin((attempt.pk, 0)):
+        if not watched.look(attempt, settle=False) and self._begun < NEW_LAUNCHES and self._begin((attempt.pk, 0)):
             self._begun += 1
             watched.launch_requested = time.monotonic()
+
+    def _settle(self) -> None:
+        """Write how attempts ended that only exited, all together; one by one where that fails."""
+        ended = [one for one in self.watched.values() if one.ended is not None]
+        try:
+            left = settling.settle(ended) if ended else []
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("the ends of %s attempts were not written together", len(ended))
+            left = ended
+        for one in ended:
+            record, one.ended = one.ended, None
+            if one in left and record is not None:
+                self._each(one.attempt, lambda _attempt, one=one, record=record: one.settle(record))
 
     def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
         """Run `work` for one attempt; a failure is logged and stops neither other attempts nor the heartbeat."""

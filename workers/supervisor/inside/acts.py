@@ -32,7 +32,6 @@ MOST = 128  # acts at a time; who comes later waits
 LONGEST = 65536  # bytes of a request
 REQUEST_S = 30.0  # for one to arrive
 PROXY_PORT = 3128  # where programs of a job on a network of its own are told to find the way out
-_MEANT_FOR_THE_COMMAND = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class Job:

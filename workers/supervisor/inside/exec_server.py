@@ -100,13 +100,33 @@ def _serve(taken: "Callable[[], int]", network: str, command: int, parent: int) 
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)
+        own, _colon, egress = network.partition(":")
+        if not egress and not _is_called(listen_fd, command):
+            return
         _find_ourselves(os.path.dirname(os.path.realpath(__file__)))
         from workers.supervisor.inside import acts  # noqa: PLC0415 - the command does not wait for it
 
-        own, _colon, egress = network.partition(":")
         acts.serve(listen_fd, command, acts.Job(0 if own == "own" else parent, _as_given()), egress)
     finally:
         os._exit(0)
+
+
+def _is_called(listen_fd: int, command: int) -> bool:
+    """Wait until somebody connects; False where the command is over before. Most jobs are never called."""
+    import select  # noqa: PLC0415 - the command does not wait for it
+
+    for number in MEANT_FOR_THE_COMMAND:
+        _signal.signal(number, _signal.SIG_IGN)
+    try:
+        over = os.pidfd_open(command)
+    except ProcessLookupError:
+        return False
+    waiting = select.poll()
+    waiting.register(over, select.POLLIN)
+    waiting.register(listen_fd, select.POLLIN)
+    ready = {descriptor for descriptor, _event in waiting.poll()}
+    os.close(over)
+    return over not in ready
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+"""Settling: writes how attempts ended, those that only exited together in a few statements.
+
+The ends of all others need more than the exit record: what was requested, checkpoints, other ranks, another try.
+`AttemptMonitor` writes those one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from workers.execution.agent import verdicts
+from workers.jobs import transitions
+from workers.jobs.transitions import Move
+from workers.models import Job
+from workers.states import Desired, Event, JobState
+
+if TYPE_CHECKING:
+    from workers.execution.agent.attempt_monitor import AttemptMonitor
+
+_BEGINS = (JobState.ASSIGNED, JobState.STARTING)
+
+
+def is_plain(job: Job, record: Mapping[str, Any] | None) -> bool:
+    """Whether the program of a job on one machine exited, with nobody wanting it to and nothing left to do for it."""
+    return (
+        record is not None
+        and job.nodes == 1
+        and job.state in (*_BEGINS, JobState.RUNNING)
+        and job.desired == Desired.RUN
+        and record.get("requested") == "run"
+        and record.get("code") not in (None, verdicts.SUSPENDED_CODE)
+        and not any(record.get(name) for name in ("error", "limit", "node_down", "unkillable", "signal"))
+        and (record["code"] == 0 or (job.restart == Job.Restart.NEVER and job.retried >= job.retries))
+    )
+
+
+def settle(ended: Sequence[AttemptMonitor]) -> list[AttemptMonitor]:
+    """Write the ends of attempts whose monitors found them plain; returns those that are so no more.
+
+    What was requested of a job meanwhile counts: it is read under the lock that a request would have to take.
+    """
+    with transaction.atomic():
+        numbers = [one.attempt.job_id for one in ended]
+        jobs = {job.pk: job for job in Job.objects.select_for_update().filter(pk__in=numbers).order_by("pk")}
+        plain = [one for one in ended if one.attempt.job_id in jobs and is_plain(jobs[one.attempt.job_id], one.ended)]
+        begun = [one for one in plain if jobs[one.attempt.job_id].state in _BEGINS]
+        transitions.move_many([Move(jobs[one.attempt.job_id], Event.STARTED, one.attempt.number) for one in begun])
+        moves = []
+        for one in plain:
+            job = jobs[one.attempt.job_id]
+            verdict = verdicts.judge(dict(one.ended or {}), job.state, wanted_reason=job.reason, can_suspend=False)
+            moves.append(
+                Move(job, verdict.event, one.attempt.number, verdict.reason, verdict.message, verdict.exit_code)
+            )
+        transitions.move_many(moves)
+    return [one for one in ended if one not in plain]
