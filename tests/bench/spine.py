@@ -1,11 +1,11 @@
 """From submit to the user's process, and short jobs per second, beside Slurm: python -m tests.bench.spine [--slurm].
 
-Real processes on this machine: broker, scheduler, agent, Celery workers, supervisors in the best sandbox tier. What each
-of them computes per job of the burst is printed too: seconds of a clock depend on who else is on the machine.
+Real processes on this machine: broker, scheduler, agent, Celery workers, supervisors in the best sandbox tier. What
+each of them computes per job of the burst is printed too: seconds of a clock depend on who else is on the machine.
 
-`--slurm` runs the same jobs on a Slurm cluster of two nodes with as many slots (tests/bench/slurm.py), with Slurm's own
-intervals and with the shortest ones, platform and clusters in turn; it prints the medians of all rounds and their ratios.
-Both take a burst one by one (`submission.submit`, `sbatch`) and as an array. Slurm runs its jobs as root without a sandbox.
+`--slurm` runs the same jobs on a Slurm cluster of two nodes with as many slots (tests/bench/slurm.py), with its default
+intervals and with the shortest ones, platform and clusters in turn; it prints medians of all rounds and their ratios.
+Both take a burst one by one (`submission.submit`, `sbatch`) and as an array. Slurm runs jobs as root without a sandbox.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ import select
 import signal
 import socket
 
+from workers.supervisor.inside.exec_server import MEANT_FOR_THE_COMMAND
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +59,7 @@ def serve(listen_fd: int, command: int, job: Job, egress: str) -> None:
         over = os.pidfd_open(command)
     except ProcessLookupError:
         return
-    for number in _MEANT_FOR_THE_COMMAND:
+    for number in MEANT_FOR_THE_COMMAND:
         signal.signal(number, signal.SIG_IGN)
     woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
@@ -107,7 +109,7 @@ def _forked(listener: socket.socket, do: "Callable[[socket.socket], None]") -> s
         if pid == 0:
             try:
                 signal.set_wakeup_fd(-1)
-                for number in (*_MEANT_FOR_THE_COMMAND, signal.SIGCHLD):
+                for number in (*MEANT_FOR_THE_COMMAND, signal.SIGCHLD):
                     signal.signal(number, signal.SIG_DFL)
                 do(connection)
             finally:

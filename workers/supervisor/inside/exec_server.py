@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAME = "aip-exec"  # what the server and its acts are called in /proc
+MEANT_FOR_THE_COMMAND = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGUSR1, _signal.SIGUSR2)
 _PR_SET_NAME = 15
 
 
