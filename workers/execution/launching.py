@@ -112,18 +112,16 @@ def start(attempt_id: int, rank: int = 0) -> None:
 def start_each(attempt_ids: Sequence[int]) -> None:
     """Do what `start` does for several attempts of one machine each; their supervisors start side by side."""
     held: dict[int, list[Allocation]] = {}
-    for one in _live(Allocation.objects.filter(attempt__in=attempt_ids)):
-        held.setdefault(one.attempt_id, []).append(one)
+    for allocation in _live(Allocation.objects.filter(attempt__in=attempt_ids)):
+        held.setdefault(allocation.attempt_id, []).append(allocation)
     agent_wakeup.notify(settings.NODE)
-    started: list[_Begun] = []
     with after_commit.collected(), ExitStack() as locks:
         begun = []
         for attempt in _attempts(pk__in=attempt_ids).order_by("pk"):
             mine = held.get(attempt.pk, [])
             if tickets.on_this_node(mine) and (one := _begin(attempt, 0, mine, locks)):
                 begun.append(one)
-        started += [one for one in begun if one.wait()]
-        _report_all_started(started)
+        _report_all_started([one for one in begun if one.wait()])
 
 
 class _Begun:

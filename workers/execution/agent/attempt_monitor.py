@@ -214,11 +214,12 @@ class AttemptMonitor:
                 Attempt.objects.filter(pk=self.attempt.pk).update(log_bytes=size)
             live.nudge(self.attempt.job_id, log_bytes=size)
 
-    def settle(self, record: dict[str, Any]) -> None:
+    def settle(self, attempt: Attempt) -> None:
         """Write how it ended, by itself."""
+        self.attempt = attempt
         try:
             self._report(records.read(self.run.path / records.SUPERVISOR) or {}, over=True)
-            self._ended(record)
+            self._ended(self.ended or {})
         except (transitions.StaleReport, transitions.IllegalMove) as exc:
             log.info("job=%s attempt=%s: %s", self.attempt.job_id, self.attempt.number, exc)
 

@@ -186,9 +186,9 @@ class Agent:
             log.exception("the ends of %s attempts were not written together", len(ended))
             left = ended
         for one in ended:
-            record, one.ended = one.ended, None
-            if one in left and record is not None:
-                self._each(one.attempt, lambda _attempt, one=one, record=record: one.settle(record))
+            if one in left:
+                self._each(one.attempt, one.settle)
+            one.ended = None
 
     def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
         """Run `work` for one attempt; a failure is logged and stops neither other attempts nor the heartbeat."""
