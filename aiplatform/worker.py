@@ -77,8 +77,9 @@ class PoolScaler(autoscale.Autoscaler):
     def maybe_scale(self, req: Any = None) -> None:
         """Called for each received task, and without one every half minute."""
         if req is not None:
-            if self.processes < self.max_concurrency and len(state.reserved_requests) > self.processes:
-                get_event_loop().call_later(GROW_AFTER_S, self._grow_for, req)
+            loop = get_event_loop()
+            if loop and self.processes < self.max_concurrency and len(state.reserved_requests) > self.processes:
+                loop.call_later(GROW_AFTER_S, self._grow_for, req)  # type: ignore[no-untyped-call]  # kombu has no types
             return
         unused = not state.reserved_requests and time.monotonic() - self._needed_at >= UNUSED_S
         if unused and self.processes > self.min_concurrency:
