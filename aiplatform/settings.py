@@ -196,6 +196,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 2, "socket_connect_timeout": 1, "max_retries": 1}
 CELERY_WORKER_CONSUMER = "aiplatform.worker:Consumer"
+CELERY_WORKER_AUTOSCALER = "aiplatform.worker:PoolScaler"
 CELERY_DB_REUSE_MAX = sys.maxsize  # Celery would connect anew for each task; aiplatform/worker.py closes what is old
 CELERY_TASK_PUBLISH_RETRY = False  # a sweep reads the same rows; a request never waits for the broker
 CELERY_TASK_DEFAULT_QUEUE = f"{NODE}.work"  # starts of jobs have queues of their own, see workers/queues.py

@@ -31,8 +31,8 @@ def start_worker_command(node: str, gpus: Sequence[int] = ()) -> list[str]:
 
 
 def work_worker_command(node: str, processes: int = 2) -> list[str]:
-    """The Celery worker for long work."""
-    return [*_worker(f"work@{node}", work(node)), "--concurrency", str(processes)]
+    """The Celery worker for long work: one process, and up to `processes` while tasks wait."""
+    return [*_worker(f"work@{node}", work(node)), "--autoscale", f"{processes},1"]
 
 
 def _worker(name: str, queue: str) -> list[str]:

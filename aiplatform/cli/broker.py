@@ -8,13 +8,19 @@ import socket
 import stat
 import struct
 import sysconfig
+import time
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from aiplatform import env, secrets
+from aiplatform.cli import output
 
 SOCKET = "valkey.sock"
 PATIENCE_S = 1.0
+ASK_S, REPORT_S = 2.0, 30.0  # between checks of a broker elsewhere; between lines that say that it is away
+#: How often a second an idle broker looks at its own timers (default 10). A blocked client waits that much longer.
+TIMER_HZ = 4
 
 
 class NoBroker(Exception):
@@ -48,6 +54,7 @@ def configuration(run_dir: Path, data_dir: Path) -> Path:
         "unixsocketperm 700",
         f"requirepass {secrets.kept(run_dir / 'broker_password')}",
         "appendonly yes",
+        f"hz {TIMER_HZ}",
         'save ""',
         f"dir {data_dir}",
         "daemonize no",
@@ -82,6 +89,60 @@ def answers() -> bool:
             return _is_at_work(struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
         except OSError:
             return False
+
+
+def report_until_it_answers(url: str) -> None:
+    """Say every half minute, and once when that is over, that the broker of AIP_REDIS_URL cannot be used."""
+    reported_at = float("-inf")
+    while problem := problem_of(url):
+        if time.monotonic() - reported_at >= REPORT_S:
+            reported_at = time.monotonic()
+            output.line(
+                "up",
+                f"{problem} Until then jobs do not start and pages do not update by themselves. Start that server or "
+                "correct AIP_REDIS_URL; without the variable `up` starts a broker of its own.",
+                colour="31",
+            )
+        time.sleep(ASK_S)
+    if reported_at > 0:
+        output.line("up", "the broker of AIP_REDIS_URL answers now", colour="32")
+
+
+def problem_of(url: str) -> str:
+    """What is wrong with the server of this address, as a sentence; empty where it takes commands.
+
+    A server behind TLS is only connected to.
+    """
+    parts = urlsplit(url)
+    is_local = parts.scheme in ("unix", "redis+socket")
+    where = parts.path if is_local else f"{parts.hostname or '127.0.0.1'}:{parts.port or 6379}"
+    words = [unquote(word) for word in (parts.username, parts.password) if word]
+    try:
+        with socket.socket(socket.AF_UNIX) if is_local else _connected(*where.rsplit(":", 1)) as link:
+            link.settimeout(2 * PATIENCE_S)
+            if is_local:
+                link.connect(where)
+            if parts.scheme == "rediss":
+                return ""
+            link.sendall(_command("AUTH", *words) if parts.password else _command("PING"))
+            answer = link.recv(512).decode(errors="replace")
+    except OSError as exc:
+        return f"The broker of AIP_REDIS_URL ({where}) does not answer ({exc.strerror or exc})."
+    if answer.startswith("-"):
+        return f"The broker of AIP_REDIS_URL ({where}) refuses commands ({answer[1:].strip()})."
+    if not answer.startswith("+"):
+        return f"The server of AIP_REDIS_URL ({where}) is not a Redis server."
+    return ""
+
+
+def _connected(host: str, port: str) -> socket.socket:
+    return socket.create_connection((host, int(port)), 2 * PATIENCE_S)
+
+
+def _command(*words: str) -> bytes:
+    """A command as the protocol writes it."""
+    encoded = [word.encode() for word in words]
+    return b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)
 
 
 def _is_at_work(pid: int) -> bool:

@@ -10,17 +10,22 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import NamedTuple, NoReturn
 
 from aiplatform.cli import gate_steps, output
 from aiplatform.cli.gate_steps import ROOT
+from aiplatform.lib import parenthood
 
 GIVE_WAY = 5  # how much nicer the steps of the second lane are
 LAST_WORDS_S = 5.0
+STOP_S = 5.0  # how long processes may take to end after SIGTERM when the gate is stopped
+_stopped = threading.Event()
 _started = {"at": time.monotonic()}
 
 
@@ -65,6 +70,8 @@ def main(argv: list[str]) -> int:
             parser.error(str(error))
         if options.steps == []:
             return 0
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
     names = options.steps or [name for name in gate_steps.STEPS if name not in gate_steps.ON_DEMAND]
     with tempfile.NamedTemporaryFile("r") as skipped, tempfile.TemporaryDirectory(prefix="aip-times-") as times:
         os.environ[gate_steps.SKIPPED], os.environ[gate_steps.TIMES] = skipped.name, times
@@ -140,6 +147,8 @@ def _run_steps(names: list[str], ready: Callable[[], object]) -> list[Result]:
         for name in lane:
             if name in gate_steps.WITH_TESTS:
                 ready()
+            if _stopped.is_set():
+                break
             results.append(run(name))
         return results
 
@@ -212,8 +221,7 @@ def _waited(pid: int, until: float) -> tuple[int, resource.struct_rusage, bool]:
         time.sleep(min(0.2, max(0.0, until - time.monotonic())))
     for number in (signal.SIGABRT, signal.SIGKILL):  # at the first, pytest prints where its tests stood
         for each in _family(pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(each, number)
+            _send(each, number)
         time.sleep(LAST_WORDS_S if number == signal.SIGABRT else 0)
     _pid, status, used = os.wait4(pid, 0)
     return status, used, True
@@ -227,6 +235,43 @@ def _family(pid: int) -> list[int]:
             for child in (thread / "children").read_text().split():
                 found += _family(int(child))
     return [*found, pid]
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """End everything that the gate has started, platforms of tests in sessions of their own too, then the gate."""
+    for other in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(other, signal.SIG_IGN)
+    _stopped.set()
+    print(f"The gate is stopped by {signal.Signals(number).name}; its processes are ended.", flush=True)
+    parenthood.adopt_orphans(on=True)  # what loses its parent now stays in the family
+    until, asked = time.monotonic() + STOP_S, set[int]()
+    while (left := _descendants()) and time.monotonic() < until:
+        for pid in left - asked:
+            _send(pid, signal.SIGTERM)
+        asked |= left
+        time.sleep(0.05)
+    while left := _descendants():
+        for pid in left:
+            _send(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    sys.exit(128 + number)
+
+
+def _descendants() -> set[int]:
+    """All processes below this one that have not ended."""
+    return {pid for pid in _family(os.getpid()) if pid != os.getpid() and not _has_ended(pid)}
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in {"Z", "X"}
+    except OSError:
+        return True
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _line(result: Result, tests: int = 0) -> str:

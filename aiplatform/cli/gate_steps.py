@@ -39,8 +39,8 @@ SKIPPED = "AIP_GATE_SKIPPED"
 TIMES = "AIP_GATE_TIMES"
 #: Holds the test files that the step `changed` runs.
 SELECTED = "AIP_GATE_SELECTED"
-#: Marks whose tests lie scattered over the folders; see `_naming`.
-NAMED = ("postgres", "proof")
+#: Marks whose tests are chosen by the files that name them, wherever they are; see `_naming`.
+NAMED = ("chaos", "journey", "postgres", "proof")
 #: Tests that start whole platforms may take this long before they count as hanging.
 PATIENT = ("--timeout", "1200")
 _current = {"name": ""}  # the step that this process runs
@@ -166,7 +166,7 @@ def journey() -> int:
     """Run whole platforms, from upload to a served model."""
     if not _apt("rsync", "rsync"):  # people copy into jobs with it
         return _skipped("rsync")
-    return _pytest(*WORKERS, *PATIENT, *_marked("journey"), "tests/journeys")
+    return _pytest(*WORKERS, *PATIENT, *_marked("journey"), *_naming("journey"))
 
 
 def proof() -> int:
@@ -175,7 +175,7 @@ def proof() -> int:
 
 
 def chaos() -> int:
-    return _pytest(*PATIENT, *_marked("chaos"), "tests/chaos")
+    return _pytest(*PATIENT, *_marked("chaos"), *_naming("chaos"))
 
 
 def browser() -> int:

@@ -22,6 +22,7 @@ LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a
 FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to start
 LINE_BYTES = 1 << 20
 RESTART_GRACE_S = 30.0
+ACCEPT_S = 60.0  # how long the predecessor of a process stays if that does not accept connections
 STOP_S = 2.0  # how long processes that were told to end may take to hand over their last lines
 
 
@@ -74,6 +75,10 @@ class Process:
         """Variables on top of those of `up`."""
         return {"PYTHONUNBUFFERED": "1", "PYTHONPATH": _module_path()} | self.env
 
+    def is_ready(self, _pid: int) -> bool:
+        """Whether a running program can take over from its predecessor."""
+        return True
+
     def ended(self) -> None:
         """Called after the program has ended, before it is started again."""
 
@@ -121,6 +126,9 @@ class ForkedProcess(Process):
                 )
             await asyncio.sleep(SHORTEST_S)
 
+    def is_ready(self, pid: int) -> bool:
+        return self.listener is None or children.accepts_from(pid, self.listener)
+
 
 class ProcessSupervisor:
     """Starts processes, shows their lines, and starts them again with growing pauses when they end."""
@@ -153,9 +161,10 @@ class ProcessSupervisor:
         self._restarting.discard(process.name)
 
     async def replace(self, process: Process, *, grace_s: float = RESTART_GRACE_S) -> None:
-        """Start a second instance of a process, then stop the first one; return when the second one runs.
+        """Start a second instance of a process, stop the first one when the second is ready, and return then.
 
-        For processes that share a listening socket: the old one may need long for what it has begun.
+        For processes that share a listening socket: the old one may need long for what it has begun, and serves until
+        the new one accepts connections.
         """
         before = self.running.get(process.name)
         if before is None:
@@ -164,6 +173,10 @@ class ProcessSupervisor:
         self._let_leave(self._tasks[process.name])
         self.keep(process)
         await self._wait_for_another(process, before)
+        try:
+            await asyncio.wait_for(self._wait_until_ready(process), ACCEPT_S)
+        except TimeoutError:
+            output.line(process.name, f"accepts no connections after {ACCEPT_S:.0f} s; see above", colour="31")
         self._let_leave(asyncio.create_task(self._end(before, process, grace_s)))
 
     def _let_leave(self, task: asyncio.Task[None]) -> None:
@@ -173,6 +186,13 @@ class ProcessSupervisor:
     async def _wait_for_another(self, process: Process, before: Child | None) -> None:
         while not self.stopping.is_set() and self.running.get(process.name) in (before, None):
             if self._tasks[process.name].done():
+                return
+            await asyncio.sleep(0.02)
+
+    async def _wait_until_ready(self, process: Process) -> None:
+        while not self.stopping.is_set():
+            child = self.running.get(process.name)
+            if child is not None and child.returncode is None and process.is_ready(child.pid):
                 return
             await asyncio.sleep(0.02)
 

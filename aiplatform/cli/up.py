@@ -12,11 +12,12 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from io import TextIOWrapper
 
 from aiplatform import __version__, env
-from aiplatform.cli import broker, children, node, output, web
+from aiplatform.cli import broker, children, node, output, space, web
 from aiplatform.cli.processes import Process
 from aiplatform.cli.runtime import MANAGE, Runtime
 from aiplatform.cli.safekeeping.words import UNFINISHED
@@ -50,6 +51,9 @@ def main(argv: list[str]) -> int:
         print(f"The platform is already up on {env.DATA_ROOT} (its lock is held). Stop it first with Ctrl-C.")
         return 1
     except OSError as exc:
+        if exc.errno in space.FULL:
+            print(space.full_disk_text())
+            return 1
         print(f"{env.DATA_ROOT} cannot be written ({exc.strerror}). Set AIP_DATA_ROOT to a folder of yours.")
         return 1
     with lock:
@@ -60,6 +64,11 @@ def main(argv: list[str]) -> int:
             return asyncio.run(_up(options))
         except broker.NoBroker as exc:
             print(exc)
+            return 1
+        except OSError as exc:
+            if exc.errno not in space.FULL:
+                raise
+            print(space.full_disk_text())
             return 1
 
 
@@ -145,6 +154,8 @@ async def _up(options: argparse.Namespace) -> int:
     try:
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")
         runtime.start_fork_server()
+        if env.REDIS_URL:
+            threading.Thread(target=broker.report_until_it_answers, args=[env.REDIS_URL], daemon=True).start()
         if command := broker.command():
             runtime.keep(
                 Process(

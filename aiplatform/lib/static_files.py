@@ -4,9 +4,10 @@ The fingerprint covers all static files and stands before their paths: `/static/
 names other files relative to itself (`import` in a script, `import.meta.url`, `url()` in a style sheet) thereby stays
 within the same fingerprint. Any changed file changes every address.
 
-Below the fingerprint there are also bundles (aiplatform/lib/bundles.py), made from the files on first request, and
-everything that is text is sent in Brotli or gzip. Compressed forms are stored in `AIP_RUN_DIR/static`, named by the
-digest of the content: each machine compresses each content once, whichever process needs it first.
+Below the fingerprint there are also bundles (aiplatform/lib/bundles.py), made from the files on first request.
+Everything that is text is sent in Brotli or gzip, with or without a fingerprint. Compressed forms are stored in
+`AIP_RUN_DIR/static`, named by the digest of the content: each machine compresses each content once, whichever process
+needs it first.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ class StaticMiddleware(WhiteNoiseMiddleware):
         if file is None:
             return self.get_response(request)
         if not given:
-            return self.serve(file, request)
+            return self._serve_plain(file, request)
         head = request.method == "HEAD"
         answer = self._answer(file, "GET" if head else request.method, {})  # no conditions, no ranges: whole
         # Another version's page asks for its own files while servers are updated one by one, and files may change
@@ -215,6 +216,25 @@ class StaticMiddleware(WhiteNoiseMiddleware):
         answer["Cache-Control"] = KEPT_FOR_A_YEAR if known == digest else "no-cache"
         if answer.status_code == 200:
             _compress(answer, digest, request)
+        if head:
+            answer.content = b""
+        return answer
+
+    def _serve_plain(self, file: Any, request: HttpRequest) -> HttpResponse:
+        """Serve a file under its address without fingerprint: with conditions and ranges, and whole files compressed.
+
+        The ETag of a compressed response is weak, as it names content and not bytes; parts are never compressed.
+        """
+        meta = request.META
+        if (etag := meta.get("HTTP_IF_NONE_MATCH", "")).startswith("W/"):
+            meta = {**meta, "HTTP_IF_NONE_MATCH": etag.removeprefix("W/")}
+        head = request.method == "HEAD"
+        answer = self._answer(file, "GET" if head else request.method, meta)
+        patch_vary_headers(answer, ["Accept-Encoding"])
+        if answer.status_code == 200:
+            _compress(answer, _digest(answer.content), request)
+            if "Content-Encoding" in answer and "ETag" in answer:
+                answer["ETag"] = f"W/{answer['ETag']}"
         if head:
             answer.content = b""
         return answer
@@ -238,10 +258,6 @@ class StaticMiddleware(WhiteNoiseMiddleware):
     def immutable_file_test(self, path: str, url: str) -> bool:
         """No file's own name carries a hash."""
         return False
-
-    @classmethod
-    def serve(cls, static_file: Any, request: HttpRequest) -> HttpResponse:
-        return cls._answer(static_file, request.method, request.META)
 
     @staticmethod
     def _answer(static_file: Any, method: str | None, meta: dict[str, Any]) -> HttpResponse:

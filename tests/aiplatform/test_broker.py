@@ -20,7 +20,7 @@ from celery.worker import consumer as celerys
 from aiplatform import env
 from aiplatform.cli import broker
 from aiplatform.worker import Consumer
-from tests.running import wait_for
+from tests.running import free_port, wait_for
 
 pytestmark = pytest.mark.sockets("the broker's own, in a throw-away folder")
 
@@ -170,3 +170,38 @@ def _is_dead(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
         return True
+
+
+def test_broker_elsewhere_that_cannot_be_used_is_named_with_what_to_do(server, run_dir, monkeypatch, capsys):
+    socket_path, password = run_dir / broker.SOCKET, (run_dir / "broker_password").read_text()
+    silent, away = f"redis+socket://:{password}@{run_dir}/none.sock", f"redis://:x@127.0.0.1:{free_port()}/0"
+    assert "(No such file or directory)" in broker.problem_of(silent)
+    assert broker.problem_of(away).endswith("does not answer (Connection refused).")
+    assert "refuses commands (NOAUTH" in broker.problem_of(f"redis+socket://{socket_path}")
+    assert "refuses commands (WRONGPASS" in broker.problem_of(f"redis+socket://:wrong@{socket_path}")
+    assert password not in broker.problem_of(silent)
+    assert broker.problem_of(f"redis+socket://:{password}@{socket_path}") == ""
+
+    problems = [broker.problem_of(away)] * 3
+    monkeypatch.setattr(broker, "problem_of", lambda _url: problems.pop() if problems else "")
+    monkeypatch.setattr(broker, "ASK_S", 0.0)
+    broker.report_until_it_answers(away)
+
+    first, last = capsys.readouterr().out.splitlines()  # not a line for each check
+    assert "Connection refused" in first
+    assert "Start that server or correct AIP_REDIS_URL" in first
+    assert "answers now" in last
+
+
+def test_broker_elsewhere_that_answers_is_not_mentioned(monkeypatch, capsys):
+    monkeypatch.setattr(broker, "problem_of", lambda _url: "")
+
+    broker.report_until_it_answers("redis://10.0.0.1/0")
+
+    assert capsys.readouterr().out == ""
+
+
+def test_broker_keeps_idle_wakeups_low(server, run_dir):
+    url = f"redis+socket://:{(run_dir / 'broker_password').read_text()}@{run_dir / broker.SOCKET}"
+    with kombu.Connection(url) as link:
+        assert link.default_channel.client.config_get("hz") == {"hz": str(broker.TIMER_HZ)}

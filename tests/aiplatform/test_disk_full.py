@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
 import sqlite3
+from types import SimpleNamespace
 
 import psycopg
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import DataError, OperationalError
 
-from aiplatform.cli import doctor
+from aiplatform import env
+from aiplatform.cli import doctor, schema, up
 from aiplatform.lib import disk
+from aiplatform.management.commands import prepare
 
 
 def full_file(*_args, **_kwargs):
@@ -81,3 +86,39 @@ def test_doctor_says_that_the_disk_is_full(monkeypatch):
     found = [(finding.level, "is full" in finding.text) for finding in doctor._disk()]
 
     assert (doctor.FAIL, True) in found
+
+
+@pytest.mark.parametrize("meet", FULL)
+def test_disk_full_while_the_database_is_prepared_says_what_to_do(monkeypatch, meet):
+    monkeypatch.setattr(schema, "bring_up_to_date", meet)
+    elsewhere = SimpleNamespace(vendor="postgresql") if meet is full_postgresql else SimpleNamespace(vendor="sqlite")
+    monkeypatch.setattr(prepare, "connection", elsewhere)
+
+    with pytest.raises(CommandError) as told:
+        call_command("prepare", skip_checks=True)
+
+    where = "database server" if meet is full_postgresql else str(env.DATA_ROOT)
+    assert f"The disk of {'the ' if meet is full_postgresql else ''}{where} is full" in str(told.value)
+    assert "Free space there" in str(told.value)
+
+
+def test_other_errors_while_the_database_is_prepared_stay_as_they_are(monkeypatch):
+    def locked(_report: object) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(schema, "bring_up_to_date", locked)
+
+    with pytest.raises(OperationalError):
+        call_command("prepare", skip_checks=True)
+
+
+@pytest.mark.parametrize("where", ["only_one", "_up"])
+def test_up_on_a_full_disk_says_what_to_do(monkeypatch, capsys, where):
+    monkeypatch.setattr(up, "only_one", full_file if where == "only_one" else contextlib.nullcontext)
+    monkeypatch.setattr(up, "_up", full_file)
+    for name in ("AIP_HOST", "AIP_PORT"):
+        monkeypatch.setenv(name, "")  # `up` sets them
+
+    assert up.main([]) == 1
+
+    assert f"The disk of {env.DATA_ROOT} is full" in capsys.readouterr().out

@@ -271,6 +271,38 @@ async def test_replaced_role_finishes_beside_its_successor_and_ends_with_the_pla
     assert supervisor.failures == {}
 
 
+@pytest.mark.sockets("a listening socket that roles share")
+async def test_replaced_role_is_told_to_end_when_its_successor_accepts_connections(small, capfd, tmp_path):
+    supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
+    listener = socket.create_server(("127.0.0.1", 0))
+    go = tmp_path / "go"
+    go.touch()
+    env = {"AIP_TEST_GO": str(go)}
+    server_role = role(server, "tests.fakes.late_listener", listener=listener.fileno(), env=env)
+    supervisor.keep(server)
+    supervisor.keep(server_role)
+    await until(lambda: "role" in supervisor.running and server_role.is_ready(supervisor.running["role"].pid))
+    before = supervisor.running["role"]
+    go.unlink()
+
+    replacing = asyncio.create_task(supervisor.replace(server_role))
+    await until(lambda: supervisor.running.get("role") not in (None, before))
+    after = supervisor.running["role"]
+    shown = ""
+    while f"{after.pid} has not begun to accept" not in shown:
+        await asyncio.sleep(0.02)
+        shown += capfd.readouterr().out
+    assert not replacing.done()
+    assert before.returncode is None
+
+    go.touch()
+    await asyncio.wait_for(replacing, 60)
+    await asyncio.wait_for(before.wait(), 60)
+    assert after.returncode is None
+    await asyncio.wait_for(supervisor.stop([server, server_role]), 60)
+    listener.close()
+
+
 def test_forks_are_refused_beside_threads_sockets_loops_and_connections(tmp_path):
     """Asserted in a process of its own: this one has all of them."""
     read, write = os.pipe()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from django.apps import apps
 
 from aiplatform.cli import gate, gate_steps
 from tests import cpu_time, migrated
+from tests.running import wait_for
 
 PREPARED = gate._prepared
 
@@ -283,3 +285,59 @@ def test_gate_waits_for_a_step_that_ends(monkeypatch, capsys):
 
     assert gate._apart("browser").code == 0
     assert "7" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("step", "file"),
+    [("chaos", "tests/inference/test_edge_agent.py"), ("chaos", "tests/chaos/test_kills.py"),
+     ("journey", "tests/journeys/test_reload.py"), ("proof", "tests/presets/test_anomaly.py")],
+)  # fmt: skip
+def test_gate_steps_take_the_tests_of_their_mark_from_every_folder(monkeypatch, step, file):
+    calls = []
+    monkeypatch.setattr(gate_steps, "_pytest", lambda *arguments, **_env: calls.append(arguments) or 0)
+    monkeypatch.setattr(gate_steps, "_apt", lambda *_packages: True)
+    naming = [str(path) for path in (gate_steps.ROOT / "tests").rglob("test_*.py") if gate_steps.names(path, step)]
+
+    gate_steps.run(step)
+
+    assert str(gate_steps.ROOT / file) in calls[0]
+    assert set(naming) <= set(calls[0])
+
+
+STOPPED_GATE = """
+import subprocess, sys
+from aiplatform.cli import gate, gate_steps
+
+def step():
+    # As a test starts a platform: in a session of its own; the second one is deaf to SIGTERM.
+    script = 'setsid sleep 3600 & setsid sh -c "trap : TERM; while :; do sleep 3601; done" & wait'
+    return subprocess.run(["sh", "-c", script]).returncode
+
+gate.STOP_S = 0.5
+gate_steps.STEPS, gate_steps.ON_DEMAND, gate_steps.LANES = {"lint": step}, set(), (("lint",),)
+gate_steps.WITH_TESTS = set()
+sys.exit(gate.main(["lint"]))
+"""
+
+
+@pytest.mark.sockets("processes of its own")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_gate_that_is_stopped_ends_what_its_tests_have_started(number):
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPED_GATE], stdout=subprocess.PIPE, text=True, cwd=gate_steps.ROOT,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        wait_for(lambda: len(gate._family(process.pid)) >= 5, 10, "the step has not started everything")
+        family = gate._family(process.pid)
+
+        process.send_signal(number)
+        said, _nothing = process.communicate(timeout=20)
+
+        assert process.returncode == 128 + number
+        assert [pid for pid in family if not gate._has_ended(pid)] == []
+        assert "is stopped by SIG" in said
+    finally:
+        for pid in gate._family(process.pid):
+            gate._send(pid, signal.SIGKILL)
+        process.communicate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -148,3 +149,37 @@ def test_static_addresses_are_plain_while_debugging(folder, settings):
     settings.DEBUG = True
 
     assert static("base/frame.js") == "/static/base/frame.js"
+
+
+def requested(method: str = "GET", **headers: str) -> HttpResponse:
+    """Response to a request for the script under its address without fingerprint."""
+    middleware = static_files.StaticMiddleware(lambda _request: HttpResponse(status=404))
+    return middleware(RequestFactory().generic(method, "/static/base/frame.js", headers=headers))
+
+
+def test_static_plain_address_is_compressed_with_a_weak_etag(folder, settings, tmp_path):
+    settings.RUN_DIR = tmp_path / "run"
+    text = "const one = 1;\n" * 200
+    (folder / "base" / "frame.js").write_text(text)
+    plain = requested()
+
+    compressed = requested(accept_encoding="gzip")
+
+    assert gzip.decompress(compressed.content).decode() == plain.content.decode() == text
+    assert (compressed["Content-Encoding"], compressed["Vary"]) == ("gzip", "Accept-Encoding")
+    assert compressed["Content-Length"] == str(len(compressed.content))
+    assert compressed["ETag"] == f"W/{plain['ETag']}"
+    head = requested("HEAD", accept_encoding="gzip")
+    assert (head.content, head["Content-Length"]) == (b"", str(len(compressed.content)))
+    for etag in (plain["ETag"], compressed["ETag"]):
+        assert requested(accept_encoding="gzip", if_none_match=etag).status_code == 304
+
+
+def test_static_ranges_are_parts_of_the_plain_file(folder):
+    (folder / "base" / "frame.js").write_text("const one = 1;\n" * 200)
+
+    part = requested(accept_encoding="gzip", range="bytes=15-29")
+
+    assert (part.status_code, part.content, "Content-Encoding" in part) == (206, b"const one = 1;\n", False)
+    assert not part["ETag"].startswith("W/")
+    assert requested("POST", accept_encoding="gzip").status_code == 405

@@ -75,7 +75,8 @@ def test_array_runs_as_many_jobs_at_a_time_as_it_may(put):
     Scheduler().tick()
 
     assert arrays.states(array) == {"assigned": 2, "queued": 4}
-    assert list(Job.objects.filter(state="assigned").values_list("array_index", flat=True)) == [0, 1]
+    assigned = Job.objects.filter(state="assigned").order_by("array_index")
+    assert list(assigned.values_list("array_index", flat=True)) == [0, 1]
     assert Job.objects.get(pk=jobs[2].pk).wait_sentence == "As many jobs of its array run as may run at a time: 2."
 
 

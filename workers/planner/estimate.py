@@ -9,6 +9,7 @@ through them at the rate that they have together.
 from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush, heapreplace
+from itertools import islice
 from typing import NamedTuple
 
 from workers.planner.limits import unowned
@@ -29,10 +30,12 @@ def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Wai
     """
     slots = _Slots(snapshot, running, now)
     found: dict[int, float] = {}
-    for place, job in enumerate(waiting):
-        start = slots.put(job) if place < TOLD_APART else slots.flow(job)
-        if start is not None:
-            found[job.job] = start
+    queue = iter(waiting)
+    for take, jobs in ((slots.put, islice(queue, TOLD_APART)), (slots.flow, queue)):
+        for job in jobs:
+            start = take(job)
+            if start is not None:
+                found[job.job] = start
     return found
 
 
@@ -193,7 +196,8 @@ class _Slots:
             if level > start:
                 start = level
         for bank, count, part in wants:
-            bank.level = bank.filled_to() + count * runtime * part / bank.width
+            level = bank.level
+            bank.level = (bank.filled_to() if level is None else level) + count * runtime * part / bank.width
         return start
 
 

@@ -31,10 +31,13 @@ class Never:
 class Shape:
     """A request as the machines see it; one object for all jobs that ask alike.
 
-    `nodes` are (node id, device indices, whether they all are in one group) of the devices it could be placed on.
+    `kind` and `counted` are those of the request. `nodes` are (node id, device indices, whether they all are in one
+    group) of the devices it could be placed on.
     """
 
     request: Request
+    kind: str
+    counted: tuple[str, int]
     rules: DeviceKind
     wanted: int
     count: int
@@ -107,7 +110,7 @@ class Space:
             for node, members in sorted(found.items())
             if len(members) >= count
         )
-        return Shape(request, kind, wanted, count, nodes)
+        return Shape(request, request.kind, request.counted, kind, wanted, count, nodes)
 
     def take(self, held: Iterable[tuple[int, int]], *, outlives: bool = True) -> None:
         """Occupy (device id, shares). Devices that are gone or closed to new work are passed over."""
@@ -157,6 +160,11 @@ class Space:
         wanted, count = shape.wanted, shape.count
         options: list[tuple[bool, int, int, int, list[int]]] = []
         for node, members, one_group in shape.nodes:
+            if len(members) == 1:
+                left = free[members[0]]
+                if left >= wanted:
+                    options.append((False, 1 + left * 1024, 1, node, [*members]))
+                continue
             usable = [i for i in members if free[i] >= wanted]
             if len(usable) < count:
                 continue

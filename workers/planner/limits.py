@@ -136,19 +136,19 @@ class Ledger:
             if account is not None:
                 self._count(account, run.counts_as, run.counted, run.owner, run.ends_at, gives_way=run.preemptible)
 
-    def judge(self, job: Waiting) -> Verdict:
-        """What limits say to `job` as things stand."""
+    def judge(self, job: Waiting, counted: tuple[str, int] | None = None) -> Verdict:
+        """What limits say to `job` as things stand; `counted` is that of its request, where the caller has it."""
         account = self._accounts.get(job.cluster)
         if account is None:
             return Verdict(("no_cluster", {}))
         owner = job.owner
         most = account.cluster.per_user.get(job.counts_as)
-        if most is not None and (running := account.running[job.counts_as][owner]) >= most:
+        if most is not None and (running := account.running[job.counts_as].get(owner, 0)) >= most:
             return Verdict((CLASSES[job.counts_as].full, {"running": running, "limit": most}))
-        kind, requested = job.request.counted
+        kind, requested = counted or job.request.counted
         use = account.kinds.get(kind) or account.use(kind)
         quota = use.quota
-        if quota.per_user is not None and (used := use.by_user[owner]) + requested > quota.per_user * FULL_CARD:
+        if quota.per_user is not None and (used := use.by_user.get(owner, 0)) + requested > quota.per_user * FULL_CARD:
             return self._over("user_cores" if kind == "cpu" else "user_cards", used, quota.per_user, requested)
         if quota.guaranteed is None and use.common is None:
             return FREE

@@ -15,7 +15,7 @@ from workers.planner.snapshot import FULL_CARD, URGENT, Snapshot, Waiting
 GUARD_S = DEFAULT.guard_s
 HALF_LIFE_S = 7 * 24 * 3600.0
 
-_BY_AGE, _BY_PRIORITY = attrgetter("queued_at", "job"), attrgetter("priority")
+_NUMBER, _QUEUED_AT, _PRIORITY = attrgetter("job"), attrgetter("queued_at"), attrgetter("priority")
 
 
 def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> list[Waiting]:
@@ -37,10 +37,11 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
     room: list[Waiting] = []
     urgent: list[Waiting] = []
     guarded: list[Waiting] = []
-    fair: list[tuple[int, float, int, Waiting]] = []
-    queue = sorted(snapshot.waiting, key=_BY_AGE)
-    queue.sort(key=_BY_PRIORITY, reverse=True)  # equal ones stay as they were: by age
-    for place, job in enumerate(queue):
+    fair: list[Waiting] = []
+    scores: list[float] = []  # of the jobs in `fair`: used card-hours less the time waited
+    queue = _by_age(snapshot.waiting)
+    queue.sort(key=_PRIORITY, reverse=True)  # sorts are stable: equal priorities stay in order of age
+    for job in queue:
         if job.promised or job.job in promised:
             room.append(job)
         elif job.priority >= URGENT:
@@ -55,10 +56,16 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
                 costs[asked] = cost_per_hour(job, policy)
             used = used_by[who] + owed[owner]
             owed[owner] += costs[asked]
-            fair.append((-job.priority, used - age_weight * (now - job.queued_at), place, job))
-    guarded.sort(key=_BY_AGE)
-    fair.sort()
-    return [*room, *urgent, *guarded, *(job for *_, job in fair)]
+            fair.append(job)
+            scores.append(used - age_weight * (now - job.queued_at))
+    fair = [fair[i] for i in sorted(range(len(fair)), key=scores.__getitem__)]
+    fair.sort(key=_PRIORITY, reverse=True)
+    return [*room, *urgent, *_by_age(guarded), *fair]
+
+
+def _by_age(jobs: Iterable[Waiting]) -> list[Waiting]:
+    """The oldest first, of equally old ones the one with the lower id; two sorts by a number beat one by a tuple."""
+    return sorted(sorted(jobs, key=_NUMBER), key=_QUEUED_AT)
 
 
 def cost_per_hour(job: Waiting, policy: Policy = DEFAULT) -> float:

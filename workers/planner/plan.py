@@ -138,25 +138,27 @@ class _Pass:
 
         One that takes fewer nodes than it wants gets as many as are free now, and waits for the fewest.
         """
-        if any(self._starts(replace(job, request=request), last=last) for request in job.request.larger):
-            return
-        asked, job = job, replace(job, request=job.request.smallest) if job.request.least else job
-        verdict = self.ledger.judge(job)
+        asked = job
+        if job.request.least:
+            if any(self._starts(replace(job, request=request), last=last) for request in job.request.larger):
+                return
+            job = replace(job, request=job.request.smallest)
+        shape = self.space.shape(job.request, job.kind)
+        verdict = self.ledger.judge(job, shape.counted)
         urgent = job.priority >= URGENT
         if verdict.refused is not None:
             full = urgent and verdict.refused[0] in _CLUSTER_FULL and (self.victims or self.asked_for)
-            if not (full and self._make_room(job, self.space.shape(job.request, job.kind), verdict, outlives=True)):
+            if not (full and self._make_room(job, shape, verdict, outlives=True)):
                 self.waits.append((job, verdict.refused))
             return
         if verdict.borrows and not last:
             self.deferred.append(asked)
             return
-        shape = self.space.shape(job.request, job.kind)
-        held = self.held.get(job.request.kind)
+        held = self.held.get(shape.kind)
         if held is not None and not urgent and not self.policy.backfills:
             self._wait(job, shape, held)
             return
-        outlives = self._outlives(job, held)
+        outlives = held is None or self._outlives(job, held)
         if self._place(job, shape, outlives=outlives):
             return
         if (self.victims or self.asked_for) and self._make_room(
@@ -209,9 +211,9 @@ class _Pass:
         """Give `job` cards that leave or can be made to leave; False if it may not or nothing is enough."""
         urgent = job.priority >= URGENT
         promised = job.promised or job.job in self.asked_for
-        turn = self._is_due(job) and job.request.kind not in self.held
+        turn = self._is_due(job) and shape.kind not in self.held
         entitled = urgent or verdict.owns or promised or turn or self.openings.kept_for(job.kind)
-        if not (entitled or self.victims.any_idle()):
+        if not (entitled or self.victims.any_idle):
             return False
         class_ = (shape, urgent, verdict.owns, outlives, job.kind, job.job if turn else -job.cluster)
         if class_ in self.hopeless and not promised:

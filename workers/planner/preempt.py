@@ -61,6 +61,8 @@ class Victims:
         self._spare: dict[int, int] = {}
         self._eligible: list[Running] = []
         self._protected: set[int] = set()
+        self.any_idle = False
+        """Whether any running job holds devices that nobody uses."""
         if not policy.preempts:
             return
         self._spare = {node.id: node.spare_mib for node in space.nodes if node.spare_mib > 0}
@@ -76,10 +78,7 @@ class Victims:
                     self._gives[run.job] = gives
                     if run.evictable and len(gives) == len(run.held):
                         self._needs[run.job] = _host_memory(gives, space)
-
-    def any_idle(self) -> bool:
-        """Whether anybody may take cards that nobody uses."""
-        return any(run.idle for run in self._eligible)
+        self.any_idle = any(run.idle for run in self._eligible)
 
     def __bool__(self) -> bool:
         return bool(self._eligible)
@@ -88,6 +87,7 @@ class Victims:
         """Leave out jobs that have been chosen."""
         gone = set(jobs)
         self._eligible = [run for run in self._eligible if run.job not in gone]
+        self.any_idle = any(run.idle for run in self._eligible)
 
     def for_job(
         self, job: Waiting, verdict: Verdict, openings: Openings, space: Space, *, turn: bool = False
@@ -100,7 +100,7 @@ class Victims:
             turn: whether it is the turn of `job`, so that what was let ahead of it gives way.
         """
         kept = openings.kept_for(job.kind)
-        if job.priority < URGENT and not verdict.owns and not kept and not turn and not self.any_idle():
+        if job.priority < URGENT and not verdict.owns and not kept and not turn and not self.any_idle:
             return []
         found = []
         for run in self._eligible:
@@ -243,12 +243,15 @@ class _Search:
         self.taken: dict[int, Victim] = {}
         self.gap = 0
         self.on: dict[int, list[tuple[Victim, int]]] = {}
+        self.shared: set[int] = set()  # devices of victims that hold several
         self.victims = sorted(
             victims, key=lambda v: (v.run.priority, v.run.times_preempted, -v.run.started_at, v.run.job)
         )
         for victim in self.victims:
             for i, shares in victim.gives:
                 self.on.setdefault(i, []).append((victim, shares))
+                if len(victim.gives) > 1:
+                    self.shared.add(i)
 
     def close(self, gap: int) -> bool:
         """Take victims that hold `gap` card shares together; the largest first, so that they are few."""
@@ -271,15 +274,21 @@ class _Search:
         extra: dict[int, int] = {}
         chosen: dict[int, Victim] = {}
         open_devices = [i for i in members if self.room[i] < wanted and i in self.on]
+        alone: dict[int, tuple[list[Victim], Cost, int]] = {}  # devices on whose victims no other choice bears
         while missing > 0:
             lacking = {i for i in members if self.room[i] + extra.get(i, 0) < wanted}
             best: tuple[tuple[int, float, float, int], list[Victim]] | None = None
             for i in open_devices:
-                needed = self._clear(i, extra, chosen)
-                if needed is None:
-                    continue
-                cost = self._cost(needed)
-                helped = sum(_helps(victim, lacking) for victim in needed)
+                option = alone.get(i)
+                if option is None:
+                    needed = self._clear(i, extra, chosen)
+                    if needed is None:
+                        continue
+                    helped = sum(_helps(victim, lacking) for victim in needed)
+                    option = needed, self._cost(needed), helped
+                    if i not in self.shared:
+                        alone[i] = option
+                needed, cost, helped = option
                 rank = (cost[0], cost[1] / max(1, min(helped, missing)), cost[2], i)
                 if best is None or rank < best[0]:
                     best = (rank, needed)
