@@ -11,7 +11,7 @@ import pytest
 BENCHES = Path(__file__).parents[1] / "bench"
 #: bench → arguments of its short form.
 SHORT: dict[str, list[str]] = {
-    "annotation": [],
+    "annotation": ["500", "--exported", "2000"],
     "canary": ["--callers", "2"],
     "curves": [],
     "datasets": ["--quick"],
