@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -60,9 +64,29 @@ def test_every_bench_has_a_short_form_or_a_reason_against_one():
 @pytest.mark.journey
 @pytest.mark.parametrize("name", SHORT)
 def test_bench_runs_in_its_short_form(name):
-    done = subprocess.run(
-        [sys.executable, "-m", f"tests.bench.{name}", *SHORT[name]], cwd=BENCHES.parents[1], capture_output=True,
-        text=True, timeout=TIMEOUT_S, check=False,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix=f"aip-{name}-") as folder:  # tmp_path is too long for sockets
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", f"tests.bench.{name}", *SHORT[name]], cwd=BENCHES.parents[1],
+                env=os.environ | {"TMPDIR": folder}, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+            )  # fmt: skip
 
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+            assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+            assert not (left := _processes_in(folder)), f"still running: {left}"
+        finally:
+            for pid in _processes_in(folder):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _processes_in(folder: str) -> dict[int, str]:
+    """Processes that use a folder: pid → command, found by their command and environment."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_text(errors="replace")
+                uses = folder in command or folder.encode() in (entry / "environ").read_bytes()
+                if command and uses:  # that of a zombie is empty
+                    found[int(entry.name)] = command.replace("\0", " ")
+    return found
