@@ -2,8 +2,8 @@
 """How the annotator feels and how fast a set is converted: python -m tests.bench.annotation [polygons …]
 
 Opens, pans, zooms and drags in headless Chromium (software rendering) with 2,000 and 10,000 polygons on
-one image, then converts 100,000 polygons to COCO (other numbers: `polygons`, `--exported`). Figures are frame times as the page sees them: the
-time between two animation frames while a real mouse moves.
+one image, then converts 100,000 polygons to COCO (other numbers: `polygons`, `--exported`). Times are of frames
+as the page sees them: between two animation frames while a real mouse moves.
 """
 
 from __future__ import annotations
