@@ -34,7 +34,7 @@ SHORT: dict[str, list[str]] = {
     "scaling": ["--wakes", "2", "--callers", "2"],
     "scheduler": [],
     "server": ["--rounds", "1", "--seconds", "0.5"],
-    "simulate": [],
+    "simulate": ["1", "1"],
     "spine": [],
     "ssh": ["--times", "4", "--mb", "5"],
     "start": ["--rounds", "1", "--only", "empty", "starts", "restarts", "ends"],
