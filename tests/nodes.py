@@ -251,7 +251,7 @@ class Cluster:
             "up", sys.executable, MANAGE, "up", "--host", "0.0.0.0", "--port", "8000",
             **self.urls, AIP_NODE_ADDRESS=self.server.address,
         )  # fmt: skip
-        wait_for(self.answers, 60, f"the server did not answer: {self.server.said('up')[-3000:]}", 0.2)
+        wait_for(self.answers, 60, lambda: f"the server did not answer: {self.server.said('up')[-3000:]}", 0.2)
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError):
@@ -281,7 +281,7 @@ class Cluster:
         machine = self.machines[name]
         wait_for(
             lambda: Node.objects.filter(name=name, state__in=states).exists(), seconds,
-            f"{name} is not {states}; it says {machine.said('join')[-3000:]}",
+            lambda: f"{name} is not {states}; it says {machine.said('join')[-3000:]}",
         )  # fmt: skip
 
     def call(self, route: str, token: str) -> dict:
