@@ -17,7 +17,7 @@ BENCHES = Path(__file__).parents[1] / "bench"
 SHORT: dict[str, list[str]] = {
     "annotation": ["500", "--exported", "2000"],
     "canary": ["--callers", "2"],
-    "curves": [],
+    "curves": ["4", "20000"],
     "datasets": ["--quick"],
     "edge": ["--devices", "20", "--rounds", "2", "--mib", "1"],
     "editor": [],
@@ -25,7 +25,7 @@ SHORT: dict[str, list[str]] = {
     "experiments": ["--runs", "50", "--points", "500", "--long", "5000"],
     "hosts": ["--models", "2", "--rounds", "1", "--seconds", "0.5"],
     "images": ["--mb", "5", "--files", "200", "--starts", "2"],
-    "logs": [],
+    "logs": ["50", "200", "3"],
     "pipelines": ["--runs", "20", "--items", "8"],
     "ports": [],
     "predict": ["--pictures", "32"],
