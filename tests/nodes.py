@@ -32,6 +32,7 @@ from tests.running import HERE, MANAGE, wait_for
 
 INIT = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print(1, flush=True)\nwhile True: signal.pause()"
 TIMES = {"AIP_NODE_SUSPECT_S": "12", "AIP_NODE_UNREACHABLE_S": "16", "AIP_NODE_LOST_S": "24"}
+STATE_S = 120  # a bound for what hangs: importing the program takes minutes where many share the cores
 WITH_US = ("setpriv", "--pdeathsig=KILL")  # even kill -9 of the test leaves nothing that runs
 PORTS = {"database": 5432, "broker": 6379, "web": 8000}
 
@@ -251,7 +252,7 @@ class Cluster:
             "up", sys.executable, MANAGE, "up", "--host", "0.0.0.0", "--port", "8000",
             **self.urls, AIP_NODE_ADDRESS=self.server.address,
         )  # fmt: skip
-        wait_for(self.answers, 60, f"the server did not answer: {self.server.said('up')[-3000:]}", 0.2)
+        wait_for(self.answers, 60, lambda: f"the server did not answer: {self.server.said('up')[-3000:]}", 0.2)
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError):
@@ -275,13 +276,13 @@ class Cluster:
         assert "Traceback" not in machine.said("join"), machine.said("join")
         return machine
 
-    def wait_state(self, name: str, *states: str, seconds: float = 30) -> None:
+    def wait_state(self, name: str, *states: str, seconds: float = STATE_S) -> None:
         from workers.models import Node
 
         machine = self.machines[name]
         wait_for(
             lambda: Node.objects.filter(name=name, state__in=states).exists(), seconds,
-            f"{name} is not {states}; it says {machine.said('join')[-3000:]}",
+            lambda: f"{name} is not {states}; it says {machine.said('join')[-3000:]}",
         )  # fmt: skip
 
     def call(self, route: str, token: str) -> dict:

@@ -197,6 +197,7 @@ def platform(root: Path, *, gpus: int = 0, web_port: int | None = None) -> Itera
         yield here
     finally:
         here.stop()
+        end_jobs(root)
 
 
 def wait_for(what, seconds: float = 60, otherwise="nothing happened", pause_s: float = 0.05):
@@ -242,3 +243,27 @@ def processes_of(root: Path) -> dict[int, str]:
             if mark in (entry / "environ").read_bytes() and (entry / "stat").read_text().rsplit(")", 1)[1][1] != "Z":
                 found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     return found
+
+
+def end_jobs(root: Path) -> None:
+    """Kill the supervisors and processes of jobs in `root`, which by design outlive the platform."""
+    job_folder, output_folder = f"{root}/jobs/".encode(), f"AIP_OUTPUT_DIR={root}/".encode()
+
+    def found() -> list[int]:
+        pids = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    supervises = job_folder in (entry / "cmdline").read_bytes()  # empty once it is a zombie
+                    if supervises or output_folder in (entry / "environ").read_bytes():
+                        pids.append(int(entry.name))
+        return pids
+
+    def all_gone() -> bool:
+        pids = found()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not pids
+
+    wait_for(all_gone, 10, lambda: f"processes {found()} of jobs in {root} do not end")

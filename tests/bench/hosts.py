@@ -110,7 +110,7 @@ def compared(
     found = {f"host_{name}": value for name, value in here.items()}
     found |= {f"alone_{name}": value for name, value in there.items()}
     found |= {f"{name.removesuffix('_mib')}_ratio": here[name] / there[name] for name in here}
-    for what, pick in (("one", [0] * CALLERS), ("each", range(CALLERS))):
+    for what, pick in (("one", [0] * CALLERS), ("each", [n % len(together) for n in range(CALLERS)])):
         rows = []
         for _round in range(rounds):
             signalled(others, signal.SIGSTOP)

@@ -189,7 +189,7 @@ def measure(viewers: int = 500, rate: int = 1000, seconds: float = 10.0) -> list
     finally:
         if server:
             server.terminate()
-            server.wait(10)
+            server.wait(60)
         shutil.rmtree(folder, ignore_errors=True)
 
 

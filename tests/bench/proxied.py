@@ -1,9 +1,14 @@
+# ruff: noqa: E402 - Django is set up before models are imported
 """The platform's proxy before the port in `AIP_BENCH_PORT`, for `tests.bench.server`: without rows, so that who calls
 and where the service listens (looked up once a second for each caller) is not part of what is measured."""
 
 from __future__ import annotations
 
 import os
+
+import django
+
+django.setup()  # the proxy's modules import models
 
 from workers.proxy.application import PortProxy, Refused
 from workers.proxy.forwarding import Scope, Upstream

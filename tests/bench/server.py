@@ -59,9 +59,10 @@ def pss_mib(pid: int) -> float:
 
 
 async def client(port: int, request: bytes, until: float, latencies: list[float]) -> None:
-    """One caller over one connection, the next request as soon as the answer is there."""
+    """Send one request after another over one connection until `until`, at least one."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    while time.monotonic() < until:
+    over = False
+    while not over:
         began = time.perf_counter()
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
@@ -69,6 +70,7 @@ async def client(port: int, request: bytes, until: float, latencies: list[float]
         length = next(row for row in head.lower().split(b"\r\n") if row.startswith(b"content-length:"))
         await reader.readexactly(int(length.split(b":")[1]))
         latencies.append(time.perf_counter() - began)
+        over = time.monotonic() >= until
     writer.close()
 
 

@@ -102,27 +102,32 @@ def test_annotator_stores_once_when_an_answer_is_lost(hands):
 
 @pytest.mark.parametrize("choice", ["Keep mine", "Take theirs"])
 def test_annotator_lets_two_people_on_one_shape_decide(hands, open_as, anna, choice):
-    hands.page.watch.allow("409")
+    page = hands.page
+    page.watch.allow("409")
+    page.watch.allow("Failed to load resource")
     hands.press("r")
     hands.drag(2, 2, 12, 12)
     hands.saved()
     other = Hands(open_as(anna), hands.work)
+    page.context.set_offline(True)  # else the page may learn of the other edit before its own
+    hands.press("v")
+    hands.drag(7, 7, 7, 17)
+    page.get_by_text("1 edit kept here").wait_for()
     other.press("v")
     other.drag(7, 7, 17, 7)
     other.saved()
 
-    hands.press("v")
-    hands.drag(7, 7, 7, 17)
-    hands.page.get_by_text("Somebody else changed this cat").wait_for()
+    page.context.set_offline(False)
+    page.get_by_text("Somebody else changed this cat").wait_for()
     assert Shape.objects.get().rev == 2
-    hands.page.get_by_role("button", name=choice).click()
+    page.get_by_role("button", name=choice).click()
     hands.saved()
 
     shape = Shape.objects.get()
     mine = choice == "Keep mine"
     assert (shape.x, shape.y) == pytest.approx((2, 12) if mine else (12, 2), abs=0.3)
     assert hands.shapes()[0]["rings"] == shape.rings
-    assert hands.page.locator("[data-notice]").is_hidden()
+    assert page.locator("[data-notice]").is_hidden()
 
 
 def test_annotator_sends_every_edit_within_two_seconds(hands):

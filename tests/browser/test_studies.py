@@ -45,9 +45,10 @@ def test_study_shows_what_it_found(open_as, alice, found, accessible, fits, shot
 
     page.locator("[data-fanova]").click()
     expect(page.locator("[data-importance] [data-told]")).to_contain_text("fANOVA")
+    page.locator(".study-grip").first.evaluate("grip => { grip.dataset.old = ''; }")
     page.locator("[data-order='value:0']").click()
     expect(page.locator("[aria-sort='ascending']")).to_have_count(1)
-    page.wait_for_load_state("networkidle")  # the charts are drawn anew
+    expect(page.locator(".study-grip[data-old]")).to_have_count(0)  # the charts were drawn again
     first = page.locator(".study-grip").first
     first.hover(position={"x": 14, "y": 20})  # waits until it stands still
     page.mouse.down()  # from now on nothing is drawn anew
@@ -55,6 +56,18 @@ def test_study_shows_what_it_found(open_as, alice, found, accessible, fits, shot
     page.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2)
     page.mouse.up()
     expect(page.locator(".study-off")).not_to_have_count(0)
+
+
+def test_study_page_asks_again_for_the_importance_that_it_did_not_get(open_as, alice, found):
+    page = open_as(alice)
+    page.watch.allow("Failed to load resource")
+    page.route("**/importance/**", lambda route: route.abort(), times=1)
+    page.goto(f"/studies/{found.pk}/")
+    expect(page.locator("[data-slices] svg")).to_have_count(3)
+
+    page.locator("[data-order='value:0']").click()
+
+    expect(page.locator("[data-importance] li")).to_have_count(3)
 
 
 def test_study_page_follows_a_trial_that_ends(open_as, alice, found):

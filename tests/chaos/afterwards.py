@@ -32,6 +32,7 @@ def judge(
     """
     from django.db.models import Sum
 
+    from workers.execution.lost_attempts import MOST_LOSSES
     from workers.models import Allocation, Attempt, Device, Job
     from workers.states import FINAL
 
@@ -47,6 +48,7 @@ def judge(
         jobs, jobs, orphans=orphans,
         leases=Allocation.objects.filter(released_at=None).count(),
         used_shares=Device.objects.aggregate(sum=Sum("used"))["sum"] or 0,
+        max_losses=MOST_LOSSES,
     )  # fmt: skip
     for rule, texts in found.broken.items():
         for text in texts:

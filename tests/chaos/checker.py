@@ -63,6 +63,7 @@ def check(
     orphans: Mapping[int, str],
     leases: int,
     used_shares: int,
+    max_losses: int,
 ) -> Findings:
     """Compare what was accepted with what is known and what the jobs themselves saw.
 
@@ -70,6 +71,7 @@ def check(
         accepted: numbers of all jobs whose submission was answered.
         orphans: user processes that live 10 s after the end.
         leases: allocations not given back; `used_shares` the sum the devices say.
+        max_losses: lost attempts after which a job is queued again; with one more it stays lost.
     """
     found = Findings()
     for number in accepted:
@@ -77,7 +79,7 @@ def check(
         if job is None:
             found.add("lost", f"job {number} is not in the database")
             continue
-        _ended_rightly(job, found)
+        _ended_rightly(job, max_losses, found)
         _never_twice(job, found)
         for attempt in job.attempts:
             _log_is_whole(job, attempt, found)
@@ -90,7 +92,7 @@ def check(
     return found
 
 
-def _ended_rightly(job: JobSeen, found: Findings) -> None:
+def _ended_rightly(job: JobSeen, max_losses: int, found: Findings) -> None:
     if job.state not in FINAL:
         found.add("lost", f"job {job.job} never ended, it is {job.state}")
         return
@@ -105,6 +107,9 @@ def _ended_rightly(job: JobSeen, found: Findings) -> None:
     elif job.state == "failed":
         if not job.exit_code and not (last and last.number in job.killed):
             found.add("wrong", f"job {job.job} failed though nobody ended its program: {last.sentence if last else ''}")
+    elif job.state == "lost":
+        if not _was_given_up(job, max_losses):
+            found.add("wrong", f"job {job.job} is lost though its supervisors were killed {len(job.orphaned)} times")
     elif not _was_asked(job, last):
         found.add("wrong", f"job {job.job} ended {job.state} though nobody asked for it")
 
@@ -115,6 +120,11 @@ def _was_asked(job: JobSeen, last: AttemptSeen | None) -> bool:
     if job.state == "stopped":
         return job.stopped or (job.finished and orphaned)
     return job.state == "finished_early" and job.finished
+
+
+def _was_given_up(job: JobSeen, max_losses: int) -> bool:
+    """Whether the run killed the supervisor of every attempt, more often than the platform queues a lost job again."""
+    return len(job.attempts) > max_losses and all(attempt.number in job.orphaned for attempt in job.attempts)
 
 
 def _never_twice(job: JobSeen, found: Findings) -> None:

@@ -35,7 +35,7 @@ SETTLE_S = 330.0
 STOPPED = 0.25  # of all strikes; the others kill
 STOPPED_S = (5.0, 20.0)
 WEIGHTS = {
-    "web": 6, "scheduler": 5, "agent": 6, "cpu": 5, "work": 2, "work child": 3, "forks": 4,
+    "web": 6, "scheduler": 5, "agent": 6, "cpu": 5, "work": 2, "work child": 3, "forks": 4, "supervisor forks": 3,
     "broker": 4, "up": 1, "supervisor": 6, "job": 6, "sandbox": 4, "ports": 3, "ssh": 3, "exec server": 1,
 }  # fmt: skip
 WATCHERS = 8

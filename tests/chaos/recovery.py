@@ -24,6 +24,8 @@ PING_S = 0.7
 LAST_ANSWERS_S = 1.5
 PARTS = ("web", "scheduler", "agent", "broker", "cpu", "work", "ports", "ssh")
 NOTHING = "nothing"
+ANY_PART = "any part killed"
+WITHOUT_SIGN = ("forks", "supervisor forks")  # start other processes, whose signs are seen
 
 
 @dataclass(frozen=True)
@@ -163,12 +165,14 @@ def table(
     groups: dict[str, list[Strike]] = defaultdict(list)
     for strike in strikes:
         groups[f"{strike.kind} {strike.how}"].append(strike)
+        if strike.how == "killed" and strike.kind.removesuffix(" child") in PARTS:
+            groups[ANY_PART].append(strike)
     if strikes:
         first, last = strikes[0].at, strikes[-1].at
         groups[NOTHING] = [Strike(NOTHING, "", rng.uniform(first, last)) for _moment in range(200)]
     rows = []
     for name, group in sorted(groups.items()):
-        healthy = [] if name == NOTHING else [healthy_after(strike) for strike in group]
+        healthy = [healthy_after(strike) for strike in group if strike.kind not in (NOTHING, *WITHOUT_SIGN)]
         until = [starts[place] - s.at for s in group if (place := bisect.bisect(starts, s.at)) < len(starts)]
         known = [seconds for seconds in healthy if seconds is not None]
         rows.append(Row(name, len(group), figures(known), figures(until), len(healthy) - len(known)))

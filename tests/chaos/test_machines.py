@@ -14,4 +14,4 @@ def test_cluster_of_three_outlives_its_machines(tmp_path):
         pytest.skip(why)
     told = tmp_path / "told.txt"
     call = f"tell(Path({str(tmp_path / 'cluster')!r}), {machines.SHORT!r})"
-    ended_well(apart(machines.__name__, call, told), told, 900)
+    ended_well(apart(machines.__name__, call, told), told, 3600)

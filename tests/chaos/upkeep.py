@@ -23,6 +23,7 @@ _libc = ctypes.CDLL(None)
 #: Kind of process → words of its command line, the first that fits.
 WORDS = {
     "supervisor": "workers/supervisor/__main__.py",
+    "supervisor forks": "workers/supervisor/fork_server.py",
     "web": "aiplatform.cli.web",
     "scheduler": "manage.py scheduler",
     "agent": "manage.py agent",

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from tests import migrated
-from tests.running import PATIENCE, free_port, own_ports
+from tests.running import PATIENCE, end_jobs, free_port, own_ports
 
 ROOT = Path(__file__).parents[2]
 READY_S = 240
@@ -164,6 +164,7 @@ def running(folder: Path, *, gpus: int = 0, bare: bool = False, **more: str) -> 
         yield platform
     finally:
         platform.stop()
+        end_jobs(folder)
 
 
 def until(look, seconds: float, what: str):

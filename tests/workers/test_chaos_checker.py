@@ -23,7 +23,7 @@ JOB = JobSeen(7, "succeeded", 3, 0, [GOOD])
 
 
 def broken(job, **more):
-    facts = {"orphans": {}, "leases": 0, "used_shares": 0} | more
+    facts = {"orphans": {}, "leases": 0, "used_shares": 0, "max_losses": 2} | more
     return set(check([7], {7: job} if job else {}, **facts).broken)
 
 
@@ -97,3 +97,12 @@ def test_chaos_checker_accepts_finished_early_only_where_it_was_asked():
 
     assert broken(early) == {"wrong"}
     assert broken(dataclasses.replace(early, finished=True)) == set()
+
+
+def test_chaos_checker_accepts_a_lost_job_only_where_each_of_too_many_supervisors_was_killed():
+    attempts = [AttemptSeen(n, "lost", "supervisor_lost", "Lost.", True) for n in (1, 2, 3)]
+    lost = dataclasses.replace(JOB, state="lost", attempts=attempts, orphaned=frozenset({1, 2, 3}))
+
+    assert broken(lost) == set()
+    assert broken(dataclasses.replace(lost, orphaned=frozenset({1, 2}))) == {"wrong"}
+    assert broken(dataclasses.replace(lost, attempts=attempts[:2])) == {"wrong"}

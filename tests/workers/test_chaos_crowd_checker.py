@@ -154,13 +154,25 @@ def test_recovery_table_has_a_line_for_each_kind_and_for_nothing():
 
     rows = {row.name: row for row in table(strikes, lambda s: s.at / 10, [11.0, 24.0], random.Random(1))}
 
-    assert set(rows) == {"agent killed", "web stopped", "nothing"}
+    assert set(rows) == {"agent killed", "web stopped", "any part killed", "nothing"}
+    assert rows["any part killed"].strikes == 2
     assert rows["agent killed"].healthy == {"median": 1.5, "p95": 2.0, "max": 2.0}
     assert rows["agent killed"].next_job == {"median": 2.5, "p95": 4.0, "max": 4.0}
     assert rows["nothing"].strikes == 200
 
 
 def test_recovery_tells_how_often_nothing_came_back():
-    (row,) = [r for r in table([Strike("agent", "killed", 1.0)], lambda _s: None, [], random.Random(1)) if r.never]
+    rows = table([Strike("agent", "killed", 1.0)], lambda _strike: None, [], random.Random(1))
 
+    row = next(row for row in rows if row.name == "agent killed")
     assert (row.never, row.healthy, figures([])) == (1, {}, {})
+
+
+def test_recovery_table_measures_the_next_job_after_a_process_without_a_sign_of_life_was_killed():
+    strikes = [Strike(kind, "killed", 10.0) for kind in ("forks", "supervisor forks")]
+
+    rows = {row.name: row for row in table(strikes, lambda _strike: None, [13.0], random.Random(1))}
+
+    assert set(rows) == {"forks killed", "supervisor forks killed", "nothing"}
+    assert {row.never for row in rows.values()} == {0}
+    assert rows["supervisor forks killed"].next_job["max"] == 3.0

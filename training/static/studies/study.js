@@ -121,8 +121,8 @@ async function load() {
     draw();
     const now = JSON.stringify(completed(trials).map((trial) => [trial.number, trial.values]));
     if (now !== known) {
-      known = now;
       await drawImportance();
+      known = now; // only now: what failed is asked for again with the next change of the list
     }
   } catch (error) {
     explain(error);
