@@ -63,7 +63,7 @@ def missing() -> str:
 
 
 def version() -> str:
-    return _run("sbatch", "--version").split()[-1]
+    return _run("slurmctld", "-V", environment=os.environ | {"PATH": _path()}).split()[-1]
 
 
 class Cluster:
