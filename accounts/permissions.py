@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -54,6 +55,12 @@ _BY_NAME: Mapping[str, Action] = {action.value: action for action in Action}
 
 def known_actions(names: Iterable[str]) -> frozenset[Action]:
     """Return the actions of these names, without those of other versions of the platform."""
+    return _known(tuple(names))
+
+
+@lru_cache(maxsize=256)
+def _known(names: tuple[str, ...]) -> frozenset[Action]:
+    """The same for a role's list, which each row of a table of accounts has again."""
     return frozenset(_BY_NAME[name] for name in names if name in _BY_NAME)
 
 

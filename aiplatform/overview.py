@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib.columns import narrow
 from aiplatform.navigation import exists
 from aiplatform.templatetags.ui import CHIPS
 from annotation.models import AnnotationProject
@@ -164,6 +165,7 @@ def annotating(user: User) -> dict[str, Any]:
 def my_jobs(user: User) -> dict[str, Any]:
     """The person's waiting and running jobs, newest first: {rows: [{job, url, kind, icon}], more}."""
     live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", *kinds.related())
+    live = narrow(live, cluster=("name",), **dict.fromkeys(kinds.related(), ()))
     jobs = list(live.order_by("-pk")[: MY_JOBS + 1])
     rows = [
         {"job": job, "url": kinds.url_of(job), "kind": kinds.label_of(job.kind), "icon": kinds.icon_of(job.kind)}

@@ -27,6 +27,7 @@ from accounts.permissions import Action
 from aiplatform.lib import static_files
 from aiplatform.navigation import navigation
 from aiplatform.templatetags.ui import icon_names
+from training.param_fields import UsualParams
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,9 @@ def warm() -> None:
             navigation("/", frozenset(Action))
             get_template("components/styles.html").render({})
     static_files.bundle(("base/frame.js",))
+    with translation.override(settings.LANGUAGE_CODE):
+        for group in UsualParams().groups():  # hundreds of controls, which the page of a new training remembers
+            get_template("training/_preset_params.html").render({"group": group})
 
 
 def load_templates() -> None:

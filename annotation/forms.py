@@ -17,6 +17,7 @@ from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
 from datasets.models import DatasetVersion
+from datasets.version_choice import DatasetVersionChoice
 
 LONGEST_CLASS = 50
 TAKE_OVER = _("Take over what is drawn in it")
@@ -88,7 +89,7 @@ class SetForm(forms.Form):
 
 
 class NewSetForm(SetForm):
-    source = forms.ModelChoiceField(
+    source = DatasetVersionChoice(
         label=_("Source"),
         queryset=DatasetVersion.objects.none(),
         empty_label=_("Choose a dataset"),

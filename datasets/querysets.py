@@ -8,6 +8,7 @@ from django.db.models import OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
+from aiplatform.lib.columns import USER_NAMES, narrow
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -33,7 +34,7 @@ class DatasetQuerySet(OwnedQuerySet):
             "-number"
         )
         tried = self.model.imports.rel.related_model.objects.filter(dataset=OuterRef("pk")).order_by("-pk")
-        return self.select_related("owner").annotate(
+        return narrow(self.select_related("owner"), owner=USER_NAMES).annotate(
             newest_id=Subquery(newest.values("pk")[:1]),
             newest_number=Subquery(newest.values("number")[:1]),
             newest_annotated=Subquery(newest.values("annotated")[:1]),

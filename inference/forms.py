@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from aiplatform.lib.row_choices import RowChoice
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation_sets.tables import EvaluationSet
@@ -33,11 +34,13 @@ class ModelEditForm(forms.ModelForm):
         widgets = {"description": LONG}
 
 
-class DataChoice(forms.ModelChoiceField):
+class DataChoice(RowChoice):
     """A choice of a dataset version; what only an own script can use says so."""
 
-    def label_from_instance(self, obj: Any) -> str:
-        return str(obj) if obj.annotated else f"{obj} · {gettext('not annotated')}"
+    columns = ("dataset__name", "number", "annotated")
+
+    def text_of(self, name: str, number: int, annotated: bool) -> str:
+        return f"{name} v{number}" if annotated else f"{name} v{number} · {gettext('not annotated')}"
 
 
 class EvaluationForm(ScriptFields, ResourceForm):
@@ -112,7 +115,7 @@ class EvaluationForm(ScriptFields, ResourceForm):
         versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
             DatasetVersion.objects.usable_by(user).order_by("-annotated", "-pk").for_choice()
         )
-        sets = EvaluationSet.objects.usable_by(user).for_list()
+        sets = EvaluationSet.objects.usable_by(user).only("name")
         self.fields["parameter_set"].queryset = sets  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def clean(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import refusals_shown_on
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
+from datasets.version_choice import DatasetVersionChoice
 from inference import model_tasks
 from inference.formats import declared
 from inference.formats.declared import LAYOUTS, PIXEL_WORDS, Declared
@@ -97,7 +98,7 @@ class BringForm(forms.Form):
         required=False,
         help_text=_("Up to six on which one sees whether an answer is right."),
     )
-    dataset = forms.ModelChoiceField(
+    dataset = DatasetVersionChoice(
         label=_("Dataset"),
         queryset=DatasetVersion.objects.none(),
         required=False,

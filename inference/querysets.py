@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
+from aiplatform.lib.columns import USER_NAMES, narrow
 from workers.states import FINAL, GROUPS
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class ModelQuerySet(OwnedQuerySet):
         """With owner and figures of the newest version: newest_number, newest_task, newest_metrics, newest_bytes."""
         newest = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk")).order_by("-number")
         return (
-            self.select_related("owner")
+            narrow(self.select_related("owner"), owner=USER_NAMES)
             .annotate(
                 newest_id=Subquery(newest.values("pk")[:1]),
                 newest_number=Subquery(newest.values("number")[:1]),
@@ -156,6 +157,10 @@ class EvaluationQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")
         return rows.select_related("script__code", "job__image_use__image")
+
+    def for_card(self) -> Self:
+        """What the page of a model shows of its evaluations."""
+        return self.select_related("job").only("job__name", "job__state", "version_label", "split", "task", "metrics")
 
     def named_like(self, text: str) -> Self:
         """Name, model or dataset contains each of the words."""

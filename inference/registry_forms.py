@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from datasets.models import DatasetVersion
+from datasets.version_choice import DatasetVersionChoice
 from inference.models import SPLIT_WORDS, Model, ModelVersion, Stage
 from inference.services import cards, promotion, stages
 
@@ -58,7 +59,7 @@ class RuleForm(forms.Form):
         coerce=lambda value: value == "1",
     )
     bound = forms.FloatField(label=_("Value"))
-    version = forms.ModelChoiceField(
+    version = DatasetVersionChoice(
         label=_("Measured on"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
     )
     split = forms.ChoiceField(label=_("Split"), choices=SPLIT_WORDS, required=False, initial="test")

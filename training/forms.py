@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from aiplatform.lib import ids
+from aiplatform.lib import ids, row_choices
 from aiplatform.lib.pages import refusals_shown_on
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
@@ -24,7 +24,7 @@ from training.presets.preset import Preset
 from training.programs import script
 from training.programs.launchers import HELP, Launcher
 from training.services import explicit, parameter_sets
-from training.version_choice import VersionChoice, VersionChoices, VersionSelect
+from training.version_choice import VersionChoice, VersionChoices
 from workers.images.fields import ImageChoice
 from workers.jobs.forms.following import FollowingFields
 from workers.jobs.forms.resource_request import ResourceForm
@@ -49,6 +49,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
     """A training in three blocks: what, on which data, on which cards."""
 
     keeps_files = ("code_archive",)  # as a snapshot, see `take_code`
+    shares_usual_fields = True
     offers_root = True
     root_of = OWN  # it stands there for own code alone
     name = forms.CharField(
@@ -116,7 +117,6 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         DatasetVersion.objects.none(),
         label=gettext_lazy("Dataset"),
         required=False,
-        widget=VersionSelect,
         empty_label=gettext_lazy("Choose a dataset"),
         help_text=gettext_lazy("Presets need an annotated one. Own code may take any, or none."),
     )
@@ -126,14 +126,12 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         label=gettext_lazy("Second dataset"),
         help_text=gettext_lazy("To score on; your code finds it in AIP_DATASETS with the role eval."),
         required=False,
-        widget=VersionSelect,
         empty_label=gettext_lazy("none"),
     )
     datasets = VersionChoices(
         DatasetVersion.objects.none(),
         label=gettext_lazy("Further datasets"),
         required=False,
-        widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("All of them are in AIP_DATASETS, with their names and folders."),
     )
     nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
@@ -173,9 +171,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
         usable = DatasetVersion.objects.usable_by(user).for_choice().order_by("dataset__name", "-number")
-        self.fields["version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
-        self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
-        self.fields["datasets"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
+        row_choices.offer(usable, *(self.fields[name] for name in ("version", "eval_version", "datasets")))
         self.fields["set_version"].queryset = parameter_sets.versions_for(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         self.offer_snapshots()

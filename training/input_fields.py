@@ -41,7 +41,6 @@ class InputFields(forms.Form):
         DatasetVersion.objects.none(),
         label=gettext_lazy("Datasets"),
         required=False,
-        widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("The first one's folder is in AIP_DATASET_DIR, all of them are in AIP_DATASETS."),
     )
 

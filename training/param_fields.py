@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django import forms
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from training import param_words, starting_weights
@@ -71,27 +74,95 @@ def typed(preset: Preset, data: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def _fields_of(preset: Preset, values: Mapping[str, Any], *, is_explicit: bool) -> dict[str, forms.Field]:
+    """The fields of a preset that begin with `values`, else with its defaults, or empty where all are explicit."""
+    fields = {}
+    for param in preset.parameters:
+        field = control(param, explicit=is_explicit)
+        field.code = param.name  # type: ignore[attr-defined]  # beside its words, since files and scripts know it by name
+        if not is_explicit:
+            field.widget.attrs["data-default"] = _as_sent(param.default)
+        chosen = values.get(param.name, None if is_explicit else param.default)
+        is_switch = is_explicit and isinstance(chosen, bool)
+        field.initial = str(chosen).lower() if is_switch else chosen
+        fields[f"{preset.name}__{param.name}"] = field
+    return fields
+
+
+_usual: dict[tuple[str, int, str | None], tuple[Preset, dict[str, forms.Field]]] = {}
+
+
+def _usual_fields(preset: Preset) -> dict[str, forms.Field]:
+    """The fields of a preset with its defaults: forms share them, none changes them."""
+    key = (preset.name, id(preset), get_language())
+    if key not in _usual:  # the preset is kept, so that no other gets its id
+        _usual[key] = preset, _fields_of(preset, {}, is_explicit=False)
+    return _usual[key][1]
+
+
+@dataclass
+class ShownPreset:
+    """A preset in the template, with its fields; those that a remembered part of the page shows are not made again."""
+
+    form: Any
+    preset: Preset
+    key: tuple[object, ...] | None
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "field": self.form[f"{self.preset.name}__{param.name}"],
+                "unit": param.unit and _(param.unit),
+                "advanced": param.advanced,
+                "group": param_words.group_of(param.name),
+                "first": param.name in FIRST,
+                "examples": own_network.examples() if param.name == own_network.PARAMETER else (),
+            }
+            for param in self.preset.parameters
+            if f"{self.preset.name}__{param.name}" in self.form.fields
+        ]
+
+    @property
+    def first(self) -> list[dict[str, Any]]:
+        """What stands above the folded parameters."""
+        return [row for row in self._rows if row["first"]]
+
+    @property
+    def plain(self) -> list[dict[str, Any]]:
+        """The folded parameters by group."""
+        return _grouped([row for row in self._rows if not row["first"] and not row["advanced"]])
+
+    @property
+    def advanced(self) -> list[dict[str, Any]]:
+        """Those that are seldom changed, by group."""
+        return _grouped([row for row in self._rows if not row["first"] and row["advanced"]])
+
+    @property
+    def open(self) -> bool:
+        """Whether the folded parameters show: where all are given explicitly, and where one is wrong."""
+        if self.form.is_explicit:
+            return True
+        return self.form.is_bound and any(row["field"].errors for row in self._rows if not row["first"])
+
+
 class ParamFields:
     """Adds a field per parameter of each preset, named `<preset>__<parameter>`."""
 
     fields: dict[str, forms.Field]
     called: Mapping[str, str]
     _given: set[str]  # presets whose fields begin with other values than the usual ones
+    shares_usual_fields = False  # whether the form leaves fields with the usual values as they are
     is_explicit = False  # large-scale mode: nothing is filled in, see `training.services.explicit`
 
     def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
         self._given = {name for name, values in given.items() if values}
         for preset in presets:
-            for param in preset.parameters:
-                field = control(param, explicit=self.is_explicit)
-                field.code = param.name  # type: ignore[attr-defined]  # beside its words, since files and scripts know it by name
-                if not self.is_explicit:
-                    field.widget.attrs["data-default"] = _as_sent(param.default)
-                usual = None if self.is_explicit else param.default
-                chosen = given.get(preset.name, {}).get(param.name, usual)
-                is_switch = self.is_explicit and isinstance(chosen, bool)
-                field.initial = str(chosen).lower() if is_switch else chosen
-                self.fields[f"{preset.name}__{param.name}"] = field
+            values = given.get(preset.name, {})
+            if self.shares_usual_fields and not values and not self.is_explicit:
+                self.fields.update(_usual_fields(preset))
+            else:
+                self.fields.update(_fields_of(preset, values, is_explicit=self.is_explicit))
 
     def params_of(self: Any, preset: Preset) -> dict[str, Any]:
         """What was filled in; an emptied number or text falls back to the default."""
@@ -123,32 +194,20 @@ class ParamFields:
             return None
         return (preset.name, id(preset))
 
-    def groups(self: Any) -> list[dict[str, Any]]:
+    def groups(self: Any) -> list[ShownPreset]:
         """For the template: each preset with its first, its plain and its advanced fields, the latter by group."""
-        rows = []
-        for preset in PRESETS.values():
-            fields = [
-                {
-                    "field": self[f"{preset.name}__{param.name}"],
-                    "unit": param.unit and _(param.unit),
-                    "advanced": param.advanced,
-                    "group": param_words.group_of(param.name),
-                    "first": param.name in FIRST,
-                    "examples": own_network.examples() if param.name == own_network.PARAMETER else (),
-                }
-                for param in preset.parameters
-                if f"{preset.name}__{param.name}" in self.fields
-            ]
-            if fields:
-                folded = [row for row in fields if not row["first"]]
-                rows.append(
-                    {
-                        "preset": preset,
-                        "first": [row for row in fields if row["first"]],
-                        "plain": _grouped([row for row in folded if not row["advanced"]]),
-                        "advanced": _grouped([row for row in folded if row["advanced"]]),
-                        "key": self._key_of(preset),
-                        "open": self.is_explicit or any(row["field"].errors for row in folded),
-                    }
-                )
-        return rows
+        return [
+            ShownPreset(self, preset, self._key_of(preset))
+            for preset in PRESETS.values()
+            if any(f"{preset.name}__{param.name}" in self.fields for param in preset.parameters)
+        ]
+
+
+class UsualParams(ParamFields, forms.Form):
+    """The parameters of all presets with their usual values, to render once what pages remember."""
+
+    shares_usual_fields = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_params(PRESETS.values(), {})

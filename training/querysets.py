@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, OuterRef, Prefetch, Subquery
 from django.db.models.functions import Coalesce
 
 from accounts.querysets import OwnedQuerySet
@@ -15,6 +15,12 @@ from workers.states import FINAL, GROUPS
 LOSS = ("train/loss", "loss", "train_loss")
 LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
 RATE = ("train/lr", "lr", "learning_rate")
+#: Columns of trainings, and of their jobs, that a table shows.
+SHOWN = ("description", "preset", "version_id", "version_label", "metrics")
+SHOWN_OF_JOB = (
+    "name", "state", "owner__username", "owner__nickname", "cluster__name", "message", "wait_code", "wait_args",
+    "position", "progress", "phase", "eta_s", "nodes", "gpus_per_node", "share", "attempt_number", "created_at",
+)  # fmt: skip
 
 
 class TrainingJobQuerySet(OwnedQuerySet):
@@ -23,6 +29,13 @@ class TrainingJobQuerySet(OwnedQuerySet):
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset")
         return rows.select_related("set_use__version").prefetch_related("inputs", "job__attempts").with_newest_figures()
+
+    def for_table(self) -> Self:
+        """What a table of trainings shows; its other columns are read when they are needed."""
+        attempts = self.model._meta.apps.get_model("workers", "Attempt")._default_manager
+        ran = Prefetch("job__attempts", attempts.only("job", "started_at", "ended_at"))
+        rows = self.select_related("job__owner", "job__cluster").prefetch_related(ran)
+        return rows.only(*SHOWN, *(f"job__{name}" for name in SHOWN_OF_JOB))
 
     def with_newest_figures(self) -> Self:
         """With `loss` and `lr`, the newest the program reported in its newest attempt; None where it reported none."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Any
 
-from django import forms
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
+from aiplatform.lib.row_choices import OptionText, RowChoice, RowChoices
 from aiplatform.lib.units import Count
 from datasets.models import DatasetVersion
-from training.task_kinds import preset_for
+from training.task_kinds import preset_for_task
+
+COLUMNS = ("dataset__name", "number", "image_count", "classes", "annotated", "task")
 
 
 @cache
@@ -35,26 +37,24 @@ def _label(name: str, images: int, classes: int, task: str, _language: str | Non
 class VersionLabels:
     """Labels of a choice among versions: what each holds."""
 
-    def label_from_instance(self, obj: Any) -> str:
-        task = obj.task if obj.annotated else ""
-        return _label(str(obj), obj.image_count, len(obj.classes), task, get_language())
+    columns = COLUMNS
+
+    def text_of(self, name: str, number: int, images: int, classes: list[str], annotated: bool, task: str) -> str:
+        return _label(f"{name} v{number}", images, len(classes), task if annotated else "", get_language())
 
 
-class VersionChoice(VersionLabels, forms.ModelChoiceField):
-    """A choice of one version."""
+class VersionChoice(VersionLabels, RowChoice):
+    """A choice of one version, whose options carry what a page picks by.
+
+    `data-preset` is the preset that suits the data; `data-raw` marks data that only own code can use.
+    """
+
+    def text_of(self, name: str, number: int, images: int, classes: list[str], annotated: bool, task: str) -> str:
+        attrs = {"data-preset": preset_for_task(task)}
+        if not annotated:
+            attrs["data-raw"] = ""
+        return OptionText(super().text_of(name, number, images, classes, annotated, task), attrs)
 
 
-class VersionChoices(VersionLabels, forms.ModelMultipleChoiceField):
+class VersionChoices(VersionLabels, RowChoices):
     """A choice of several versions."""
-
-
-class VersionSelect(forms.Select):
-    """Options carry the preset that suits their data, so the page can pick it, or that only own code can use them."""
-
-    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        option = super().create_option(name, value, *args, **kwargs)
-        if getattr(value, "instance", None) is not None:
-            option["attrs"]["data-preset"] = preset_for(value.instance)
-            if not value.instance.annotated:
-                option["attrs"]["data-raw"] = ""
-        return option

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from accounts.models import ApiToken, RegistrationPolicy, User
+from aiplatform.lib.row_choices import RowSelect
 
 MAX_PASSWORD = 128  # characters; hashing more is work for nothing
 
@@ -142,11 +143,18 @@ class FirstAdminForm(NewPasswordForm):
         self.fields["password"].label, self.fields["again"].label = _("Password"), _("Password again")
 
 
+@cache
+def _zones() -> list[tuple[str, str]]:
+    """Time zones and their words; the machine's folder of them is read once."""
+    zones = sorted(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
+    return [(zone, zone.replace("_", " ")) for zone in zones]
+
+
 class SettingsForm(forms.ModelForm):
     """What a person decides about their own account."""
 
     language = forms.ChoiceField(label=_("Language"), required=False)
-    time_zone = forms.ChoiceField(label=_("Time zone"), required=False)
+    time_zone = forms.ChoiceField(label=_("Time zone"), required=False, widget=RowSelect)
     theme = forms.ChoiceField(
         label=_("Theme"),
         required=False,
@@ -169,10 +177,9 @@ class SettingsForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["language"].choices = [("", _("As the browser")), *settings.LANGUAGES]  # type: ignore[attr-defined]  # a field of choices, declared above
-        zones: Sequence[str] = sorted(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
         self.fields["time_zone"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
             ("", _("As the platform (%(zone)s)") % {"zone": settings.TIME_ZONE}),
-            *((zone, zone.replace("_", " ")) for zone in zones),
+            *_zones(),
         ]
         if self.instance.root_allowed:
             self.fields["root_inside"].initial = self.instance.root_inside

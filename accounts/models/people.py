@@ -143,7 +143,7 @@ class User(AbstractUser):
         if self.pk is None:
             return frozenset()
         if prefetched := self._prefetched_roles():
-            return known_actions(name for role in prefetched for name in role.actions)
+            return frozenset[Action]().union(*(role.allows() for role in prefetched))
         roles = Role.objects.filter(models.Q(users=self) | models.Q(user_groups__users=self))
         return known_actions(name for actions in roles.values_list("actions", flat=True) for name in actions)
 

@@ -1,9 +1,10 @@
 """Durations in words, and moments that every time zone can show."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
+from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 _EARLIEST, _LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
 
@@ -32,10 +33,16 @@ def words(span: timedelta | float, most: int = 2) -> str:
         most: units that are named.
     """
     seconds = span.total_seconds() if isinstance(span, timedelta) else float(span)
+    return _words(round(max(seconds, 0.0), 1) if seconds < 10 else round(seconds), most, get_language())
+
+
+@lru_cache(maxsize=4096)
+def _words(seconds: float, most: int, _language: str | None) -> str:
+    """The same for rounded seconds: tables show the same spans again and again."""
     if seconds < 10:
-        return _("%(n)s s") % {"n": f"{max(seconds, 0.0):.1f}".removesuffix(".0")}
+        return _("%(n)s s") % {"n": f"{seconds:.1f}".removesuffix(".0")}
     parts: list[str] = []
-    rest = round(seconds)
+    rest = int(seconds)
     for unit, size in _UNITS:
         count, rest = divmod(rest, size)
         if count:

@@ -57,9 +57,11 @@ def _select(widget: Mapping[str, Any]) -> str:
         if group:
             parts.append(f'\n  <optgroup label="{_text(group)}">')
         for option in options:
-            value, attrs = _plain(option["value"]), _attrs(option["attrs"])
-            parts.append(f'\n  <option value="{value}"{attrs}>{_text(option["label"])}</option>')
-            parts.append("\n")  # each option's template ends with one
+            value, label = option["value"], option["label"]
+            shown = str(value) if type(value) is int else _plain(value)
+            attrs = _attrs(option["attrs"]) if option["attrs"] else ""
+            text = escape(label) if type(label) is str else _text(label)
+            parts.append(f'\n  <option value="{shown}"{attrs}>{text}</option>\n')  # each option's template ends so
         if group:
             parts.append("\n  </optgroup>")
     parts.append("\n</select>")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from django.template import loader
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from aiplatform.lib.fields import must_be_filled_in
 from aiplatform.lib.times import words
@@ -125,7 +126,12 @@ def state_chip(state: Any, label: Any = "") -> SafeString:
     """Icon, word and hue of a state. `label` replaces the usual word."""
     value = str(getattr(state, "value", state))
     colour, drawing, word = CHIPS.get(value, ("end", "dot", getattr(state, "label", value)))
-    return format_html('<span class="chip chip-{}">{}{}</span>', colour, icon(drawing), label or word)
+    return _chip(colour, icon(drawing), str(label or word))
+
+
+@lru_cache(maxsize=1024, typed=True)  # a safe text equals the same text that is to be escaped
+def _chip(colour: str, drawing: SafeString, word: str) -> SafeString:
+    return format_html('<span class="chip chip-{}">{}{}</span>', colour, drawing, word)
 
 
 @register.filter(name="bytes")
@@ -173,16 +179,18 @@ def ago(moment: datetime | None) -> SafeString | str:
     """Relative time with the exact one, in the reader's zone, on hover; time.js keeps it true."""
     if moment is None:
         return "–"
-    exact = timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
-    seconds = (timezone.now() - moment).total_seconds()
-    span = words(abs(seconds), most=1)
+    exact = escape(timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z"))
+    text = _since(round((timezone.now() - moment).total_seconds()), get_language())
+    return SafeString(f'<time datetime="{moment.isoformat()}" data-ago title="{exact}">{escape(text)}</time>')
+
+
+@lru_cache(maxsize=4096)
+def _since(seconds: int, _language: str | None) -> str:
+    """How long ago something was; negative seconds are in the future."""
     if abs(seconds) < 45:
-        text = _("just now")
-    elif seconds > 0:
-        text = _("%(span)s ago") % {"span": span}
-    else:
-        text = _("in %(span)s") % {"span": span}
-    return format_html('<time datetime="{}" data-ago title="{}">{}</time>', moment.isoformat(), exact, text)
+        return _("just now")
+    span = words(abs(seconds), most=1)
+    return (_("%(span)s ago") if seconds > 0 else _("in %(span)s")) % {"span": span}
 
 
 @register.filter

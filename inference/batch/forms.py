@@ -13,6 +13,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from datasets.services import server_paths
 from datasets.services.datasets import NAME_MAX
+from datasets.version_choice import DatasetVersionChoice
 from inference.batch import predictions, sources
 from inference.model_choice import ModelVersionChoice
 from inference.models import SPLIT_WORDS, ModelVersion
@@ -31,7 +32,7 @@ class PredictionForm(ResourceForm):
     model_version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
-    version = forms.ModelChoiceField(
+    version = DatasetVersionChoice(
         label=_("Dataset"), queryset=DatasetVersion.objects.none(), required=False, empty_label=_("None: a folder")
     )
     server_path = forms.CharField(

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
+from datasets.version_choice import DatasetVersionChoice
 from inference.conversion import conversions
 from inference.conversion.words import KEEP_WORDS, METHOD_WORDS, target_words
 from inference.forms import SPLITS
@@ -36,7 +37,7 @@ class ConversionForm(ResourceForm):
         initial=known.USUAL,
         required=False,  # some are ticked from the start; none at all is refused by the service
     )
-    version = forms.ModelChoiceField(
+    version = DatasetVersionChoice(
         label=_("Dataset"),
         queryset=DatasetVersion.objects.none(),
         empty_label=_("Choose a dataset"),

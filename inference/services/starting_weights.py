@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from accounts.models import User
 from inference.models import ModelVersion
@@ -26,7 +27,11 @@ def full_name(version: ModelVersion) -> str:
 
 def has_weights(version: ModelVersion) -> bool:
     """Whether there is something that can go on learning, beside what answers."""
-    return any(entry["name"] == WEIGHTS for entry in version.files)
+    return _has_weights(version.files)
+
+
+def _has_weights(files: Sequence[Mapping[str, Any]]) -> bool:
+    return any(entry["name"] == WEIGHTS for entry in files)
 
 
 def goes_on(version: ModelVersion) -> bool:
@@ -60,7 +65,9 @@ def named(user: User, owner: str, name: str, which: int | str) -> Sequence[Regis
 
 def newest(user: User) -> Sequence[str]:
     """Full names of the newest versions with weights that this person may see."""
-    return [full_name(row) for row in _visible_to(user).in_use().order_by("-pk")[:OFFERED] if has_weights(row)]
+    rows = _visible_to(user).in_use().order_by("-pk")
+    newest_rows = rows.values_list("model__owner__username", "model__name", "number", "files")[:OFFERED]
+    return [f"{owner}/{name} v{number}" for owner, name, number, files in newest_rows if _has_weights(files)]
 
 
 MODELS = Models(named, newest)

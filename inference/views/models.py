@@ -89,7 +89,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = shared | speed | {
         "data": visible_data,
         "job_url": _job_url(request, chosen),
-        "evaluations": chosen.evaluations.visible_to(request.user).for_list()[:8] if chosen else [],
+        "evaluations": chosen.evaluations.visible_to(request.user).for_card()[:8] if chosen else [],
         "hardware": speeds.of(chosen) if chosen else [],
         "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
         "services": [swapping.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]

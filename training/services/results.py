@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from aiplatform.lib import files
@@ -14,7 +14,9 @@ from aiplatform.lib.units import Count
 from training.figure_words import word
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
+from training.querysets import LOSS, RATE
 from training.task_kinds import TASKS
+from workers.models import Curve
 from workers.output import files as output_files
 
 MAX_FIGURES_BYTES = 1 << 20
@@ -61,6 +63,24 @@ def headline(training: TrainingJob) -> str:
     key, word = task.figure if task else (first, first)
     value = training.metrics.get(key)
     return f"{word} {value:.3f}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def newest_figures(trainings: Iterable[TrainingJob]) -> dict[int, tuple[float | None, float | None]]:
+    """By training: the loss and the learning rate that its newest attempt reported last; None where it reported none.
+
+    One query for a whole page; `TrainingJobQuerySet.with_newest_figures` answers the same for each row.
+    """
+    wanted = {(one.job_id, one.job.attempt_number): one.pk for one in trainings}
+    rows = Curve.objects.filter(attempt__job__in=[job for job, _attempt in wanted], key__in=(*LOSS, *RATE))
+    reported: dict[int, dict[str, float | None]] = {}
+    for job, attempt, key, value in rows.values_list("attempt__job", "attempt__number", "key", "value"):
+        if (job, attempt) in wanted:
+            reported.setdefault(wanted[job, attempt], {})[key] = value
+
+    def first(values: dict[str, float | None], keys: Iterable[str]) -> float | None:
+        return next((value for key in keys if (value := values.get(key)) is not None), None)
+
+    return {pk: (first(values, LOSS), first(values, RATE)) for pk, values in reported.items()}
 
 
 def readable(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:

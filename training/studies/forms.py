@@ -25,7 +25,7 @@ from training.studies.creating import NOT_SEARCHED, StudyRequest
 from training.studies.limits import Limits
 from training.studies.models import Study
 from training.task_kinds import TASKS
-from training.version_choice import VersionChoice, VersionSelect
+from training.version_choice import VersionChoice
 from workers.jobs.forms.resource_request import ResourceForm
 
 DIRECTIONS = [
@@ -53,7 +53,6 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         DatasetVersion.objects.none(),
         label=gettext_lazy("Dataset"),
         required=False,
-        widget=VersionSelect,
         empty_label=gettext_lazy("Choose a dataset"),
     )
     start_file = forms.CharField(

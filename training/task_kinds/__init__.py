@@ -32,4 +32,9 @@ TASKS.register(anomaly.TASK, instances.TASK, tagging.TASK)
 
 def preset_for(version: DatasetVersion) -> str:
     """Name of the preset a training on `version` takes when nobody chose; "" where no task accepts it."""
-    return next((task.preset for task in TASKS if task.accepts(version)), "")
+    return preset_for_task(version.task)
+
+
+def preset_for_task(data: str) -> str:
+    """The same for the task that a version is annotated for."""
+    return next((task.preset for task in TASKS if data in task.data), "")

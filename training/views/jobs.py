@@ -91,14 +91,16 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
 def job_list(request: SignedInRequest) -> HttpResponse:
     """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
     state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = TrainingJob.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
+    rows = TrainingJob.objects.visible_to(request.user).for_table().in_state(state).named_like(words[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     if request.GET.get("looks") != "1":
         rows = rows.without_looks()
     page = ORDERING.page(request, rows)
+    newest = results.newest_figures(page.rows)
     for training in page:
         training.figure = results.headline(training)
+        training.loss, training.lr = newest.get(training.pk, (None, None))
     alive = any(not training.job.is_final for training in page)
     context = {"page": page, "states": STATES, "refresh": alive, "planned": planned.shown(request.user)}
     return render(request, "training/_job_table.html" if request.htmx else "training/job_list.html", context)

@@ -72,7 +72,7 @@ class ImageChoice(forms.ModelChoiceField):
     def offer(self, user: User) -> None:
         """Let the field name what this person may use."""
         catalog.all_there()
-        self.queryset = Image.objects.usable_by(user).startable().for_list().order_by("kind", "name", "tag")
+        self.queryset = Image.objects.usable_by(user).startable().for_choice().order_by("kind", "name", "tag")
 
     def label_from_instance(self, obj: Image) -> str:
         if obj.built_in:

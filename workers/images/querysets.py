@@ -37,6 +37,12 @@ class ImageQuerySet(OwnedQuerySet):
             used=jobs + self._counted("children", Q())
         )
 
+    def for_choice(self) -> Self:
+        """What a choice in a form shows; the other columns of the chosen row are read when they are needed."""
+        shown = ("kind", "name", "tag", "description", "built_in", "source", "facts")
+        names = ("owner__username", "owner__nickname", "engine__facts")
+        return self.select_related("owner", "engine").only(*shown, *names)
+
     def _counted(self, relation: str, only: Q) -> Coalesce:
         """How many rows of a relation there are, by a query within the query."""
         field = self.model._meta.get_field(relation)

@@ -20,6 +20,11 @@ from workers.states import JobState
 
 EVENTS_SHOWN = 200
 NEWEST_EVENTS = 6  # on the overview
+#: Columns that a table of jobs shows.
+SHOWN = (
+    "kind", "name", "state", "owner__username", "owner__nickname", "cluster__name", "message", "wait_code",
+    "wait_args", "progress", "eta_s", "started_at", "created_at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -124,12 +129,20 @@ def places(attempt: Attempt) -> list[Place]:
 
 
 def with_places(jobs: Any) -> Any:
-    """`jobs` with owner, cluster and the devices they hold now, for lists."""
+    """`jobs` with owner, cluster, the row of their kind and the devices they hold now, for lists."""
+    return jobs.select_related("owner", "cluster", *kinds.related()).prefetch_related(_live_attempts())
+
+
+def for_table(jobs: Any) -> Any:
+    """`jobs` with what a table of jobs shows, devices included; other columns are read when they are needed."""
+    return jobs.select_related("owner", "cluster").only(*SHOWN).prefetch_related(_live_attempts())
+
+
+def _live_attempts() -> Prefetch:
     live = Allocation.objects.filter(released_at=None).select_related("node", "device").order_by("device__index")
+    live = live.only("attempt", "node__name", "device__kind", "device__index", "device__simulated")
     attempts = Attempt.objects.filter(ended_at=None).prefetch_related(Prefetch("allocations", live))
-    return jobs.select_related("owner", "cluster", *kinds.related()).prefetch_related(
-        Prefetch("attempts", attempts, "live_attempts")
-    )
+    return Prefetch("attempts", attempts, "live_attempts")
 
 
 def _runtime(job: Job, attempt: Attempt | None) -> Any:

@@ -26,7 +26,7 @@ from workers.models import Job
 def show(request: SignedInRequest) -> HttpResponse:
     """Every job of every person; the filters of TaskFilter and `?ordering=`. htmx gets the table alone."""
     form = TaskFilter(request.GET, user=request.user)
-    rows = form.apply(job_page.with_places(Job.objects.visible_to(request.user)))
+    rows = form.apply(job_page.for_table(Job.objects.visible_to(request.user)))
     page = ORDERING.page(request, rows)
     for job in page.rows:
         job.kind_label, job.kind_icon = kinds.label_of(job.kind), kinds.icon_of(job.kind)
