@@ -48,10 +48,22 @@ class Forked:
 
 
 class Forks:
-    """One fork server with this process's environment; another one is started when it was killed."""
+    """One fork server; another one is started when it was killed.
 
-    def __init__(self, log: Path) -> None:
-        self.log = log
+    Args:
+        environment: of the server; None: this process's.
+        kind: what stands for a forked process.
+    """
+
+    def __init__(
+        self,
+        log: Path,
+        *,
+        program: str = PROGRAM,
+        environment: dict[str, str] | None = None,
+        kind: type[Forked] = Forked,
+    ) -> None:
+        self.log, self._program, self._environment, self._kind = log, program, environment, kind
         self.process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
@@ -94,14 +106,15 @@ class Forks:
         finally:
             parenthood.adopt_orphans(on=before)
         assert "pid" in answer, answer
-        return Forked(answer["pid"])
+        return self._kind(answer["pid"])
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", PROGRAM, str(theirs.fileno()), TITLE_ROOM], cwd=HERE, stdin=subprocess.DEVNULL,
-                stdout=out, stderr=out, pass_fds=[theirs.fileno()], start_new_session=True,
+                [sys.executable, "-m", self._program, str(theirs.fileno()), TITLE_ROOM], cwd=HERE,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out, pass_fds=[theirs.fileno()], start_new_session=True,
+                env=self._environment,
             )  # fmt: skip
         self._control = ours
         while "ready" not in self._receive():

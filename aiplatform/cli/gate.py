@@ -41,6 +41,15 @@ class Result(NamedTuple):
 
 def main(argv: list[str]) -> int:
     """Run every step (or those named) and print each result; anything after `--` goes to one pytest run."""
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        return _run(argv)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _run(argv: list[str]) -> int:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     if "--" in argv:
         return gate_steps.execute(sys.executable, "-m", "pytest", "-q", *argv[argv.index("--") + 1 :])
@@ -70,8 +79,6 @@ def main(argv: list[str]) -> int:
             parser.error(str(error))
         if options.steps == []:
             return 0
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stop)
     names = options.steps or [name for name in gate_steps.STEPS if name not in gate_steps.ON_DEMAND]
     with tempfile.NamedTemporaryFile("r") as skipped, tempfile.TemporaryDirectory(prefix="aip-times-") as times:
         os.environ[gate_steps.SKIPPED], os.environ[gate_steps.TIMES] = skipped.name, times

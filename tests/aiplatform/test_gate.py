@@ -49,8 +49,12 @@ def test_gate_prints_seconds_of_every_step_and_how_to_repeat_a_failing_one(steps
 
 
 def test_gate_runs_named_steps_alone(steps, capsys):
+    handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+
     assert gate.main(["lint"]) == 0
+
     assert "again:" not in capsys.readouterr().out
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
 
 
 def test_gate_long_lengthens_what_is_not_set(steps, monkeypatch):
@@ -316,15 +320,18 @@ def step():
 gate.STOP_S = 0.5
 gate_steps.STEPS, gate_steps.ON_DEMAND, gate_steps.LANES = {"lint": step}, set(), (("lint",),)
 gate_steps.WITH_TESTS = set()
-sys.exit(gate.main(["lint"]))
+gate_steps.execute = lambda *_command: step()
+sys.exit(gate.main(sys.argv[1:]))
 """
 
 
 @pytest.mark.sockets("processes of its own")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_gate_that_is_stopped_ends_what_its_tests_have_started(number):
+@pytest.mark.parametrize(
+    ("number", "words"), [(signal.SIGTERM, ["lint"]), (signal.SIGINT, ["lint"]), (signal.SIGINT, ["--", "tests/x"])]
+)
+def test_gate_that_is_stopped_ends_what_its_tests_have_started(number, words):
     process = subprocess.Popen(
-        [sys.executable, "-c", STOPPED_GATE], stdout=subprocess.PIPE, text=True, cwd=gate_steps.ROOT,
+        [sys.executable, "-c", STOPPED_GATE, *words], stdout=subprocess.PIPE, text=True, cwd=gate_steps.ROOT,
         start_new_session=True,
     )  # fmt: skip
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import training.presets
-from tests import ports
+from tests import job_forks, ports
 
 #: Starts a module once per rank, as torchrun does, without a process that imports torch and trains nothing.
 RANKS = """
@@ -34,11 +34,24 @@ SOURCE = Path(training.presets.__file__).parent
 
 
 class Job:
-    """One attempt: its folders, its environment, its command."""
+    """One attempt: its folders, its environment, its command.
+
+    Args:
+        forked: it may be a fork of a process that has imported torch; else it gets an interpreter of its own.
+    """
 
     def __init__(
-        self, root: Path, version: Path, module: str, params: dict[str, Any], *, threads: int = 1, ranks: int = 1
+        self,
+        root: Path,
+        version: Path,
+        module: str,
+        params: dict[str, Any],
+        *,
+        threads: int = 1,
+        ranks: int = 1,
+        forked: bool = True,
     ) -> None:
+        self.forked = forked
         self.root, self.code = root, root / "code"
         self.metrics, self.control = root / "metrics.jsonl", root / "control"
         self.checkpoints, self.outputs = root / "checkpoints", root / "outputs"
@@ -63,7 +76,7 @@ class Job:
             "AIP_STARTED_AT": "",
         }
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self) -> subprocess.Popen[str] | job_forks.Program:
         """Start it; its log comes through stdout, and it runs at most a few lines ahead of who reads them.
 
         A pipe holds hundreds of lines: a reader who was kept waiting would then find a short job already over.
@@ -71,9 +84,13 @@ class Job:
         ours, theirs = socket.socketpair()
         theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
         with ours, theirs:
-            process = subprocess.Popen(
-                self.argv, cwd=self.code, env=self.env, text=True, stdout=theirs, stderr=subprocess.STDOUT
-            )
+            process: subprocess.Popen[str] | job_forks.Program
+            if self.forked and job_forks.can_fork(self.argv, self.env):
+                process = job_forks.start(self.argv, cwd=self.code, env=self.env, output=theirs.fileno())
+            else:
+                process = subprocess.Popen(
+                    self.argv, cwd=self.code, env=self.env, text=True, stdout=theirs, stderr=subprocess.STDOUT
+                )
             process.stdout = ours.makefile("r")
         return process
 

@@ -114,7 +114,7 @@ def test_preset_run_of_which_nobody_needs_a_result_ends_without_scores_and_model
 
 
 def test_preset_run_saves_and_ends_at_sigterm(tmp_path, shades):
-    job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000})
+    job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000}, forked=False)  # as on the platform
 
     with job.start() as process:
         until(job, process, "step 3 ")
