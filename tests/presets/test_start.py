@@ -1,7 +1,8 @@
-"""From the start of a preset to its first step."""
+"""From the start of a preset to its first step, and what its curve says of the first and the last one."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -85,3 +86,15 @@ def test_optimizer_of_presets_steps_as_that_of_torch(kind, options):
         for key, value in state.items()
         if isinstance(value, torch.Tensor)
     )
+
+
+def test_curve_of_a_short_training_has_its_first_and_its_last_step(tmp_path):
+    job = Job(tmp_path / "run", versions.shades(tmp_path / "data"), "classify", {**QUICK, "net_width": 4})
+
+    code, log = job.run()
+
+    lines = [json.loads(line) for line in job.metrics.read_text().splitlines()]
+    steps = [line["step"] for line in lines if "train/loss" in line]
+    assert code == 0, log
+    assert (steps[0], steps[-1]) == (1, 3)
+    assert next(line for line in lines if "train/loss" in line)["phase"] == "learning"
