@@ -1,8 +1,8 @@
 """A training loop and nothing else, which tests.bench.overhead compares jobs with.
 
-It is run as `python -c` in a folder with a copy of the presets: the name of a preset and the class of its task are the
-arguments, images and parameters come from the environment as in a job. Prints the steps after the first one and the
-wall and CPU seconds that they took.
+It is run as `python -c` in a folder with a copy of the presets: the name of a preset, the class of its task and the
+seconds to learn after the first step are the arguments, images and parameters come from the environment as in a job.
+Prints the steps after the first one and the wall and CPU seconds that they took.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 
 def main() -> None:
-    """Train for as many steps as the parameters say."""
-    name, task_class = sys.argv[1:]
+    """Train until the time is over."""
+    name, task_class, seconds = sys.argv[1:]
     module = import_module(f"presets.{name}")
     run, ranks, budget, cores = (import_module(f"presets.{part}") for part in ("run", "ranks", "budget", "cores"))
     import torch  # after the presets, which set how its threads wait
@@ -32,7 +32,7 @@ def main() -> None:
     average = import_module("presets.average").Average(model, params["ema"])
     optimizer = task.optimizer()
     rates = [group["lr"] for group in optimizer.param_groups]
-    size, steps = min(params["batch_size"], task.rows), params["steps"]
+    size, steps = min(params["batch_size"], task.rows), params["steps"]  # steps: of the learning rate
     in_bfloat16 = params["amp"] and task.dense and cores.multiplies_bfloat16()
     lanes = import_module("presets.lanes").for_learning(model, alone, size)
     generator = torch.Generator().manual_seed(params["seed"])
@@ -48,10 +48,11 @@ def main() -> None:
             for start in range(0, task.rows - size + 1, size):
                 yield order[start : start + size].tolist()
 
-    batches, began = rows(), (0.0, 0.0)
+    batches, began, ended = rows(), (0.0, 0.0), (0.0, 0.0)
+    step = 0
     with ThreadPoolExecutor(1) as reader:
         following = reader.submit(task.load, next(batches))
-        for step in range(steps):
+        while step < 2 or ended[0] - began[0] < float(seconds):
             batch, following = following.result(), reader.submit(task.load, next(batches))
             share = budget.learning_rate(step / steps, warmup=params["warmup"], anneal=params["anneal"])
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
@@ -65,7 +66,7 @@ def main() -> None:
             torch.nn.utils.clip_grad_norm_(parameters, 5.0)
             optimizer.step()
             average.follow(model, step)
-            if step == 0:
-                began = time.perf_counter(), time.process_time()
-        ended = time.perf_counter(), time.process_time()
-    print(json.dumps([steps - 1, ended[0] - began[0], ended[1] - began[1]]))
+            ended = time.perf_counter(), time.process_time()
+            began = began if step else ended
+            step += 1
+    print(json.dumps([step - 1, ended[0] - began[0], ended[1] - began[1]]))

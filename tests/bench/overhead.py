@@ -2,7 +2,7 @@
 
 Each preset is trained as a job of a real platform (scheduler, agent, supervisor, sandbox) and, alternating with it, in
 a bare loop in a process of its own: the same code for model, data, augmentation, optimizer and learning rate, the same
-images, batches, number of steps and threads, but no reports, no control commands, no checks of the loss, no
+images, batch size and threads, but no reports, no control commands, no checks of the loss, no
 checkpoints, no scores and no estimate of the time left. Steps per second count from the first step to the last one.
 The ratio of every round is printed, by wall time and by CPU time of the training process: the second one says more on
 a machine that others use at the same time. The start of a job counts from the supervisor's start to the end of the
@@ -42,10 +42,8 @@ HERE = Path(__file__).parent
 BARE, PARTS = HERE / "bare_loop.py", HERE / "timed_preset.py"
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_S = 0.2
-MIN_STEPS = 30
-WARM_STEPS = 12  # of the run that says how many steps fit into the seconds of a round
 CHECKPOINT_S = 30  # presets write checkpoints no more often than this unless they are asked to
-COMMON: dict[str, Any] = {"budget_minutes": 0, "eval_share": 0, "batch_size": 16}
+COMMON: dict[str, Any] = {"budget_minutes": 0, "eval_share": 0, "batch_size": 16, "steps": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Case:
 
 CASES = {
     "detect": Case("Detection", lambda folder: versions.squares(folder, train=48, val=8)),
-    "classify": Case("Classification", lambda folder: versions.shades(folder, train=48, val=8), {"net_width": 16}),
+    "classify": Case("Classification", lambda folder: versions.shades(folder, train=48, val=8), {"net_width": 8}),
     "segment": Case("Segmentation", lambda folder: versions.outlines(folder, train=48, val=8, size=(96, 64))),
 }
 
@@ -163,8 +161,8 @@ def main(rounds: int, seconds: float, names: list[str]) -> int:
         with platform(root / "data") as here:
             cluster = VirtualCluster.objects.get_or_create(name="default")[0]
             owner = people.user("bench", cluster=cluster)
-            bench = Bench(here, root, owner, threads)
-            plans = {name: bench.prepare(name, seconds) for name in names}
+            bench = Bench(here, root, owner, threads, seconds)
+            plans = {name: bench.prepare(name) for name in names}
             idle = bench.idle()
             for _round in range(rounds):
                 floors.append(import_torch(threads))
@@ -199,22 +197,20 @@ class Plan:
 class Bench:
     """Trains presets as jobs of a platform and in processes of its own."""
 
-    def __init__(self, here: Platform, root: Path, owner: User, threads: int) -> None:
-        self.here, self.root, self.owner, self.threads = here, root, owner, threads
+    def __init__(self, here: Platform, root: Path, owner: User, threads: int, seconds: float) -> None:
+        self.here, self.root, self.owner, self.threads, self.seconds = here, root, owner, threads, seconds
         self.runs = 0
 
-    def prepare(self, name: str, seconds: float) -> Plan:
-        """Publish the images, cache them by a first job, and find out how many steps fill a round."""
+    def prepare(self, name: str) -> Plan:
+        """Publish the images and cache them by a first job."""
         from workers import scratch
 
         case = CASES[name]
         version = published(case.make(self.root / "made" / name), self.owner)
         cache = scratch.image_cache(self.owner.pk, str(version.pk))
-        warm = Plan(name, version, cache, {**COMMON, **case.params, "steps": WARM_STEPS})
-        self.job(warm)
-        rate = self.bare(warm)
-        steps = max(MIN_STEPS, round(seconds * rate.steps / rate.wall_s))
-        return Plan(name, version, cache, {**warm.params, "steps": steps})
+        plan = Plan(name, version, cache, {**COMMON, **case.params})
+        self.job(plan)
+        return plan
 
     def idle(self) -> float:
         """CPU seconds per second of the platform without jobs."""
@@ -241,9 +237,10 @@ class Bench:
         """Train as a job: steps per second, its start, and what the platform's processes computed beside it."""
         from training.services import jobs
         from training.services.drafts import TrainingRequest
+        from workers.jobs import actions
         from workers.models import Job
         from workers.runs import RunDir
-        from workers.states import FINAL, JobState
+        from workers.states import FINAL
 
         request = TrainingRequest(
             name=f"overhead {plan.name}", version=plan.version, preset=plan.name, params=plan.params,
@@ -253,12 +250,13 @@ class Bench:
         run = RunDir.of(job.pk, 1)
         with contextlib.closing(Sampler(self.here, run.path)) as sampler:
             ended = Job.objects.filter(pk=job.pk, state__in=FINAL)
-            wait_for(ended.exists, 300, f"job {job.pk} did not end", 0.5)
-        if ended.get().state != JobState.SUCCEEDED:
+            wait_for(lambda: self._has_learned(run.metrics) or ended.exists(), 300, "the job did not learn", 0.5)
+            actions.stop(job)
+            wait_for(ended.exists, 60, f"job {job.pk} did not end", 0.5)
+        lines = _train_lines(run.metrics)
+        if len(lines) < 2:
             sys.exit(f"The {plan.name} job failed:\n{run.log.read_text()[-3000:]}")
         began = float((records.read(str(run.path / records.EXIT)) or {})["started_at"])
-        lines = [json.loads(line) for line in run.metrics.read_text().splitlines()]
-        lines = [line for line in lines if "train/loss" in line]
         first, last = lines[0], lines[-1]
         wall_s = last["time"] - first["time"]
 
@@ -269,6 +267,10 @@ class Bench:
         first_cpu_s = sampler.at(first["time"], "training")
         start = Start(sampler.learner_began - began, first["time"] - began, first_cpu_s)
         return rate, start, {name: used(name) / wall_s for name in [*self.here.parts, "supervisor"]}
+
+    def _has_learned(self, metrics: Path) -> bool:
+        lines = _train_lines(metrics)
+        return len(lines) > 1 and lines[-1]["time"] - lines[0]["time"] >= self.seconds
 
     def bare(self, plan: Plan) -> Rate:
         """Train in a bare loop."""
@@ -286,11 +288,27 @@ class Bench:
         process = PresetProcess(folder, plan.version.path, plan.name, params, threads=self.threads)
         process.env |= {"AIP_CACHE_DIR": str(plan.cache), "PYTHONDONTWRITEBYTECODE": "1"}
         shutil.rmtree(process.code / "presets" / "__pycache__", ignore_errors=True)  # a job has none
-        command = [sys.executable, "-c", f"{program.read_text()}\nmain()", plan.name, CASES[plan.name].task]
+        command = [
+            sys.executable,
+            "-c",
+            f"{program.read_text()}\nmain()",
+            plan.name,
+            CASES[plan.name].task,
+            str(self.seconds),
+        ]
         done = subprocess.run(command, cwd=process.code, env=process.env, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"The {plan.name} program failed:\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
         return json.loads(done.stdout.splitlines()[-1])
+
+
+def _train_lines(metrics: Path) -> list[dict[str, Any]]:
+    """What a training reported of its learning so far; a line that is being written is left out."""
+    with contextlib.suppress(OSError):
+        text = metrics.read_text()
+        lines = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        return [line for line in lines if "train/loss" in line]
+    return []
 
 
 def published(folder: Path, owner: User) -> DatasetVersion:
@@ -339,9 +357,9 @@ def import_torch(threads: int) -> tuple[float, float]:
 def show(name: str, found: Measured, floor: tuple[float, ...]) -> None:
     """Print the table of one preset."""
     wall, cpu = (found.ratios(cost) for cost in (lambda rate: rate.wall_s, lambda rate: rate.cpu_s))
-    steps, median = found.jobs[0].steps, statistics.median
+    steps, median = statistics.median(rate.steps for rate in found.jobs), statistics.median
     per_s = median(rate.steps / rate.wall_s for rate in found.jobs)
-    print(f"{name}: {per_s:.1f} steps/s as a job; about {steps} steps a round")
+    print(f"{name}: {per_s:.1f} steps/s as a job; about {steps:.0f} steps a round")
     print(f"  {name}, steps/s of the bare loop: {median(wall):.3f}  per wall second; rounds {_listed(wall)}")
     print(f"  {name}, steps/CPU-s of the bare loop: {median(cpu):.3f}  per CPU second; rounds {_listed(cpu)}")
     begun = [start.first_step_s for start in found.starts]

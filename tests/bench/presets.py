@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("which", choices=sorted(RECIPES), nargs="?")
     parser.add_argument("--overhead", nargs="*", choices=sorted(overhead.CASES), metavar="PRESET", help="see above")
     parser.add_argument("--rounds", type=int, default=3, help="of --overhead")
-    parser.add_argument("--seconds", type=float, default=6, help="of learning in each run of --overhead")
+    parser.add_argument("--seconds", type=float, default=5, help="of learning in each run of --overhead")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--busy", type=int, default=0, help="so many endless loops beside it")

@@ -1,8 +1,8 @@
 """A preset with its start and its overheads timed, for tests.bench.overhead.
 
-It is run as `python -c` in a folder with a copy of the presets, as a job runs them; its argument is the name of a
-preset. It ends before the last scores. Prints the parts of the start, the steps after the first
-one, the seconds that they took and what of it each overhead took.
+It is run as `python -c` in a folder with a copy of the presets, as a job runs them. Its arguments are the name of a
+preset, the class of its task and the seconds to learn after the first step; it ends without scores. Prints the parts
+of the start, the steps after the first one, the seconds that they took and what of it each overhead took.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
         wall, cpu = now()
         marks.append((label, marks[0][1] + wall - started[0], cpu))
 
-    name = sys.argv[1]
+    name, _task_class, seconds = sys.argv[1:]
     marks[0] = ("interpreter", import_module("presets.run").process_age_s(), marks[0][2])
     import_module("torch")
     mark("import torch")
@@ -80,13 +80,15 @@ def main() -> None:
             mark("first step")
             clock.costs.clear()
             learning.append(time.perf_counter())
+        elif time.perf_counter() - learning[0] >= float(seconds):
+            trainer.run.control_file.write_text("finish quick")
 
-    def end(trainer: Any, **_options: Any) -> int:
+    def end(trainer: Any) -> int:
         learning.append(time.perf_counter())
         learning.append(trainer.at.step - 1)
         return 0
 
-    trainer_class.__init__, trainer_class.learn, trainer_class._finish = timed_initialize, timed_learn, end
+    trainer_class.__init__, trainer_class.learn, trainer_class._leave = timed_initialize, timed_learn, end
     import_module("presets.run").begun()
     module.main()
     began, ended, steps = learning
