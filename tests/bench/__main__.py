@@ -1,11 +1,13 @@
 """Every bench, one after another, each in a process of its own: `python -m tests.bench [name …]`.
 
-Without names it runs all but `presets` (twenty minutes of training). Each bench prints its own figures;
-this prints them beside what they are measured against, with the conditions. Run it on a quiet machine.
+Without names it runs all but `presets` (twenty minutes of training). After a single name, everything else is passed on
+to that bench: `python -m tests.bench presets --overhead`. Each bench prints its own figures; this prints them beside
+what they are measured against, with the conditions. Run it on a quiet machine.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import re
@@ -235,39 +237,51 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
         ],
     ),
     "presets": (
-        [["bccd"], ["fashion"]],
+        [["bccd"], ["fashion"], ["--overhead"]],
         [
             ("BCCD AP50, 10 min", r"bccd: \S+ ([\d.]+)", "≥ 0.85", "prototype 0.885"),
             ("Fashion-MNIST accuracy, 10 min", r"fashion: \S+ ([\d.]+)", "≥ 0.925", "prototype 0.937"),
+            *(
+                (f"{preset}: {words}", rf"{preset}, {pattern}: ([\d.]+{unit})", target, "")
+                for preset in ("detect", "classify", "segment")
+                for words, pattern, unit, target in (
+                    ("steps/s as a job / in a bare loop", "steps/s of the bare loop", "", "≥ 0.97"),
+                    ("the same per CPU second", "steps/CPU-s of the bare loop", "", "≥ 0.97"),
+                    ("start of the job to its first step", "start to first step", " s", "≤ 3 s"),
+                )
+            ),
         ],
     ),
 }
 
 
-def main(names: list[str]) -> int:
-    """Run the named benches and print one table; 2 for a name that is none."""
-    if unknown := set(names) - set(BENCHES):
-        print(f"There is no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}.", file=sys.stderr)
+def main(arguments: list[str]) -> int:
+    """Run the named benches and print one table. Returns 1 where one of them failed, 2 for an unknown name."""
+    names = list(itertools.takewhile(BENCHES.__contains__, arguments))
+    options = arguments[len(names) :]
+    if options and len(names) != 1:
+        print(f"There is no bench {options[0]}; there are {', '.join(BENCHES)}.", file=sys.stderr)
         return 2
-    load, rows = os.getloadavg()[0], []
+    load, rows, failed = os.getloadavg()[0], [], False
     for name in names or [name for name in BENCHES if name != "presets"]:
         runs, wanted = BENCHES[name]
         text = ""
-        for arguments in runs:
-            print(f"\n== {name} {' '.join(arguments)}".rstrip(), flush=True)
+        for given in [options] if options else runs:
+            print(f"\n== {name} {' '.join(given)}".rstrip(), flush=True)
             began = time.monotonic()
-            command = [sys.executable, "-m", f"tests.bench.{name}", *arguments]
+            command = [sys.executable, "-m", f"tests.bench.{name}", *given]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
             print(done.stdout + f"({time.monotonic() - began:.0f} s, exit code {done.returncode})", flush=True)
-            text += done.stdout
+            text, failed = text + done.stdout, failed or done.returncode != 0
         for what, pattern, target, reference in wanted:
             found = re.search(pattern, text)
-            rows.append((what, found[1].strip() if found else "not measured", target, reference))
-    widths = [max(len(row[n]) for row in rows) for n in range(4)]
+            if found or not options:  # other options measure only a part, or something else
+                rows.append((what, found[1].strip() if found else "not measured", target, reference))
+    widths = [max((len(row[n]) for row in rows), default=0) for n in range(4)]
     print(f"\n{os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f} at the start")
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    return 0
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ filled shapes to segment, `outlines-large` and `outlines-tiled` small ones on la
 mask for each object: `instances-large` and `instances-tiled`), `keypoints` figures with joints, `instances-nuts` the
 photographs of `nuts` with a mask for each object. `--judge` evaluates the exported model as the platform does: in the
 images' own pixels, where a training without tiles scores a segmenter at the size of its input.
+
+`--overhead` measures instead what running as a job costs detect, classify and segment, see overhead.py.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing import Any
 from inference.evaluator.__main__ import evaluate
 from inference.evaluator.run import Run
 from tests import public_data
+from tests.bench import overhead
 from tests.presets import versions
 from tests.presets.jobs import Job
 
@@ -122,7 +125,10 @@ UNTIMED = ("hog_svm", "hog_detect", "anomaly")  # presets without a budget: they
 def main() -> None:
     """Make the dataset version, run the preset, print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", choices=sorted(RECIPES))
+    parser.add_argument("which", choices=sorted(RECIPES), nargs="?")
+    parser.add_argument("--overhead", nargs="*", choices=sorted(overhead.CASES), metavar="PRESET", help="see above")
+    parser.add_argument("--rounds", type=int, default=3, help="of --overhead")
+    parser.add_argument("--seconds", type=float, default=5, help="of learning in each run of --overhead")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--busy", type=int, default=0, help="so many endless loops beside it")
@@ -130,6 +136,11 @@ def main() -> None:
     parser.add_argument("--judge", action="store_true", help="evaluate the exported model in the images' own pixels")
     parser.add_argument("--params", default="{}", help="more parameters of the preset, as JSON")
     asked = parser.parse_args()
+    if asked.overhead is not None:
+        overhead.main(asked.rounds, asked.seconds, asked.overhead or list(overhead.CASES))
+        return
+    if asked.which is None:
+        parser.error(f"name what to train: {', '.join(sorted(RECIPES))}; or --overhead")
     with tempfile.TemporaryDirectory(prefix="presets-bench-") as scratch:
         root = Path(scratch)
         version = _version(asked.which, root / asked.which, asked.data)

@@ -29,6 +29,7 @@ SHORT: dict[str, list[str]] = {
     "pipelines": ["--runs", "20", "--items", "8"],
     "ports": [],
     "predict": ["--pictures", "32"],
+    "presets": ["--overhead", "--rounds", "1", "--seconds", "1"],
     "recover": ["--rounds", "1", "--hogs", "0"],
     "reporting": [],
     "scaling": ["--wakes", "2", "--callers", "2"],
@@ -47,7 +48,6 @@ LEFT_OUT = {
     "first_hour": "needs a folder of images",
     "grabcut": "needs OpenCV, which the platform does not use, and public data",
     "learning": "compares two checkouts",
-    "presets": "trains for minutes; tests/presets trains each preset",
     "scripts": "installs packages from an index",
     "studies": "trains for an hour; tests/studies runs a search",
 }

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import data, distill, export, image_cache, lite0, nets, own_network, phases, shown, variation
+from . import data, distill, export, image_cache, lite0, nets, optimizers, own_network, phases, shown, variation
 from .classify_card import CARD
 from .events import with_events
 from .marks import Marks
@@ -126,9 +126,7 @@ class Classification(shown.Shown):
         if self.recipe.optimizer == "adamw":
             return lite0.optimizer(self.model, params, pretrained=getattr(self.model, "pretrained", False))
         decay = params["weight_decay"]
-        return torch.optim.SGD(
-            self.model.parameters(), lr=params["lr"], momentum=0.9, weight_decay=decay, nesterov=True
-        )
+        return optimizers.SGD(self.model.parameters(), lr=params["lr"], momentum=0.9, weight_decay=decay, nesterov=True)
 
     def load(self, rows: list[int]) -> tuple[Tensor, ...]:
         """Pixels [n, H, W, C] uint8 and classes [n]; the same of the image that each is blended with, if any are.

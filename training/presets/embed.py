@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import data, export, image_cache, lite0, neighbours, nets, phases, points, shown
+from . import data, export, image_cache, lite0, neighbours, nets, optimizers, phases, points, shown
 from .embed_card import CARD
 from .events import with_events
 from .marks import Marks
@@ -99,12 +99,12 @@ class Embedding(shown.Shown):
         if self.recipe.optimizer == "sgd":
             learning = [p for p in self.model.parameters() if p.requires_grad]
             decay = params["weight_decay"]
-            return torch.optim.SGD(learning, lr=params["lr"], momentum=0.9, weight_decay=decay, nesterov=True)
+            return optimizers.SGD(learning, lr=params["lr"], momentum=0.9, weight_decay=decay, nesterov=True)
         old = [p for n, p in self.model.named_parameters() if p.requires_grad and n.startswith("net.backbone.")]
         fresh = [p for n, p in self.model.named_parameters() if p.requires_grad and not n.startswith("net.backbone.")]
         groups: list[dict[str, Any]] = [{"params": fresh, "lr": params["lr"]}]
         groups += [{"params": old, "lr": params["lr"] * params["backbone_lr"]}] if old else []
-        return torch.optim.AdamW(groups, weight_decay=params["weight_decay"], fused=True)
+        return optimizers.AdamW(groups, weight_decay=params["weight_decay"], fused=True)
 
     def load(self, rows: list[int]) -> tuple[Tensor, Tensor]:
         """Pixels [n, H, W, C] uint8 and classes [n]."""

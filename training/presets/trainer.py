@@ -72,6 +72,7 @@ class Trainer:
         self.parts_steps = 0
         self.reported_at = self.lined_at = self.looked_at = time.monotonic()
         self.reader = ThreadPoolExecutor(1)
+        self.order = -1, torch.empty(0)  # epoch, and its rows in the order in which they are learned from
 
     # The road ---------------------------------------------------------------------------------------------
 
@@ -85,7 +86,7 @@ class Trainer:
             self.at.began_s = self.used_s()
         self.phases.phase = phases.LEARNING
         self._look_at_cores()
-        self.saved_at = time.monotonic()
+        self.saved_at = self.reported_at = time.monotonic()
         while True:
             command, progress, reporting = self._agree()
             if command == "pause":
@@ -118,8 +119,9 @@ class Trainer:
     def read(self, place: tuple[int, int]) -> Future[Any]:
         """Fetch the batch at (epoch, batch); the order of an epoch follows from the seed and its number alone."""
         epoch, batch = place
-        order = torch.randperm(self.task.rows, generator=self._generator(1, epoch))
-        rows = order[batch * self.batch_size : (batch + 1) * self.batch_size].tolist()
+        if self.order[0] != epoch:
+            self.order = epoch, torch.randperm(self.task.rows, generator=self._generator(1, epoch))
+        rows = self.order[1][batch * self.batch_size : (batch + 1) * self.batch_size].tolist()
         return self.reader.submit(self.task.load, rows[self._mine()])
 
     def learn(self, batch: Any, progress: float) -> None:
@@ -210,6 +212,8 @@ class Trainer:
 
     def _finish(self, *, best: bool = False) -> int:
         """Score the averaged model, of the end or of the best point, write it out, say how it went."""
+        if self.parts_steps:  # the last steps belong to the curve, too
+            self._report(self._progress())
         keeping.save(self)
         if best:
             keeping.take_best(self)
@@ -255,7 +259,7 @@ class Trainer:
         """Agree with all ranks on what comes next: a command, the progress 0..1, whether this step is reported."""
         command = CONTROL_COMMANDS.index(self.run.requested()) if self.ranks.leads else 0
         command = TERMINATE if self.run.terminated else command
-        due = time.monotonic() - self.reported_at >= REPORT_S
+        due = not self.step_s or time.monotonic() - self.reported_at >= REPORT_S  # the first step at once
         code, progress, reporting = self.ranks.highest(command, *self._if_leading(self._progress(), due))
         return [*CONTROL_COMMANDS, "terminate"][int(code)], progress, bool(reporting)
 
