@@ -19,7 +19,9 @@ import tempfile
 import threading
 import time
 import uuid
+from pathlib import Path
 
+from tests import migrated
 from tests.running import free_port
 
 os.environ["AIP_TEST_ROOT"] = tempfile.mkdtemp(prefix="aip-bench-")
@@ -109,7 +111,7 @@ def feel(page, url: str, count: int) -> dict[str, object]:
     """Open, pan, zoom, drag a corner and a whole polygon."""
     page.goto("about:blank")
     page.goto(url)
-    page.wait_for_selector("#annotator[data-open]:not([data-busy])", timeout=60_000)
+    page.wait_for_selector("#annotator[data-open]:not([data-busy])")
     page.evaluate(SETTLE)
     opened = page.evaluate("performance.now()")
     assert page.evaluate("annotator.desk.scene.shapes.size") == count
@@ -166,8 +168,9 @@ def browse(counts: list[int], task_urls: dict[int, str], site: str, person) -> l
         context = browser.new_context(base_url=site, viewport={"width": 1440, "height": 900})
         context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": site}])
         page = context.new_page()
+        page.set_default_timeout(120_000)  # a bound for what hangs, on slow machines too
         page.goto(task_urls[counts[0]])  # warm: modules in the cache, as for anybody's second image
-        page.wait_for_selector("#annotator[data-open]:not([data-busy])", timeout=60_000)
+        page.wait_for_selector("#annotator[data-open]:not([data-busy])")
         found = [feel(page, task_urls[count], count) for count in counts]
         browser.close()
     return found
@@ -211,6 +214,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     counts: list[int] = options.polygons
+    migrated.take(Path(settings.DATABASES["default"]["NAME"]))
     call_command("migrate", verbosity=0)
     rng = random.Random(1)
     person = people.user("bench")

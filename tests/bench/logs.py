@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import migrated
 from tests.running import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +77,7 @@ def prepare(folder: Path) -> tuple[int, list[str], Path]:
     from django.core.management import call_command
 
     current_app.send_task = lambda *_args, **_kwargs: None
+    migrated.begin(folder)
     call_command("migrate", verbosity=0)
     from accounts.permissions import SYSTEM_ADMIN
     from accounts.services import tokens

@@ -96,14 +96,14 @@ def test_i03_page_of_a_job_neither_reads_nor_acts_on_the_platform(tmp_path: Path
             page.click("#panel-ports button.btn-primary")
         tab = opened.value
         tab.wait_for_url(f"http://127.0.0.1:{up.ports_port}/jobs/{job}/demo/")
-        expect(tab.locator("#found")).not_to_be_empty(timeout=30_000)
+        expect(tab.locator("#found")).not_to_be_empty(timeout=120_000)
         found = json.loads(tab.text_content("#found"))
         address = tab.url
 
         up.kill("manage.py\0ports")
         until(lambda: by_token(up, job, token)[0] == 200, 60, "the origin did not come back")
         tab.reload()
-        expect(tab.locator("#found")).not_to_be_empty(timeout=30_000)
+        expect(tab.locator("#found")).not_to_be_empty(timeout=120_000)
         state = call(up.url, token, "GET", f"jobs/{job}/")[1]["state"]
         still = page.request.get(f"{up.url}/api/v1/me/").status
         log = printed_in(call(up.url, token, "GET", f"jobs/{job}/log/")[1]["text"])
