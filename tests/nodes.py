@@ -32,7 +32,6 @@ from tests.running import HERE, MANAGE, wait_for
 
 INIT = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print(1, flush=True)\nwhile True: signal.pause()"
 TIMES = {"AIP_NODE_SUSPECT_S": "12", "AIP_NODE_UNREACHABLE_S": "16", "AIP_NODE_LOST_S": "24"}
-STATE_S = 120  # a bound for what hangs: importing the program takes minutes where many share the cores
 WITH_US = ("setpriv", "--pdeathsig=KILL")  # even kill -9 of the test leaves nothing that runs
 PORTS = {"database": 5432, "broker": 6379, "web": 8000}
 
@@ -276,7 +275,7 @@ class Cluster:
         assert "Traceback" not in machine.said("join"), machine.said("join")
         return machine
 
-    def wait_state(self, name: str, *states: str, seconds: float = STATE_S) -> None:
+    def wait_state(self, name: str, *states: str, seconds: float = 120) -> None:
         from workers.models import Node
 
         machine = self.machines[name]
