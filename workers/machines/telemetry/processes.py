@@ -10,6 +10,8 @@ from typing import Any
 PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1024 * 1024)
 TICKS_S = os.sysconf("SC_CLK_TCK")
 MOST = 200
+#: One of these stands in the command line of each of our processes; most others are passed over by that alone.
+_MARKS = (b"valkey-server", b"redis-server", b"aiplatform", b"manage.py", b"celery", b"supervisor/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,10 @@ def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
         if not entry.name.isdigit() or len(found) >= MOST:
             continue
         try:
-            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
-            name, run = named(words)
+            line = (entry / "cmdline").read_bytes()
+            if not any(mark in line for mark in _MARKS):
+                continue
+            name, run = named(line.decode(errors="replace").split("\0")[:-1])
             if not name or (run and not Path(run).is_relative_to(root)):
                 continue
             fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
