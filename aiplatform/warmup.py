@@ -25,9 +25,9 @@ from django.utils.module_loading import import_string
 
 from accounts.permissions import Action
 from aiplatform.lib import static_files
+from aiplatform.lib.preloads import PRELOADS
 from aiplatform.navigation import navigation
 from aiplatform.templatetags.ui import icon_names
-from training.param_fields import UsualParams
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,8 @@ def warm() -> None:
             get_template("components/styles.html").render({})
     static_files.bundle(("base/frame.js",))
     with translation.override(settings.LANGUAGE_CODE):
-        for group in UsualParams().groups():  # hundreds of controls, which the page of a new training remembers
-            get_template("training/_preset_params.html").render({"group": group})
+        for name in PRELOADS:
+            import_string(name)()
 
 
 def load_templates() -> None:

@@ -11,7 +11,7 @@ class TrainingConfig(AppConfig):
         from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform import navigation as side_bar
-        from aiplatform.lib import messages, sweeps
+        from aiplatform.lib import messages, preloads, sweeps
         from datasets import usage as dataset_usage
         from datasets import ways
         from datasets.services import sources
@@ -35,6 +35,7 @@ class TrainingConfig(AppConfig):
         job_page.PANELS.register(visualisation_panel.PANEL)
         side_bar.register(side_bar.Source("work", visualisation_entries))
         sweeps.register("training.begin_planned")
+        preloads.PRELOADS.register("training.param_fields.preload")
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)
         ways.register(

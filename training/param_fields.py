@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from django import forms
+from django.template.loader import get_template
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
@@ -211,3 +212,9 @@ class UsualParams(ParamFields, forms.Form):
     def __init__(self) -> None:
         super().__init__()
         self.add_params(PRESETS.values(), {})
+
+
+def preload() -> None:
+    """Render the hundreds of controls that the page of a new training remembers."""
+    for group in UsualParams().groups():
+        get_template("training/_preset_params.html").render({"group": group})

@@ -9,6 +9,8 @@ from django.template import engines
 from django.urls import get_resolver
 
 from aiplatform import warmup
+from aiplatform.templatetags import fragments
+from training.presets.catalog import PRESETS
 
 
 def test_warm_loads_templates_and_addresses_without_connection_or_thread():
@@ -21,3 +23,12 @@ def test_warm_loads_templates_and_addresses_without_connection_or_thread():
     assert all(resolver._reverse_dict for resolver in warmup.resolvers(get_resolver()) if resolver.url_patterns)
     assert set(threading.enumerate()) <= threads
     assert [one for one in connections.all() if one.connection is not None] == opened
+
+
+def test_warm_renders_what_the_page_of_a_new_training_remembers():
+    fragments._fragments.clear()
+
+    warmup.warm()  # without the database's mark: a query would fail
+
+    remembered = {key[2][0] for key in fragments._fragments if key[0] == "params"}
+    assert remembered == set(PRESETS)
