@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -37,7 +38,7 @@ def _label(name: str, images: int, classes: int, task: str, _language: str | Non
 class VersionLabels:
     """Labels of a choice among versions: what each holds."""
 
-    columns = COLUMNS
+    columns: ClassVar[Iterable[str]] = COLUMNS
 
     def text_of(self, name: str, number: int, images: int, classes: list[str], annotated: bool, task: str) -> str:
         return _label(f"{name} v{number}", images, len(classes), task if annotated else "", get_language())

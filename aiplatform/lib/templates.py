@@ -30,9 +30,9 @@ class QuickVariable(Variable):
 
     def _resolve_lookup(self, context: Context) -> Any:
         try:
-            return _look_up(self.lookups, context)
+            return _look_up(self.lookups or (), context)
         except Exception:  # noqa: BLE001 - Django's lookup says what becomes of it
-            return super()._resolve_lookup(context)
+            return super()._resolve_lookup(context)  # type: ignore[misc]  # private, and no stub has it
 
 
 def _look_up(names: tuple[str, ...], context: Context) -> Any:
@@ -148,11 +148,11 @@ def quicken(template: Template) -> None:
             node.__class__ = QuickVariableNode
         elif type(node) is TranslateNode and _is_constant(node):
             node.__class__ = QuickTranslateNode
-            node._texts = {}
+            vars(node).update(_texts={})
         elif type(node) is BlockTranslateNode and not node.plural and not node.message_context:
             node.__class__ = QuickBlockTranslateNode
-            node._message, node._names = node.render_token_list(node.singular)
-            node._texts = {}
+            message, names = node.render_token_list(node.singular)
+            vars(node).update(_message=message, _names=names, _texts={})
 
 
 def _is_constant(node: TranslateNode) -> bool:
