@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from django import forms
@@ -90,15 +90,10 @@ def _fields_of(preset: Preset, values: Mapping[str, Any], *, is_explicit: bool) 
     return fields
 
 
-_usual: dict[tuple[str, int, str | None], tuple[Preset, dict[str, forms.Field]]] = {}
-
-
-def _usual_fields(preset: Preset) -> dict[str, forms.Field]:
-    """The fields of a preset with its defaults: forms share them, none changes them."""
-    key = (preset.name, id(preset), get_language())
-    if key not in _usual:  # the preset is kept, so that no other gets its id
-        _usual[key] = preset, _fields_of(preset, {}, is_explicit=False)
-    return _usual[key][1]
+@lru_cache(maxsize=64)
+def _usual_fields(name: str, _identity: int, _language: str | None) -> Mapping[str, forms.Field]:
+    """The fields of a preset of the catalog with its defaults: forms share them, none changes them."""
+    return _fields_of(PRESETS[name], {}, is_explicit=False)
 
 
 @dataclass
@@ -160,8 +155,9 @@ class ParamFields:
         self._given = {name for name, values in given.items() if values}
         for preset in presets:
             values = given.get(preset.name, {})
-            if self.shares_usual_fields and not values and not self.is_explicit:
-                self.fields.update(_usual_fields(preset))
+            is_usual = not values and not self.is_explicit and PRESETS.get(preset.name) is preset
+            if self.shares_usual_fields and is_usual:
+                self.fields.update(_usual_fields(preset.name, id(preset), get_language()))
             else:
                 self.fields.update(_fields_of(preset, values, is_explicit=self.is_explicit))
 
