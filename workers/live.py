@@ -34,10 +34,10 @@ def nudge(*job_ids: int, log_bytes: int | None = None) -> None:
         log_bytes: bytes of the newest attempt's log that exist now, if that is the news.
     """
     if job_ids:
-        after_commit.send("live", (job_ids, log_bytes), _tell)
+        after_commit.send("live", (job_ids, log_bytes), _publish_all)
 
 
-def _tell(news: Sequence[tuple[Sequence[int], int | None]]) -> None:
+def _publish_all(news: Sequence[tuple[Sequence[int], int | None]]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return

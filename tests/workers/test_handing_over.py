@@ -40,9 +40,9 @@ def away(alice, cluster, kind, machines, monkeypatch, sent, django_capture_on_co
 
     def ask(home):
         records.write(home / records.SUPERVISOR, {"pid": 1})
-        return SimpleNamespace(answer=lambda: None)
+        return SimpleNamespace(wait=lambda: None)
 
-    monkeypatch.setattr(supervisors, "Asked", ask)
+    monkeypatch.setattr(supervisors, "StartRequest", ask)
     text = sealed.seal({"HUB": "open-sesame"})
     kind.sealed = lambda job: {"secrets": text, "none": ""}
     kind.prepare = lambda job, attempt, run: Launch(["true"], env=handing_over.opened(job, run)["secrets"])

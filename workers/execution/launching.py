@@ -104,9 +104,9 @@ def start(attempt_id: int, rank: int = 0) -> None:
         return
     agent_wakeup.notify(settings.NODE)
     with ExitStack() as locks:
-        begun = _begin(attempt, rank, held, locks)
-        if begun and begun.wait():
-            report_started(attempt, rank, begun.home)
+        prepared = _prepare_rank(attempt, rank, held, locks)
+        if prepared and prepared.wait():
+            report_started(attempt, rank, prepared.home)
 
 
 def start_each(attempt_ids: Sequence[int]) -> None:
@@ -116,27 +116,27 @@ def start_each(attempt_ids: Sequence[int]) -> None:
         held.setdefault(allocation.attempt_id, []).append(allocation)
     agent_wakeup.notify(settings.NODE)
     with after_commit.collected(), ExitStack() as locks:
-        begun = []
+        prepared = []
         for attempt in _attempts(pk__in=attempt_ids).order_by("pk"):
             mine = held.get(attempt.pk, [])
-            if tickets.on_this_node(mine) and (one := _begin(attempt, 0, mine, locks)):
-                begun.append(one)
-        _report_all_started([one for one in begun if one.wait()])
+            if tickets.on_this_node(mine) and (rank := _prepare_rank(attempt, 0, mine, locks)):
+                prepared.append(rank)
+        _report_all_started([rank for rank in prepared if rank.wait()])
 
 
-class _Begun:
-    """A rank that is prepared, and whose supervisor was asked for unless there is one."""
+class _PreparedRank:
+    """A rank with its ticket, and the request for its supervisor; without one there is a supervisor already."""
 
-    def __init__(self, attempt: Attempt, home: Path, asked: supervisors.Asked | None) -> None:
+    def __init__(self, attempt: Attempt, home: Path, request: supervisors.StartRequest | None) -> None:
         self.attempt, self.home = attempt, home
-        self._asked = asked
+        self._request = request
 
     def wait(self) -> bool:
         """Wait for its supervisor; whether there is one now."""
-        return self._asked is None or _answered(self.attempt, self.home, self._asked)
+        return self._request is None or _has_begun(self.attempt, self.home, self._request)
 
 
-def _begin(attempt: Attempt, rank: int, held: list[Allocation], locks: ExitStack) -> _Begun | None:
+def _prepare_rank(attempt: Attempt, rank: int, held: list[Allocation], locks: ExitStack) -> _PreparedRank | None:
     """Prepare a rank and ask for its supervisor; None where it is not to be, or cannot yet be, started here.
 
     Args:
@@ -148,15 +148,15 @@ def _begin(attempt: Attempt, rank: int, held: list[Allocation], locks: ExitStack
     if not locks.enter_context(_one_at_a_time(home)):
         return None
     if (home / records.SUPERVISOR).exists():
-        return _Begun(attempt, home, None)
+        return _PreparedRank(attempt, home, None)
     if rank and not (run.path / COMMAND).exists():
         return None  # the first part prepares yet; the agent comes again
     if attempt.job.desired in (Desired.STOP, Desired.FINISH):
-        return None if _never_begun(attempt, home) else _Begun(attempt, home, None)
+        return None if _never_begun(attempt, home) else _PreparedRank(attempt, home, None)
     try:
         with at_most(PREPARE_LIMIT_S, _late()), _held_back(home) as begun:
             if begun:
-                return _Begun(attempt, home, None)
+                return _PreparedRank(attempt, home, None)
             goes_on = _prepare(attempt, rank, held, run, home)
     except kinds.NotYet as exc:
         _note_waiting(attempt, home / WAITS, str(exc))
@@ -165,8 +165,8 @@ def _begin(attempt: Attempt, rank: int, held: list[Allocation], locks: ExitStack
         if disk.is_full(exc) and disk.has_no_room(home):
             log.warning("job=%s attempt=%s waits for room on the disk: %s", attempt.job_id, attempt.number, exc)
             return None
-        return None if _failed(attempt, home, exc) else _Begun(attempt, home, None)
-    return _Begun(attempt, home, supervisors.Asked(home)) if goes_on else None
+        return None if _failed(attempt, home, exc) else _PreparedRank(attempt, home, None)
+    return _PreparedRank(attempt, home, supervisors.StartRequest(home)) if goes_on else None
 
 
 def _note_waiting(attempt: Attempt, marker: Path, why: str) -> None:
@@ -214,16 +214,16 @@ def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = 
         log.debug("job=%s attempt=%s moved by someone else: %s", attempt.job_id, attempt.number, exc)
 
 
-def _report_all_started(started: Sequence[_Begun]) -> None:
-    """Move these jobs to running in one transaction; those whose program is not there yet are reported one by one."""
-    runs = {one.attempt.job_id: one for one in started if _has_child(one.home)}
+def _report_all_started(started: Sequence[_PreparedRank]) -> None:
+    """Move these jobs to running in rank transaction; those whose program is not there yet are reported one by one."""
+    runs = {rank.attempt.job_id: rank for rank in started if _has_child(rank.home)}
     with transaction.atomic():
         locked = Job.objects.select_for_update().filter(pk__in=runs, state=JobState.ASSIGNED).order_by("pk")
         transitions.move_many([Move(job, Event.STARTED, attempt=runs.pop(job.pk).attempt.number) for job in locked])
-    for one in started:
-        if one.attempt.job_id in runs or not _has_child(one.home):
-            one.attempt.job.refresh_from_db(fields=["state", "attempt_number"])
-            report_started(one.attempt, 0, one.home)
+    for rank in started:
+        if rank.attempt.job_id in runs or not _has_child(rank.home):
+            rank.attempt.job.refresh_from_db(fields=["state", "attempt_number"])
+            report_started(rank.attempt, 0, rank.home)
 
 
 def _has_child(home: Path) -> bool:
@@ -263,7 +263,7 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
     return bool(live.update(sandbox_tier=ticket.tier, image=ticket.container.get("image", "")))
 
 
-def _answered(attempt: Attempt, home: Path, asked: supervisors.Asked) -> bool:
+def _has_begun(attempt: Attempt, home: Path, request: supervisors.StartRequest) -> bool:
     """Wait for the supervisor of a prepared run; whether there is one now.
 
     That stands in the run directory alone. Who started it may have been killed, or may be slow to answer, and says
@@ -271,7 +271,7 @@ def _answered(attempt: Attempt, home: Path, asked: supervisors.Asked) -> bool:
     """
     why = None
     try:
-        asked.answer()
+        request.wait()
     except supervisors.NoAnswer:
         log.warning("job=%s attempt=%s no answer of its supervisor", attempt.job_id, attempt.number)
     except supervisors.NoRoom as exc:

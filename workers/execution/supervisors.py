@@ -43,8 +43,8 @@ class NoAnswer(Exception):
     """Nobody said anything in time, which means nothing: what holds stands in the run directory."""
 
 
-class Asked:
-    """A supervisor that was asked for and has not answered yet; `answer` is called once."""
+class StartRequest:
+    """A request for the supervisor of a run directory; call `wait` once."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -53,11 +53,11 @@ class Asked:
 
     @property
     def has_answered(self) -> bool:
-        """Whether `answer` returns at once."""
+        """Whether `wait` returns at once."""
         return self._pipe is None or bool(_readable(self._pipe, 0))
 
-    def answer(self) -> None:
-        """Wait until its command runs.
+    def wait(self) -> None:
+        """Wait for the answer: its command runs.
 
         Raises:
             NoAnswer: it may or may not have begun.
@@ -77,9 +77,9 @@ def start(home: Path) -> None:
     """Start the supervisor of a run directory, unless it was started before; returns once its command runs.
 
     Raises:
-        NoAnswer, NoRoom, SupervisorFailed: see `Asked.answer`.
+        NoAnswer, NoRoom, SupervisorFailed: see `StartRequest.wait`.
     """
-    Asked(home).answer()
+    StartRequest(home).wait()
 
 
 def _readable(pipe: int, seconds: float) -> bool:
@@ -115,7 +115,7 @@ class ForkServer:
         self._lock = threading.RLock()  # the agent starts jobs in threads
 
     def request(self, home: Path) -> int | None:
-        """Have a supervisor forked; returns the pipe for `answer`, None where there is none to be had from here."""
+        """Have a supervisor forked; return the pipe that `answer` reads, or None if the fork server cannot be reached."""
         heard, told = os.pipe()
         try:
             socket.send_fds(self._open(), [os.fsencode(home)], [told])

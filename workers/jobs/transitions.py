@@ -86,7 +86,7 @@ class _Step:
     message: Message  # of the attempt
     exit_code: int | None
 
-    def keep(self) -> None:
+    def apply(self) -> None:
         """Change the job in memory as its row."""
         for name, value in self.columns.items():
             setattr(self.job, name, value)
@@ -130,7 +130,7 @@ def move(
     if not seen.update(**step.columns):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     if locked:
-        step.keep()
+        step.apply()
     else:
         job.refresh_from_db()
     _move_attempts([step])
@@ -157,32 +157,32 @@ def move_many(moves: Sequence[Move]) -> dict[int, DomainError]:
     for columns, alike in _alike(steps, lambda step: step.columns):
         Job.objects.filter(pk__in=[step.job.pk for step in alike]).update(**columns)
     for step in steps:
-        step.keep()
+        step.apply()
     _move_attempts(steps)
     _log_events(steps)
     return refused
 
 
-def _step(asked: Move, moment: datetime, *, for_good: bool = False) -> _Step:
+def _step(requested: Move, moment: datetime, *, for_good: bool = False) -> _Step:
     """Where a move leads.
 
     Raises:
         IllegalMove: the table has no way from the current state.
         StaleReport: an older attempt reports.
     """
-    job, event, message = asked.job, asked.event, asked.message
-    if asked.attempt is not None and asked.attempt != job.attempt_number:
+    job, event, message = requested.job, requested.event, requested.message
+    if requested.attempt is not None and requested.attempt != job.attempt_number:
         raise StaleReport(
-            _("Attempt %(old)s is over, %(new)s is current.") % {"old": asked.attempt, "new": job.attempt_number}
+            _("Attempt %(old)s is over, %(new)s is current.") % {"old": requested.attempt, "new": job.attempt_number}
         )
     reached = state = next_state(job.state, event)
-    message = message or (wording.message("job.reason", reason=asked.reason) if asked.reason else NOTHING)
+    message = message or (wording.message("job.reason", reason=requested.reason) if requested.reason else NOTHING)
     told = message
     if (state in _UNDONE or (state == S.LOST and for_good)) and (earlier := _earlier_result(job)):
         state, why = JobState(earlier.state), message or wording.message(_MESSAGES[event])
         told = wording.message("job.result_kept", attempt=job.attempt_number, why=why)
-    columns = {"state": state, **_columns(job, event, state, asked.reason, told, moment)}
-    return _Step(job, event, reached, job.state in LIVE, columns, told, asked.reason, message, asked.exit_code)
+    columns = {"state": state, **_columns(job, event, state, requested.reason, told, moment)}
+    return _Step(job, event, reached, job.state in LIVE, columns, told, requested.reason, message, requested.exit_code)
 
 
 def _earlier_result(job: Job) -> Attempt | None:

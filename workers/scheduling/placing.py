@@ -43,7 +43,7 @@ def place_many(assignments: Sequence[tuple[int, Places]]) -> dict[int, str]:
     Returns:
         Why a job was not placed, by number, where the snapshot was older than the rows.
     """
-    about = _devices(assignments)
+    rows = _devices(assignments)
     jobs = Job.objects.select_for_update().in_bulk([job for job, _places in assignments])
     late = dict.fromkeys(held_back.holding(jobs), "waits for an approval or for other jobs by now")
     placed: dict[int, Places] = {}
@@ -52,42 +52,42 @@ def place_many(assignments: Sequence[tuple[int, Places]]) -> dict[int, str]:
         if job_id in late or job_id not in jobs:
             late.setdefault(job_id, "is gone")
             continue
-        places = _by_address(wanted, about)
-        if full := _take(places, about):
+        places = _by_address(wanted, rows)
+        if full := _reserve(places, rows):
             late[job_id] = f"device {full} has not enough free shares any more"
             continue
-        names = [about[devices[0][0]].node.name if devices[0][0] in about else "?" for _node, devices in places]
+        names = [rows[devices[0][0]].node.name if devices[0][0] in rows else "?" for _node, devices in places]
         moves.append(Move(jobs[job_id], Event.PLACED, message=wording.message("job.placed", nodes=names)))
         placed[job_id] = places
     for job_id, refused in transitions.move_many(moves).items():
         late[job_id] = str(refused)
-        _take(placed.pop(job_id), about, give_back=True)
+        _reserve(placed.pop(job_id), rows, undo=True)
     if placed:
-        _keep(jobs, placed, about)
+        _write(jobs, placed, rows)
     return late
 
 
-def _by_address(places: Places, about: Mapping[int, Device]) -> Places:
+def _by_address(places: Places, rows: Mapping[int, Device]) -> Places:
     """Places in the order of their ranks."""
     if len(places) == 1:
         return places
     # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
-    return sorted(places, key=lambda place: about[place[1][0][0]].node.address if place[1][0][0] in about else "")
+    return sorted(places, key=lambda place: rows[place[1][0][0]].node.address if place[1][0][0] in rows else "")
 
 
-def _take(places: Places, about: Mapping[int, Device], *, give_back: bool = False) -> int:
+def _reserve(places: Places, rows: Mapping[int, Device], *, undo: bool = False) -> int:
     """Count the shares of these places as used, in memory; the first device without room where not all have any."""
-    wanted = [(device, -shares if give_back else shares) for _node, devices in places for device, shares in devices]
+    wanted = [(device, -shares if undo else shares) for _node, devices in places for device, shares in devices]
     for device, shares in wanted:
-        row = about.get(device)
+        row = rows.get(device)
         if row is None or row.health != Device.Health.OK or row.used + shares > row.capacity:
             return device
     for device, shares in wanted:
-        about[device].used += shares
+        rows[device].used += shares
     return 0
 
 
-def _keep(jobs: Mapping[int, Job], placed: Mapping[int, Places], about: Mapping[int, Device]) -> None:
+def _write(jobs: Mapping[int, Job], placed: Mapping[int, Places], rows: Mapping[int, Device]) -> None:
     """Write what the placed jobs hold, and send the starts."""
     taken: dict[int, int] = {}
     for places in placed.values():
@@ -110,7 +110,7 @@ def _keep(jobs: Mapping[int, Job], placed: Mapping[int, Places], about: Mapping[
             job.save(update_fields=["nodes"])
         if len(places) > 1:
             tickets.lease_meeting(attempt)
-        leads = {rank: _lead(devices, about) for rank, (_node, devices) in enumerate(places)}
+        leads = {rank: _lead(devices, rows) for rank, (_node, devices) in enumerate(places)}
         if handing_over.is_needed(job, leads[0].node.name):
             enqueue("workers.hand_over", queue=queues.cpu(settings.NODE), attempt_id=attempt.pk)
         launching.send(attempt, leads)
@@ -122,10 +122,10 @@ def _devices(assignments: Iterable[tuple[int, Places]]) -> dict[int, Device]:
         device for _job, places in assignments for _node, devices in places for device, _shares in devices
     }  # fmt: skip
     columns = ("kind", "index", "health", "used", "capacity", "node__name", "node__address")
-    rows = Device.objects.select_for_update(of=("self",)).select_related("node").only(*columns)
-    return {row.pk: row for row in rows.filter(pk__in=wanted).order_by("pk")}
+    devices = Device.objects.select_for_update(of=("self",)).select_related("node").only(*columns)
+    return {row.pk: row for row in devices.filter(pk__in=wanted).order_by("pk")}
 
 
-def _lead(devices: Sequence[tuple[int, int]], about: Mapping[int, Device]) -> Device:
+def _lead(devices: Sequence[tuple[int, int]], rows: Mapping[int, Device]) -> Device:
     """The device of a rank whose worker starts it."""
-    return min((about[device] for device, _shares in devices), key=lambda device: device.index)
+    return min((rows[device] for device, _shares in devices), key=lambda device: device.index)

@@ -177,7 +177,7 @@ class Agent:
 
     def _settle(self) -> None:
         """Write how attempts ended that only exited, all together; one by one where that fails."""
-        ended = [one for one in self.watched.values() if one.ended is not None]
+        ended = [monitor for monitor in self.watched.values() if monitor.ended is not None]
         try:
             left = settling.settle(ended) if ended else []
         except (OperationalError, InterfaceError):
@@ -185,10 +185,10 @@ class Agent:
         except Exception:
             log.exception("the ends of %s attempts were not written together", len(ended))
             left = ended
-        for one in ended:
-            if one in left:
-                self._each(one.attempt, one.settle)
-            one.ended = None
+        for monitor in ended:
+            if monitor in left:
+                self._each(monitor.attempt, monitor.settle)
+            monitor.ended = None
 
     def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
         """Run `work` for one attempt; a failure is logged and stops neither other attempts nor the heartbeat."""

@@ -1,7 +1,7 @@
 """Settling: writes how attempts ended, those that only exited together in a few statements.
 
 The ends of all others need more than the exit record: what was requested, checkpoints, other ranks, another try.
-`AttemptMonitor` writes those one by one.
+`AttemptMonitor` writes those one by monitor.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _BEGINS = (JobState.ASSIGNED, JobState.STARTING)
 
 
 def is_plain(job: Job, record: Mapping[str, Any] | None) -> bool:
-    """Whether the program of a job on one machine exited, with nobody wanting it to and nothing left to do for it."""
+    """Return whether a job's end needs nothing but its exit record.
+
+    That is the exit of a program on one machine that nobody requested, without another try to follow.
+    """
     return (
         record is not None
         and job.nodes == 1
@@ -43,17 +46,23 @@ def settle(ended: Sequence[AttemptMonitor]) -> list[AttemptMonitor]:
     What was requested of a job meanwhile counts: it is read under the lock that a request would have to take.
     """
     with transaction.atomic():
-        numbers = [one.attempt.job_id for one in ended]
+        numbers = [monitor.attempt.job_id for monitor in ended]
         jobs = {job.pk: job for job in Job.objects.select_for_update().filter(pk__in=numbers).order_by("pk")}
-        plain = [one for one in ended if one.attempt.job_id in jobs and is_plain(jobs[one.attempt.job_id], one.ended)]
-        begun = [one for one in plain if jobs[one.attempt.job_id].state in _BEGINS]
-        transitions.move_many([Move(jobs[one.attempt.job_id], Event.STARTED, one.attempt.number) for one in begun])
+        plain = [
+            monitor
+            for monitor in ended
+            if monitor.attempt.job_id in jobs and is_plain(jobs[monitor.attempt.job_id], monitor.ended)
+        ]
+        begun = [monitor for monitor in plain if jobs[monitor.attempt.job_id].state in _BEGINS]
+        transitions.move_many(
+            [Move(jobs[monitor.attempt.job_id], Event.STARTED, monitor.attempt.number) for monitor in begun]
+        )
         moves = []
-        for one in plain:
-            job = jobs[one.attempt.job_id]
-            verdict = verdicts.judge(dict(one.ended or {}), job.state, wanted_reason=job.reason, can_suspend=False)
+        for monitor in plain:
+            job = jobs[monitor.attempt.job_id]
+            verdict = verdicts.judge(dict(monitor.ended or {}), job.state, wanted_reason=job.reason, can_suspend=False)
             moves.append(
-                Move(job, verdict.event, one.attempt.number, verdict.reason, verdict.message, verdict.exit_code)
+                Move(job, verdict.event, monitor.attempt.number, verdict.reason, verdict.message, verdict.exit_code)
             )
         transitions.move_many(moves)
-    return [one for one in ended if one not in plain]
+    return [monitor for monitor in ended if monitor not in plain]
