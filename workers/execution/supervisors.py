@@ -115,7 +115,7 @@ class ForkServer:
         self._lock = threading.RLock()  # the agent starts jobs in threads
 
     def request(self, home: Path) -> int | None:
-        """Have a supervisor forked; return the pipe that `answer` reads, or None if the fork server cannot be reached."""
+        """Request a supervisor; return the pipe that `answer` reads, or None if the fork server cannot be reached."""
         heard, told = os.pipe()
         try:
             socket.send_fds(self._open(), [os.fsencode(home)], [told])
