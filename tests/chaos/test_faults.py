@@ -44,7 +44,7 @@ from django.db import transaction
 from workers.scheduling.loop import Scheduler
 from workers.execution import launching
 die = lambda *_a, **_k: os.kill(os.getpid(), signal.SIGKILL)
-launching.enqueue = {how}
+launching.enqueue = launching.enqueue_each = {how}
 Scheduler().run(lambda: False)
 """
 
