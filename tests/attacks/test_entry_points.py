@@ -172,7 +172,8 @@ def test_f07_broker_message_that_is_forged_starts_nothing_unplaced(alice, cluste
     for attempt in (10**9, over.attempts.get().pk):
         tasks.start(attempt_id=attempt)
         tasks.start(attempt_id=attempt, rank=7)
-    tasks.finish(job_id=10**9)
+        tasks.start_each(ids=[attempt])
+    tasks.finish(ids=[10**9])
 
     assert not RunDir.of(waiting.pk, 1).path.exists()
     assert not (RunDir.of(over.pk, 1).path / "supervisor.json").exists()
@@ -221,7 +222,8 @@ def test_k05_secrets_stay_out_of_messages_lists_and_job_folders(
 
     assert node
     assert settings.SECRET_KEY not in json.dumps(sent)
-    assert {key for _name, words in sent for key in words} <= {"attempt_id", "rank", "job_id"}
+    assert {key for _name, words in sent for key in words} <= {"attempt_id", "rank", "ids"}
+    assert all(isinstance(number, int) for _name, words in sent for number in words.get("ids", []))
 
 
 def test_l01_scheduler_keeps_the_quota_for_twenty_at_once(alice, cluster):
