@@ -46,9 +46,10 @@ class CommandKind(JobKind):
         Raises:
             CannotRun: data, owner or membership are gone since the submission.
         """
-        command = Command.objects.filter(pk=job.pk).select_related("code", "job__owner", "job__cluster").first()
+        command = Command.objects.filter(pk=job.pk).select_related("code").first()
         if command is None:
             return Launch(argv=_argv_of(job))
+        command.job = job
         versions = _still_allowed(command, attempt)
         workdir.fill(run, command.code, output_path=command.output_path)
         argv = program.written(run, program.SCRIPT, command.script)

@@ -46,9 +46,9 @@ def with_tracking(launch: Launch, attempt: Attempt) -> Launch:
         secret = tokens.issue(attempt)
         secrets.append(secret)
         told |= {ADDRESS: address, TOKEN: secret}
-        run = Run.objects.filter(job=attempt.job).first()
+        run = Run.objects.filter(job=attempt.job).values_list("uid", "experiment").first()
         if run is not None:
-            told |= {"MLFLOW_RUN_ID": run.uid, "MLFLOW_EXPERIMENT_NAME": run.experiment or experiments.DEFAULT}
+            told |= {"MLFLOW_RUN_ID": run[0], "MLFLOW_EXPERIMENT_NAME": run[1] or experiments.DEFAULT}
     return replace(launch, env=told | launch.env, secrets=[*launch.secrets, *secrets])
 
 
