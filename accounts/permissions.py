@@ -55,12 +55,12 @@ _BY_NAME: Mapping[str, Action] = {action.value: action for action in Action}
 
 def known_actions(names: Iterable[str]) -> frozenset[Action]:
     """Return the actions of these names, without those of other versions of the platform."""
-    return _known(tuple(names))
+    return _actions_named(tuple(names))
 
 
 @lru_cache(maxsize=256)
-def _known(names: tuple[str, ...]) -> frozenset[Action]:
-    """The same for a role's list, which each row of a table of accounts has again."""
+def _actions_named(names: tuple[str, ...]) -> frozenset[Action]:
+    """Return the actions of these names; cached, because every row of a table of accounts asks for a role's list."""
     return frozenset(_BY_NAME[name] for name in names if name in _BY_NAME)
 
 

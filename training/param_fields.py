@@ -121,12 +121,12 @@ class ShownPreset:
 
     @property
     def first(self) -> list[dict[str, Any]]:
-        """What stands above the folded parameters."""
+        """Parameters that are always shown, above the collapsed groups."""
         return [row for row in self._rows if row["first"]]
 
     @property
     def plain(self) -> list[dict[str, Any]]:
-        """The folded parameters by group."""
+        """Parameters of the collapsed part, by group."""
         return _grouped([row for row in self._rows if not row["first"] and not row["advanced"]])
 
     @property

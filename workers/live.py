@@ -47,13 +47,13 @@ def _publish_all(news: Sequence[tuple[Sequence[int], int | None]]) -> None:
         nudging.attempt(lambda: _publish(layer, messages), what)
         return
 
-    async def tell() -> None:
+    async def send() -> None:
         # the layer itself waits for ever: its time-out would also cut idle sockets
         async with asyncio.timeout(TELL_S):
             for group, message in messages:
                 await layer.group_send(group, message)
 
-    nudging.attempt(async_to_sync(tell), what)
+    nudging.attempt(async_to_sync(send), what)
 
 
 def _message(log_bytes: int | None) -> dict[str, object]:

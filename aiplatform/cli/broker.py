@@ -116,7 +116,7 @@ def problem_of(url: str) -> str:
     parts = urlsplit(url)
     is_local = parts.scheme in ("unix", "redis+socket")
     where = parts.path if is_local else f"{parts.hostname or '127.0.0.1'}:{parts.port or 6379}"
-    words = [unquote(word) for word in (parts.username, parts.password) if word]
+    credentials = [unquote(part) for part in (parts.username, parts.password) if part]
     try:
         with socket.socket(socket.AF_UNIX) if is_local else _connected(*where.rsplit(":", 1)) as link:
             link.settimeout(2 * PATIENCE_S)
@@ -124,7 +124,7 @@ def problem_of(url: str) -> str:
                 link.connect(where)
             if parts.scheme == "rediss":
                 return ""
-            link.sendall(_command("AUTH", *words) if parts.password else _command("PING"))
+            link.sendall(_command("AUTH", *credentials) if parts.password else _command("PING"))
             answer = link.recv(512).decode(errors="replace")
     except OSError as exc:
         return f"The broker of AIP_REDIS_URL ({where}) does not answer ({exc.strerror or exc})."
@@ -139,10 +139,10 @@ def _connected(host: str, port: str) -> socket.socket:
     return socket.create_connection((host, int(port)), 2 * PATIENCE_S)
 
 
-def _command(*words: str) -> bytes:
-    """A command as the protocol writes it."""
-    encoded = [word.encode() for word in words]
-    return b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)
+def _command(*arguments: str) -> bytes:
+    """Encode a command in the Redis serialization protocol (RESP)."""
+    encoded = [argument.encode() for argument in arguments]
+    return b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in encoded)
 
 
 def _is_at_work(pid: int) -> bool:

@@ -250,12 +250,12 @@ def _stop(number: int, _frame: FrameType | None) -> NoReturn:
         signal.signal(other, signal.SIG_IGN)
     _stopped.set()
     print(f"The gate is stopped by {signal.Signals(number).name}; its processes are ended.", flush=True)
-    parenthood.adopt_orphans(on=True)  # what loses its parent now stays in the family
-    until, asked = time.monotonic() + STOP_S, set[int]()
+    parenthood.adopt_orphans(on=True)  # orphans become children of the gate
+    until, terminated = time.monotonic() + STOP_S, set[int]()
     while (left := _descendants()) and time.monotonic() < until:
-        for pid in left - asked:
+        for pid in left - terminated:
             _send(pid, signal.SIGTERM)
-        asked |= left
+        terminated |= left
         time.sleep(0.05)
     while left := _descendants():
         for pid in left:

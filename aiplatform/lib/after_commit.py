@@ -6,12 +6,15 @@ with after_commit.collected():
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from django.db import transaction
+
+log = logging.getLogger(__name__)
 
 Deliver = Callable[[Sequence[Any]], None]
 _collected: ContextVar[dict[Hashable, tuple[Deliver, list[Any]]] | None] = ContextVar("collected", default=None)
@@ -23,7 +26,7 @@ def send(destination: Hashable, item: Any, deliver: Deliver) -> None:
     Inside `collected` it is called once for each destination, with the different items of all callers in their order.
 
     Args:
-        deliver: must not raise; of several callers of one destination that of the first is called.
+        deliver: of several callers of one destination that of the first is called; what it raises is logged.
     """
 
     def committed() -> None:
@@ -50,5 +53,8 @@ def collected() -> Iterator[None]:
         yield
     finally:
         _collected.reset(token)
-        for deliver, items in together.values():
-            deliver(items)
+        for destination, (deliver, items) in together.items():
+            try:
+                deliver(items)
+            except Exception:
+                log.exception("messages to %s were not sent", destination)

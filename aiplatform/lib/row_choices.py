@@ -88,7 +88,7 @@ class _OfRows:
 
     def text_of(self, *values: Any) -> str:
         """The text of an option, an `OptionText` where it has attributes."""
-        raise NotImplementedError
+        raise NotImplementedError("Subclasses of RowChoice and RowChoices define text_of().")
 
 
 class RowChoice(_OfRows, forms.ModelChoiceField):

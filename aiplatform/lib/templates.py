@@ -113,10 +113,10 @@ class QuickBlockTranslateNode(BlockTranslateNode):
             text = self._texts[language] = gettext(self._message)
         values = {}
         for name in self._names:
-            given = self.extra_context.get(name)
-            if given is None and name not in context:
+            expression = self.extra_context.get(name)
+            if expression is None and name not in context:
                 return super().render(context, nested)
-            value = context[name] if given is None else given.resolve(context)
+            value = context[name] if expression is None else expression.resolve(context)
             values[name] = render_value_in_context(value, context)
         try:
             result = text % values
@@ -132,9 +132,9 @@ class Loader(cached.Loader):
     """Django's caching loader, with quick nodes."""
 
     def get_template(self, template_name: str, skip: list[Origin] | None = None) -> Template:
-        known = self.cache_key(template_name, skip) in self.get_template_cache
+        is_cached = self.cache_key(template_name, skip) in self.get_template_cache
         template = super().get_template(template_name, skip)
-        if not known:
+        if not is_cached:
             quicken(template)
         return template
 
@@ -147,12 +147,12 @@ def quicken(template: Template) -> None:
         if type(node) is VariableNode:
             node.__class__ = QuickVariableNode
         elif type(node) is TranslateNode and _is_constant(node):
+            vars(node).update(_texts={})  # before the class: another thread may render the template already
             node.__class__ = QuickTranslateNode
-            vars(node).update(_texts={})
         elif type(node) is BlockTranslateNode and not node.plural and not node.message_context:
-            node.__class__ = QuickBlockTranslateNode
             message, names = node.render_token_list(node.singular)
             vars(node).update(_message=message, _names=names, _texts={})
+            node.__class__ = QuickBlockTranslateNode
 
 
 def _is_constant(node: TranslateNode) -> bool:
@@ -167,9 +167,9 @@ def _expressions(node: Node) -> Iterator[FilterExpression]:
         if isinstance(value, FilterExpression):
             yield value
         elif isinstance(value, dict):
-            yield from (one for one in value.values() if isinstance(one, FilterExpression))
+            yield from (item for item in value.values() if isinstance(item, FilterExpression))
         elif isinstance(value, list | tuple):
-            yield from (one for one in value if isinstance(one, FilterExpression))
+            yield from (item for item in value if isinstance(item, FilterExpression))
     if isinstance(node, IfNode):
         for condition, _nodes in node.conditions_nodelists:
             yield from _of_condition(condition)
@@ -185,7 +185,7 @@ def _of_condition(condition: Any) -> Iterator[FilterExpression]:
 
 def _quicken_expression(expression: FilterExpression) -> None:
     """Replace the class of its variable and of those among the arguments of its filters."""
-    arguments = (argument for _filter, given in expression.filters for _is_variable, argument in given)
-    for variable in (expression.var, *arguments):
+    values = (value for _filter, arguments in expression.filters for _is_variable, value in arguments)
+    for variable in (expression.var, *values):
         if type(variable) is Variable and variable.lookups is not None:
             variable.__class__ = QuickVariable

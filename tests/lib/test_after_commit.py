@@ -61,3 +61,15 @@ def test_after_commit_sends_what_was_committed_before_an_error_and_an_inner_bloc
         raise ZeroDivisionError
 
     assert sent == [("queue", [1])]
+
+
+def test_after_commit_goes_on_where_one_destination_cannot_be_reached(send, sent, caplog):
+    def unreachable(_items):
+        raise ConnectionError
+
+    with after_commit.collected():
+        after_commit.send("away", 1, unreachable)
+        send(2)
+
+    assert sent == [("queue", [2])]
+    assert "messages to away were not sent" in caplog.text

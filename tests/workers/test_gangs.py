@@ -326,7 +326,9 @@ def test_gang_first_rank_is_the_one_that_torchrun_counts_first(alice, cluster, k
 def test_gang_first_rank_prepares_and_the_others_take_over(gang, kind, monkeypatch, settings):
     prepared = []
     monkeypatch.setattr(kind, "prepare", lambda *_: prepared.append(1) or Launch(argv=["train"], env={"X": "1"}))
-    monkeypatch.setattr(supervisors, "StartRequest", lambda home: SimpleNamespace(wait=lambda: alive(home)))
+    monkeypatch.setattr(
+        supervisors, "StartRequest", lambda home: SimpleNamespace(wait=lambda: alive(home), close=lambda: None)
+    )
     attempt = gang.attempts.get()
     for rank in (0, 1):
         (home(gang, rank) / records.SUPERVISOR).unlink()

@@ -40,7 +40,7 @@ def away(alice, cluster, kind, machines, monkeypatch, sent, django_capture_on_co
 
     def ask(home):
         records.write(home / records.SUPERVISOR, {"pid": 1})
-        return SimpleNamespace(wait=lambda: None)
+        return SimpleNamespace(wait=lambda: None, close=lambda: None)
 
     monkeypatch.setattr(supervisors, "StartRequest", ask)
     text = sealed.seal({"HUB": "open-sesame"})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.factories import work
 from tests.running import wait_for
-from workers.execution import launching, publishing
+from workers.execution import launching, publishing, supervisors
 from workers.execution.agent.loop import Agent
 from workers.jobs import actions, submission, transitions
 from workers.jobs.transitions import Move
@@ -144,8 +146,47 @@ def test_job_that_somebody_stopped_as_it_ended_is_not_settled_as_a_plain_one(put
     agent.tick()
 
     job.refresh_from_db()
-    assert job.state in ("stopped", "succeeded")
+    assert job.state == "succeeded"  # its program had exited with 0 by then
     assert "stop_requested" in JobEvent.objects.filter(job=job).values_list("event", flat=True)
+
+
+def test_batch_goes_on_where_an_error_that_no_start_expects_meets_one_of_its_jobs(put, agent, monkeypatch):
+    bad, good = put(2)
+    Scheduler().tick()
+    prepare_rank = launching._prepare_rank
+
+    def broken(attempt, *more):
+        if attempt.job_id == bad.pk:
+            raise RuntimeError("a fault of ours")
+        return prepare_rank(attempt, *more)
+
+    monkeypatch.setattr(launching, "_prepare_rank", broken)
+    launching.start_each(list(Attempt.objects.values_list("pk", flat=True)))
+    end_all([good])
+    agent.tick()
+
+    assert [Job.objects.get(pk=job.pk).state for job in (good, bad)] == ["succeeded", "assigned"]
+
+
+def test_request_for_a_supervisor_that_nobody_waits_for_keeps_no_file_open(put, monkeypatch):
+    put(1)
+    Scheduler().tick()
+    attempts = list(Attempt.objects.values_list("pk", flat=True))
+    launching.start_each([])  # opens what stays open
+    supervisors._forks._open()
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(launching, "_report_all_started", lambda _started: None)
+    monkeypatch.setattr(launching._PreparedRank, "wait", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        launching.start_each(attempts)
+
+    end_all([Job.objects.get()])
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def interrupted(_rank):
+    raise KeyboardInterrupt
 
 
 def test_moves_of_several_jobs_stand_where_one_is_refused(put):

@@ -70,7 +70,7 @@ def newest_figures(trainings: Iterable[TrainingJob]) -> dict[int, tuple[float | 
 
     One query for a whole page; `TrainingJobQuerySet.with_newest_figures` answers the same for each row.
     """
-    wanted = {(one.job_id, one.job.attempt_number): one.pk for one in trainings}
+    wanted = {(training.job_id, training.job.attempt_number): training.pk for training in trainings}
     rows = Curve.objects.filter(attempt__job__in=[job for job, _attempt in wanted], key__in=(*LOSS, *RATE))
     reported: dict[int, dict[str, float | None]] = {}
     for job, attempt, key, value in rows.values_list("attempt__job", "attempt__number", "key", "value"):

@@ -1,4 +1,4 @@
-"""What a job's program is told, so that a script that uses MLflow reports here without a changed line."""
+"""What a job's program is variables, so that a script that uses MLflow reports here without a changed line."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def with_tracking(launch: Launch, attempt: Attempt) -> Launch:
     """
     if attempt.job.kind not in KINDS:
         return launch
-    told = dict(ALWAYS)
+    variables = dict(ALWAYS)
     secrets: list[str] = []
     address = address_for(attempt.job, launch)
     if address and ADDRESS not in launch.env:
         secret = tokens.issue(attempt)
         secrets.append(secret)
-        told |= {ADDRESS: address, TOKEN: secret}
+        variables |= {ADDRESS: address, TOKEN: secret}
         run = Run.objects.filter(job=attempt.job).values_list("uid", "experiment").first()
         if run is not None:
-            told |= {"MLFLOW_RUN_ID": run[0], "MLFLOW_EXPERIMENT_NAME": run[1] or experiments.DEFAULT}
-    return replace(launch, env=told | launch.env, secrets=[*launch.secrets, *secrets])
+            variables |= {"MLFLOW_RUN_ID": run[0], "MLFLOW_EXPERIMENT_NAME": run[1] or experiments.DEFAULT}
+    return replace(launch, env=variables | launch.env, secrets=[*launch.secrets, *secrets])
 
 
 def address_for(job: Job, launch: Launch) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, QuerySet
 
 from aiplatform.lib import after_commit, disk, wording
@@ -119,8 +119,14 @@ def start_each(attempt_ids: Sequence[int]) -> None:
         prepared = []
         for attempt in _attempts(pk__in=attempt_ids).order_by("pk"):
             mine = held.get(attempt.pk, [])
-            if tickets.on_this_node(mine) and (rank := _prepare_rank(attempt, 0, mine, locks)):
-                prepared.append(rank)
+            try:
+                if tickets.on_this_node(mine) and (rank := _prepare_rank(attempt, 0, mine, locks)):
+                    prepared.append(rank)
+            except (OperationalError, InterfaceError):
+                log.warning("database away, %s attempts are left to the agent", len(attempt_ids) - len(prepared))
+                break
+            except Exception:
+                log.exception("job=%s attempt=%s not started, the agent tries again", attempt.job_id, attempt.number)
         _report_all_started([rank for rank in prepared if rank.wait()])
 
 
@@ -166,7 +172,11 @@ def _prepare_rank(attempt: Attempt, rank: int, held: list[Allocation], locks: Ex
             log.warning("job=%s attempt=%s waits for room on the disk: %s", attempt.job_id, attempt.number, exc)
             return None
         return None if _failed(attempt, home, exc) else _PreparedRank(attempt, home, None)
-    return _PreparedRank(attempt, home, supervisors.StartRequest(home)) if goes_on else None
+    if not goes_on:
+        return None
+    request = supervisors.StartRequest(home)
+    locks.callback(request.close)
+    return _PreparedRank(attempt, home, request)
 
 
 def _note_waiting(attempt: Attempt, marker: Path, why: str) -> None:

@@ -64,13 +64,20 @@ class StartRequest:
             NoRoom: the disk is full.
             SupervisorFailed: it could not begin, in words.
         """
-        answer = "" if self._pipe is None else _forks.answer(self._pipe, self._since + START_TIMEOUT_S)
+        pipe, self._pipe = self._pipe, None
+        answer = "" if pipe is None else _forks.answer(pipe, self._since + START_TIMEOUT_S)
         if not answer:
             _start_directly(self.home)
         elif answer.startswith("no room"):
             raise NoRoom(answer.partition(": ")[2])
         elif answer.startswith("failed"):
             raise SupervisorFailed(answer.partition(": ")[2])
+
+    def close(self) -> None:
+        """Give up the answer, if nobody waited for it; what was requested may have begun."""
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
 
 
 def start(home: Path) -> None:
@@ -116,19 +123,19 @@ class ForkServer:
 
     def request(self, home: Path) -> int | None:
         """Request a supervisor; return the pipe that `answer` reads, or None if the fork server cannot be reached."""
-        heard, told = os.pipe()
+        reader, writer = os.pipe()
         try:
-            socket.send_fds(self._open(), [os.fsencode(home)], [told])
+            socket.send_fds(self._open(), [os.fsencode(home)], [writer])
         except OSError as exc:  # it was killed: another one comes next time
             log.info("fork server away: %s", exc)
             self.close()
-            os.close(heard)
+            os.close(reader)
             return None
         finally:
-            os.close(told)
-        return heard
+            os.close(writer)
+        return reader
 
-    def answer(self, heard: int, until: float) -> str:
+    def answer(self, reader: int, until: float) -> str:
         """What a supervisor says of its start; "" where it, or the fork server, ended without a word.
 
         Args:
@@ -138,15 +145,15 @@ class ForkServer:
             NoAnswer: nothing was said in time.
         """
         try:
-            if not _readable(heard, until - time.monotonic()):
+            if not _readable(reader, until - time.monotonic()):
                 self.close()
                 raise NoAnswer
-            answer = os.read(heard, 4096).decode(errors="replace")
+            answer = os.read(reader, 4096).decode(errors="replace")
             if not answer:
                 self.close()
             return answer
         finally:
-            os.close(heard)
+            os.close(reader)
 
     def _open(self) -> socket.socket:
         with self._lock:

@@ -81,7 +81,7 @@ class _Step:
     reached: JobState  # by the attempt
     was_live: bool
     columns: Mapping[str, Any]  # of the job
-    told: Message  # in its event log
+    event_message: Message  # in its event log
     reason: str
     message: Message  # of the attempt
     exit_code: int | None
@@ -126,8 +126,8 @@ def move(
     """
     job = locked or Job.objects.get(pk=job_id)
     step = _step(Move(job, event, attempt, reason, message, exit_code), now(), for_good=for_good)
-    seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
-    if not seen.update(**step.columns):
+    unchanged = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
+    if not unchanged.update(**step.columns):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     if locked:
         step.apply()
@@ -149,11 +149,11 @@ def move_many(moves: Sequence[Move]) -> dict[int, DomainError]:
         For each job whose move was refused, by number, what `move` would raise.
     """
     steps, refused, moment = [], {}, now()
-    for one in moves:
+    for requested in moves:
         try:
-            steps.append(_step(one, moment))
+            steps.append(_step(requested, moment))
         except DomainError as exc:
-            refused[one.job.pk] = exc
+            refused[requested.job.pk] = exc
     for columns, alike in _alike(steps, lambda step: step.columns):
         Job.objects.filter(pk__in=[step.job.pk for step in alike]).update(**columns)
     for step in steps:
@@ -177,12 +177,14 @@ def _step(requested: Move, moment: datetime, *, for_good: bool = False) -> _Step
         )
     reached = state = next_state(job.state, event)
     message = message or (wording.message("job.reason", reason=requested.reason) if requested.reason else NOTHING)
-    told = message
+    event_message = message
     if (state in _UNDONE or (state == S.LOST and for_good)) and (earlier := _earlier_result(job)):
         state, why = JobState(earlier.state), message or wording.message(_MESSAGES[event])
-        told = wording.message("job.result_kept", attempt=job.attempt_number, why=why)
-    columns = {"state": state, **_columns(job, event, state, requested.reason, told, moment)}
-    return _Step(job, event, reached, job.state in LIVE, columns, told, requested.reason, message, requested.exit_code)
+        event_message = wording.message("job.result_kept", attempt=job.attempt_number, why=why)
+    columns = {"state": state, **_columns(job, event, state, requested.reason, event_message, moment)}
+    return _Step(
+        job, event, reached, job.state in LIVE, columns, event_message, requested.reason, message, requested.exit_code
+    )
 
 
 def _earlier_result(job: Job) -> Attempt | None:
@@ -314,7 +316,7 @@ def _log_events(steps: Sequence[_Step], by: User | None = None) -> None:
     JobEvent.objects.bulk_create(
         JobEvent(
             job=step.job, attempt=step.job.attempt_number, event=step.event, state=step.job.state, at=moment, by=by,
-            message=step.told or wording.message(_MESSAGES[step.event]),
+            message=step.event_message or wording.message(_MESSAGES[step.event]),
         )
         for step in steps
     )  # fmt: skip
@@ -334,7 +336,7 @@ def _alike(steps: Iterable[_Step], key: Callable[[_Step], K]) -> list[tuple[K, l
     groups: list[tuple[K, list[_Step]]] = []
     for step in steps:
         wanted = key(step)
-        alike = next((members for known, members in groups if known == wanted), None)
+        alike = next((members for group_key, members in groups if group_key == wanted), None)
         if alike is None:
             groups.append((wanted, [step]))
         else:

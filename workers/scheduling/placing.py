@@ -71,8 +71,13 @@ def _by_address(places: Places, rows: Mapping[int, Device]) -> Places:
     """Places in the order of their ranks."""
     if len(places) == 1:
         return places
+
     # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
-    return sorted(places, key=lambda place: rows[place[1][0][0]].node.address if place[1][0][0] in rows else "")
+    def address(entry: tuple[int, Sequence[tuple[int, int]]]) -> str:
+        first_device = entry[1][0][0]
+        return rows[first_device].node.address if first_device in rows else ""
+
+    return sorted(places, key=address)
 
 
 def _reserve(places: Places, rows: Mapping[int, Device], *, undo: bool = False) -> int:
@@ -96,7 +101,7 @@ def _write(jobs: Mapping[int, Job], placed: Mapping[int, Places], rows: Mapping[
                 taken[device] = taken.get(device, 0) + shares
     for device, shares in sorted(taken.items()):
         Device.objects.filter(pk=device).update(used=F("used") + shares)
-    attempts = {one.job_id: one for one in Attempt.objects.filter(job__in=placed, ended_at=None)}
+    attempts = {attempt.job_id: attempt for attempt in Attempt.objects.filter(job__in=placed, ended_at=None)}
     Allocation.objects.bulk_create(
         Allocation(attempt=attempts[job], node_id=node, device_id=device, rank=rank, share=shares)
         for job, places in placed.items()

@@ -113,7 +113,7 @@ def _serve(taken: "Callable[[], int]", network: str, command: int, parent: int) 
 
 
 def _is_called(listen_fd: int, command: int) -> bool:
-    """Wait until somebody connects; return False if the command ends first, as it does for most jobs."""
+    """Block until a client connects. Return False if the command ends first."""
     import select  # noqa: PLC0415 - the command does not wait for it
 
     for number in MEANT_FOR_THE_COMMAND:
