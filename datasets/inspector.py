@@ -49,7 +49,7 @@ def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, An
     stills.mkdir(parents=True, exist_ok=True)
     (stills / name).write_bytes(data)
     kept = pictures.inspect(io.BytesIO(data))._asdict()
-    return kept | {"kind": found.kind, "moving": found.moving, "still": name}
+    return kept | {"kind": found.kind, "moving": found.moving, "orientation": found.orientation, "still": name}
 
 
 def _in_place(found: pictures.Inspected) -> dict[str, Any]:

@@ -253,13 +253,14 @@ class Import(models.Model):
     source_version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="+")
     split = models.JSONField(default=dict)  # a `splitting.Wish`; {} keeps the splits the data has
     annotated = models.BooleanField(default=False)  # whether annotations in the data are to be used
-    wanted = models.CharField(max_length=10, blank=True)  # a format by name, "auto", or "" to go by `annotated`
+    wanted = models.CharField(max_length=20, blank=True)  # a format by name, "auto", or "" to go by `annotated`
+    options = models.JSONField(default=dict)  # `import_options.Options`: what a user decided about the data
     agreed = models.BooleanField(default=False)  # commit by itself when nothing forbids it
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     phase = models.CharField(max_length=20, blank=True)  # what the worker does now
     done = models.PositiveBigIntegerField(default=0)
     total = models.PositiveBigIntegerField(default=0)  # 0: not known yet
-    format = models.CharField(max_length=10, blank=True)
+    format = models.CharField(max_length=20, blank=True)
     report = models.JSONField(default=dict)
     error = models.CharField(max_length=500, blank=True)
     version = models.OneToOneField(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="origin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -42,6 +42,7 @@ class Inspected(NamedTuple):
         width, height: of the upright image, EXIF orientation applied.
         kind: a Pillow format, by content: "JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "HEIF".
         rotated: the file stores it lying or mirrored and says so.
+        orientation: EXIF orientation 1–8 that says so.
         moving: it has more than one frame or page.
     """
 
@@ -52,6 +53,7 @@ class Inspected(NamedTuple):
     size_bytes: int
     rotated: bool
     moving: bool = False
+    orientation: int = 1
 
 
 def inspect(file: BinaryIO) -> Inspected:
@@ -82,7 +84,7 @@ def inspect(file: BinaryIO) -> Inspected:
         raise BadImage(message("report.no_pixels"))
     if turned >= 5:
         width, height = height, width
-    return Inspected(width, height, kind, digest, size, turned != 1, moving)
+    return Inspected(width, height, kind, digest, size, turned != 1, moving, turned)
 
 
 def _damaged(exc: Exception) -> BadImage:
@@ -121,11 +123,11 @@ def still(file: BinaryIO) -> bytes:
             image: Image.Image = ImageOps.exif_transpose(opened) if _orientation(opened) != 1 else opened
             if image.mode == "F":
                 raise BadImage(message("report.fractions"))
-            if image.mode.startswith("I;16"):
-                image = image.convert("I")
+            if image.mode.startswith("I"):
+                image = _sixteen_bits(image)
             elif image.mode == "P":
                 image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-            elif image.mode not in {"1", "L", "LA", "I", "RGB", "RGBA"}:
+            elif image.mode not in {"1", "L", "LA", "I;16", "RGB", "RGBA"}:
                 image = image.convert("RGB")
             out = io.BytesIO()
             image.save(out, "PNG", compress_level=3)
@@ -134,6 +136,20 @@ def still(file: BinaryIO) -> bytes:
         raise
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
         raise _damaged(exc) from None
+
+
+def _sixteen_bits(image: Image.Image) -> Image.Image:
+    """Whole grey values as a PNG can hold them.
+
+    Raises:
+        BadImage: some are negative or need more than 16 bits.
+    """
+    if image.mode != "I":
+        image = image.convert("I")
+    low, high = cast(tuple[int, int], image.getextrema())
+    if low < 0 or high > 0xFFFF:
+        raise BadImage(message("report.too_deep", low=low, high=high))
+    return image.convert("I;16")
 
 
 def is_still_kind(head: bytes) -> bool:

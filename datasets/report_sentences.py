@@ -20,7 +20,16 @@ FILES = {
     "document": Wording(_("A document, no part of the data.")),
     "archive_inside": Wording(_("An archive inside the archive that was not opened. Unpack it first.")),
     "array_file": Wording(_("A file of numbers or a model, which is not read.")),
-    "other_labels": Wording(_("Annotations that were not read, because others of this data set were.")),
+    "other_labels": Wording(_("The file looks like annotations. It was not read, because other annotations were.")),
+    "unread_labels": Wording(
+        _("The file looks like annotations but was not read. Check its layout, or export COCO and upload that.")
+    ),
+    "foreign_labels": Wording(_("This is a file of %(format)s, which is not read. Export %(advice)s and upload that.")),
+    "not_text": Wording(_("The file is not text in a known encoding. Save it as UTF-8.")),
+    "other_encoding": Wording(_("The file was read as %(name)s.")),
+    "uncertain_encoding": Wording(
+        _("The file was read as %(name)s; %(others)s fits nearly as well. Check the names, or choose the encoding.")
+    ),
     "captions": Wording(
         _("A COCO file that was not read: captions, keypoints or panoptic, or one without annotations.")
     ),
@@ -36,6 +45,16 @@ FILES = {
 }
 
 IMAGES = {
+    "too_deep": Wording(
+        _("The image has values from %(low)s to %(high)s; 0 to 65535 can be stored. Convert it to 16 bits.")
+    ),
+    "turned": Wording(_("The shapes are given on the stored image and were rotated with it (EXIF orientation).")),
+    "matched_suffix": Wording(_("“%(name)s” is matched to %(image)s by the end of its path.")),
+    "matched_case": Wording(_("“%(name)s” is matched to %(image)s, ignoring upper and lower case.")),
+    "matched_escape": Wording(_("“%(name)s” is matched to %(image)s after decoding percent signs.")),
+    "matched_stem": Wording(_("“%(name)s” is matched to %(image)s, ignoring the file extension.")),
+    "matched_prefix": Wording(_("“%(name)s” is matched to %(image)s without the prefix of the upload.")),
+    "no_tag": Wording(_("The image has no class and is not imported.")),
     "file_empty": Wording(_("The file is empty.")),
     "not_an_image": Wording(_("The content is not a JPEG, PNG, WebP, BMP, GIF or TIFF image.")),
     "too_many_pixels": Wording(_("The image has more than %(most)s pixels."), most=thousands("most")),
@@ -85,6 +104,18 @@ IMAGES = {
 }
 
 MASKS = {
+    "unsure_masks": Wording(
+        _("%(mask)s may be a mask of %(image)s. It is imported as an image. Choose what the images of this folder are.")
+    ),
+    "mask_size": Wording(
+        _("The mask has %(rows)s × %(columns)s pixels (height × width), the image %(height)s × %(width)s.")
+    ),
+    "mask_swapped": Wording(
+        _(
+            "Height and width of the mask are swapped: it states %(rows)s × %(columns)s, "
+            "the image has %(height)s × %(width)s pixels."
+        )
+    ),
     "mask_without_image": Wording(_("The picture of this mask is not there; it was left out.")),
     "second_mask": Wording(_("%(image)s has a mask already; this one was left out.")),
     "void_pixels": Wording(_("Pixels of the value 255 are undecided borders; they became no object.")),
@@ -95,6 +126,19 @@ MASKS = {
 }
 
 SHAPES = {
+    "bad_shape": Wording(_("Coordinates of the shape are missing or not numbers.")),
+    "ellipse": Wording(_("The ellipse was converted to a polygon of 64 corners.")),
+    "video_track": Wording(_("The file annotates a video. Export “CVAT for images” there and upload that.")),
+    "tag_beside_shapes": Wording(
+        _("The image has the class “%(label)s” as a whole; a dataset with shapes keeps no such classes.")
+    ),
+    "second_tag": Wording(_("%(image)s has a class already; “%(label)s” is skipped.")),
+    "predictions": Wording(
+        _("The task has predictions and no annotation. Accept them in Label Studio and export again.")
+    ),
+    "several_annotations": Wording(
+        _("The task has several annotations; the ground truth or else the newest is imported.")
+    ),
     "image_lost": Wording(_("The shapes of this image were left out with it.")),
     "file_lost": Wording(_("Its shapes were left out with it.")),
     "image_id_lost": Wording(_("Shapes of image %(id)s, which cannot be used, were left out with it.")),
@@ -136,6 +180,9 @@ SHAPES = {
 LABELS = {
     "at": Wording(_("%(path)s: %(says)s"), says=nested("says")),
     "yolo_numbers": Wording(_("The line is no class number with numbers from 0 to 1; it was left out.")),
+    "yolo_pixels": Wording(
+        _("The line has numbers beyond 2, which look like pixels. YOLO uses fractions of width and height from 0 to 1.")
+    ),
     "yolo_shape": Wording(_("The line is neither a box nor a polygon; it was left out.")),
     "same_line": Wording(_("The line stands twice in this file; one was left out.")),
     "yolo_keypoints": Wording(_("The keypoints of a box were left out; YOLO's are not read.")),
@@ -145,22 +192,33 @@ LABELS = {
     "file_too_large": Wording(_("The file is larger than %(most_mib)s MiB."), most_mib=thousands("most_mib")),
     "unsafe_xml": Wording(_("The file declares a document type or entities, which annotations never need.")),
     "nested_json": Wording(_("The file is nested too deeply to be COCO.")),
-    "not_utf8": Wording(_("The file is not UTF-8 text.")),
     "not_json": Wording(_("The file is not JSON: %(error)s.")),
     "not_coco": Wording(_("images, annotations and categories must be lists.")),
     "extra_fields": Wording(_("Further fields (%(names)s) are too large or no numbers.")),
-    "category_id": Wording(_("A category needs a whole number as id.")),
-    "image_id": Wording(_("An image needs a whole number as id.")),
-    "annotation_id": Wording(_("An annotation id must be a whole number.")),
-    "category_name": Wording(_("A category needs a name.")),
-    "category_id_twice": Wording(_("Category id %(id)s appears twice.")),
-    "image_id_twice": Wording(_("Image id %(id)s appears twice.")),
-    "annotation_id_twice": Wording(_("Annotation id %(id)s appears twice.")),
-    "unlike_category": Wording(_("Another file calls category %(id)s “%(name)s”.")),
-    "unsafe_name": Wording(_("file_name must be a path inside the data set.")),
+    "category_id": Wording(_("The category has no id that is a whole number or a text.")),
+    "image_id": Wording(_("The image has no id that is a whole number or a text.")),
+    "new_annotation_id": Wording(
+        _("Annotation id %(id)s is no whole number or is used twice; the annotation gets a new id.")
+    ),
+    "same_annotation": Wording(_("Annotation %(id)s is listed twice with the same content; one is imported.")),
+    "category_id_twice": Wording(_("Category id %(id)s stands for classes of different names.")),
+    "ambiguous_category": Wording(_("Category id %(id)s stands for several classes; the annotation is skipped.")),
+    "renumbered_class": Wording(_("Class “%(name)s” has the id %(id)s in this file and %(number)s in the dataset.")),
+    "image_id_twice": Wording(_("Image id %(id)s stands for several images; its annotations are skipped.")),
+    "bad_file_name": Wording(_("file_name must be a text of at most 1000 characters.")),
     "bad_annotation": Wording(_("An annotation must be an object.")),
     "unknown_category": Wording(_("No category has the id %(id)s.")),
     "unknown_image": Wording(_("No image has the id %(id)s.")),
 }
 
-REPORT = FILES | IMAGES | MASKS | SHAPES | LABELS
+#: No longer written; reports of earlier versions have them.
+EARLIER = {
+    "not_utf8": Wording(_("The file is not UTF-8 text.")),
+    "annotation_id": Wording(_("An annotation id must be a whole number.")),
+    "category_name": Wording(_("A category needs a name.")),
+    "annotation_id_twice": Wording(_("Annotation id %(id)s appears twice.")),
+    "unlike_category": Wording(_("Another file calls category %(id)s “%(name)s”.")),
+    "unsafe_name": Wording(_("file_name must be a path inside the data set.")),
+}
+
+REPORT = EARLIER | FILES | IMAGES | MASKS | SHAPES | LABELS

@@ -77,10 +77,34 @@ MEANINGS: dict[str, Any] = {
     "unsafe_name": ngettext_lazy(
         "image whose path leads out of the data", "images whose paths lead out of the data"
     ),
+    "mask_size": ngettext_lazy(
+        "mask of another size than its image, skipped", "masks of another size than their image, skipped"
+    ),
+    "bad_shape": ngettext_lazy(
+        "shape with unreadable coordinates, skipped", "shapes with unreadable coordinates, skipped"
+    ),
+    "pixel_line": ngettext_lazy(
+        "line in pixels instead of fractions, skipped", "lines in pixels instead of fractions, skipped"
+    ),
+    "video_track": ngettext_lazy("box of a video track, skipped", "boxes of video tracks, skipped"),
+    "ellipse": ngettext_lazy("ellipse converted to a polygon", "ellipses converted to polygons"),
+    "predictions": ngettext_lazy("task with predictions only", "tasks with predictions only"),
+    "several_annotations": ngettext_lazy(
+        "shape of a further annotation of a task, skipped", "shapes of further annotations of tasks, skipped"
+    ),
+    "tag": ngettext_lazy("class of an image as a whole, skipped", "classes of images as a whole, skipped"),
+    "ambiguous_id": ngettext_lazy(
+        "annotation whose category id stands for several classes, skipped",
+        "annotations whose category ids stand for several classes, skipped",
+    ),
+    "same_annotation": ngettext_lazy("annotation listed twice", "annotations listed twice"),
+    "new_id": ngettext_lazy("annotation with a new id", "annotations with new ids"),
     # classes
+    "renumbered_class": ngettext_lazy("class with another id", "classes with other ids"),
     "no_class": ngettext_lazy(
         "object or image without a class, left out", "objects or images without a class, left out"
     ),
+    "image_without_class": ngettext_lazy("image without a class, skipped", "images without a class, skipped"),
     "unnamed_class": ngettext_lazy(
         "class without a name, called by its number", "classes without a name, called by their numbers"
     ),
@@ -91,6 +115,17 @@ MEANINGS: dict[str, Any] = {
         "entry with further fields that were not kept", "entries with further fields that were not kept"
     ),
     # images
+    "bad_file_name": ngettext_lazy("image without a usable file name", "images without a usable file name"),
+    "turned": ngettext_lazy("image whose shapes were rotated with it", "images whose shapes were rotated with them"),
+    "matched_suffix": ngettext_lazy(
+        "file name matched by the end of its path", "file names matched by the end of their path"
+    ),
+    "matched_case": ngettext_lazy("file name matched ignoring case", "file names matched ignoring case"),
+    "matched_escape": ngettext_lazy("file name matched after decoding", "file names matched after decoding"),
+    "matched_stem": ngettext_lazy(
+        "file name matched ignoring its extension", "file names matched ignoring their extension"
+    ),
+    "matched_prefix": ngettext_lazy("file name matched without its prefix", "file names matched without their prefix"),
     "bad_image": ngettext_lazy("image that cannot be read, left out", "images that cannot be read, left out"),
     "bad_name": ngettext_lazy(
         "image whose name cannot be kept, left out", "images whose name cannot be kept, left out"
@@ -116,6 +151,13 @@ MEANINGS: dict[str, Any] = {
     ),
     "stored_as_png": ngettext_lazy("image stored as PNG", "images stored as PNG"),
     # files
+    "unread_labels": ngettext_lazy("annotation file that was not read", "annotation files that were not read"),
+    "foreign_labels": ngettext_lazy(
+        "annotation file of another tool, not read", "annotation files of other tools, not read"
+    ),
+    "other_encoding": ngettext_lazy("file in another encoding than UTF-8", "files in another encoding than UTF-8"),
+    "uncertain_encoding": ngettext_lazy("file whose encoding is uncertain", "files whose encoding is uncertain"),
+    "unsure_masks": ngettext_lazy("folder that may hold masks", "folders that may hold masks"),
     "unreadable": ngettext_lazy("annotation file that cannot be read", "annotation files that cannot be read"),
     "unsafe_xml": ngettext_lazy("XML file with entities", "XML files with entities"),
     "mask_not_read": ngettext_lazy("mask image, not read", "mask images, not read"),

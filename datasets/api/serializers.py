@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from aiplatform.lib import ids
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.units import Count
-from datasets.formats import detect
+from datasets import import_summary
+from datasets.formats import detect, mask_pairs
+from datasets.import_options import Options
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
 from datasets.report_words import meaning, told
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
@@ -177,6 +178,18 @@ class ImportIn(StrictMixin, serializers.Serializer):
     format = serializers.ChoiceField(choices=FORMATS, default="auto")
     dry_run = serializers.BooleanField(default=False)
     split = Shares(required=False, help_text="Split all images anew; left out: as the data says.")
+    allow_unlabelled = serializers.BooleanField(
+        default=False,
+        help_text="Import images although no annotation of the annotation files beside them can be used.",
+    )
+    encoding = serializers.CharField(
+        max_length=40, required=False, help_text="Of text files that are not UTF-8, such as gb18030. Default: detected."
+    )
+    mask_folders = serializers.DictField(
+        child=serializers.ChoiceField(choices=[mask_pairs.MASKS, mask_pairs.IMAGES]),
+        required=False,
+        help_text="Folder → masks or images, where the report names a folder that may be either.",
+    )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if bool(given.get("upload")) == bool(given.get("path")):
@@ -188,6 +201,11 @@ class ImportIn(StrictMixin, serializers.Serializer):
             "wanted": given["format"],
             "agreed": not given["dry_run"],
             "split": wish_of(**given["split"]).as_dict() if "split" in given else None,
+            "options": Options(
+                allow_unlabelled=given["allow_unlabelled"],
+                encoding=given.get("encoding", ""),
+                mask_folders=given.get("mask_folders", {}),
+            ),
         }
 
 
@@ -198,6 +216,10 @@ class CommitIn(StrictMixin, serializers.Serializer):
         child=serializers.CharField(max_length=200),
         required=False,
         help_text="Class id → name, for data that does not name its classes: masks, YOLO. Others keep their names.",
+    )
+
+    allow_unlabelled = serializers.BooleanField(
+        default=False, help_text="Agree to a version without annotations although annotation files are there."
     )
 
     def validate_classes(self, given: dict[str, str]) -> dict[int, str]:
@@ -218,6 +240,7 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
 
     state = serializers.SerializerMethodField()
     sentence = serializers.SerializerMethodField()
+    summary = serializers.SerializerMethodField()
     progress = serializers.SerializerMethodField()
     report = ReportField(read_only=True)
     problems = serializers.SerializerMethodField()
@@ -230,6 +253,7 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
             "dataset",
             "state",
             "sentence",
+            "summary",
             "phase",
             "progress",
             "format",
@@ -249,17 +273,13 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
         report = row.report
         if not report or row.is_working:
             return ""
-        parts = [
-            ngettext("%(count)s image", "%(count)s images", report["images"]) % _count(report["images"]),
-            ngettext("%(count)s annotation", "%(count)s annotations", report["annotations"])
-            % _count(report["annotations"]),
-            ngettext("%(count)s class", "%(count)s classes", len(report["classes"])) % _count(len(report["classes"])),
-            ngettext("%(count)s problem", "%(count)s problems", report["problem_total"])
-            % _count(report["problem_total"]),
-        ]
+        told = import_summary.lines(report)
         if report["fatal"]:
-            parts.append(_("%(count)s must be mended first") % _count(report["fatal"]))
-        return ", ".join(parts)
+            told.append(_("Problems forbid the import. See the report."))
+        return " ".join(told)
+
+    def get_summary(self, row: Import) -> dict[str, Any] | None:
+        return import_summary.summary(row.report) if row.report and not row.is_working else None
 
     def get_progress(self, row: Import) -> float | None:
         return round(row.done / row.total, 4) if row.total else None

@@ -218,8 +218,10 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
         row = self.get_object()
         asked = wire.CommitIn(data=request.data)
         asked.is_valid(raise_exception=True)
-        names = asked.validated_data.get("classes")
-        return Response(wire.ImportOut(imports.commit(row, by=request.user, names=names)).data, status=202)
+        given = asked.validated_data
+        allowed = given["allow_unlabelled"]
+        agreed = imports.commit(row, by=request.user, names=given.get("classes"), allow_unlabelled=allowed)
+        return Response(wire.ImportOut(agreed).data, status=202)
 
     @extend_schema(request=None, responses=wire.ImportOut)
     def cancel(self, request: ApiRequest, dataset_pk: int, pk: int) -> Response:

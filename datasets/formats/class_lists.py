@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
 
+from aiplatform.lib.wording import Worded
 from datasets.formats.listing import Listing
+from datasets.formats.problems import Problems
 
 MAX_BYTES = 1 << 20
 MAX_CLASSES = 10_000
@@ -23,6 +25,8 @@ LISTS = (
     "codes.txt",
 )
 _YAML_EVENTS = 100_000
+_YAML_TAGS = {"tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"}
+_YAML_NESTING = 64  # lists and objects within one another
 Colour = tuple[int, int, int]
 
 
@@ -35,14 +39,14 @@ class ClassNames:
     files: list[str] = field(default_factory=list)
 
 
-def listed(listing: Listing) -> ClassNames:
+def listed(listing: Listing, problems: Problems) -> ClassNames:
     """Names from the first list there is: a name per line, the first line is index 0."""
     found = ClassNames()
     candidates = [
         name for name in listing.files if PurePosixPath(name).name.casefold() in LISTS or name.endswith(".names")
     ]
     for name in sorted(candidates, key=lambda name: (name.count("/"), name)):
-        lines = _text(listing.root / name).splitlines()
+        lines = _text(listing, name, problems).splitlines()
         names = [line.strip() for line in lines if line.strip()]
         if not names or len(names) > MAX_CLASSES:
             continue
@@ -52,15 +56,15 @@ def listed(listing: Listing) -> ClassNames:
     return found
 
 
-def coloured(listing: Listing) -> ClassNames:
+def coloured(listing: Listing, problems: Problems) -> ClassNames:
     """Names from a colour table: CVAT's `labelmap.txt` (name:r,g,b:…) or a CSV with name, r, g, b."""
     found = ClassNames()
     for name in listing.files:
         base = PurePosixPath(name).name.casefold()
         if base in {"labelmap.txt", "label_colors.txt", "label_map.txt"}:
-            table = _labelmap(_text(listing.root / name))
+            table = _labelmap(_text(listing, name, problems))
         elif base in {"class_dict.csv", "classes.csv", "_classes.csv", "labels.csv", "colormap.csv"}:
-            table = _colour_csv(_text(listing.root / name))
+            table = _colour_csv(_text(listing, name, problems))
         else:
             continue
         if table and not found.by_colour:
@@ -102,20 +106,42 @@ def _colour(words: list[str]) -> Colour | None:
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 and max(numbers) < 256 else None
 
 
-def yaml_object(path: Path) -> dict[str, Any] | None:
-    """A small YAML file as an object; None for anything else.
+def yaml_object(listing: Listing, name: str, problems: Problems | None = None) -> dict[str, Any] | None:
+    """A small YAML file as an object whose scalars are all texts ("yes", "1"); None for anything else.
 
-    Aliases are refused: a few lines of them unpack to more than there is memory. So is what is no plain data.
+    An alias is the node it names and is not expanded, so a file cannot grow. What is nested deeper than the data of a
+    YOLO file, or belongs to a tag, is left out.
     """
-    text = _text(path)
+    text = _text(listing, name, problems)
+    depth = 0
     try:
-        for count, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
-            if isinstance(event, yaml.AliasEvent) or count > _YAML_EVENTS:
+        for count, event in enumerate(yaml.parse(text, Loader=yaml.BaseLoader)):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if count > _YAML_EVENTS or depth > _YAML_NESTING:
                 return None
-        data = yaml.safe_load(text)
+        node = yaml.compose(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
-    return data if isinstance(data, dict) else None
+    return _plain(node)
+
+
+def _plain(node: yaml.Node | None) -> dict[str, Any] | None:
+    """Scalars, lists and objects of scalars by the keys of the document; anything deeper is left out."""
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    read: dict[int, Any] = {}  # an alias gives the value of its node
+    for _key, value in node.value:
+        if id(value) in read or value.tag not in _YAML_TAGS:
+            continue
+        if isinstance(value, yaml.ScalarNode):
+            read[id(value)] = value.value
+        elif isinstance(value, yaml.SequenceNode):
+            read[id(value)] = [entry.value for entry in value.value if isinstance(entry, yaml.ScalarNode)]
+        elif isinstance(value, yaml.MappingNode):
+            pairs = [(key, entry) for key, entry in value.value if isinstance(key, yaml.ScalarNode)]
+            read[id(value)] = {key.value: entry.value for key, entry in pairs if isinstance(entry, yaml.ScalarNode)}
+    pairs = [(key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+    return {key.value: read[id(value)] for key, value in pairs if id(value) in read}
 
 
 def yaml_names(data: dict[str, Any]) -> dict[int, str] | None:
@@ -127,16 +153,20 @@ def yaml_names(data: dict[str, Any]) -> dict[int, str] | None:
         return None
     found: dict[int, str] = {}
     for key, name in names.items():
-        if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key < 1_000_000:
+        number = str(key).strip()
+        if not number.isascii() or not number.isdecimal() or len(number) > 6 or not isinstance(name, str):
             return None
-        found[key] = str(name)
+        found[int(number)] = name
     return found
 
 
-def _text(path: Path) -> str:
+def _text(listing: Listing, name: str, problems: Problems | None) -> str:
+    """The text of a list; "" where it cannot be read, which is reported."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            return ""
-        return path.read_bytes().decode("utf-8-sig", "replace")
+        return listing.text(name, problems, max_bytes=MAX_BYTES)
+    except Worded as exc:
+        if problems is not None:
+            problems.add(name, "unreadable", exc.worded)
     except OSError:
-        return ""
+        pass
+    return ""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.wording import message
-from datasets.formats import coco, file_kinds, folders, images, labelme, masks, voc, yolo
+from datasets.formats import coco, cvat, file_kinds, folders, images, label_studio, labelme, masks, voc, yolo
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import Parsed
 
@@ -40,6 +40,8 @@ FORMATS: Registry[Format] = Registry("format")
 FORMATS.register(
     Format("coco", "COCO", coco.fits, coco.read),
     Format("voc", "Pascal VOC", voc.fits, voc.read),
+    Format("cvat", "CVAT for images", cvat.fits, cvat.read),
+    Format("label-studio", "Label Studio", label_studio.fits, label_studio.read),
     Format("labelme", "LabelMe", labelme.fits, labelme.read),
     Format("yolo", "YOLO", yolo.fits, yolo.read, nameless=True),
     Format("masks", _("Mask images"), masks.fits, masks.read, nameless=True),
@@ -53,25 +55,47 @@ def detect(listing: Listing) -> str:
     return next((known.name for known in FORMATS if known.fits(listing)), "")
 
 
-def read(listing: Listing, format_name: str) -> Parsed:
-    """Read the folder as `format_name` and report what is there but was not read."""
+def read(listing: Listing, format_name: str, *, images_only: bool = False) -> Parsed:
+    """Read the folder as `format_name` and report what is there but was not read.
+
+    Args:
+        images_only: a user wants no annotations, so that those which are there are noted and no problem.
+    """
     parsed = FORMATS.get(format_name).read(listing)
-    _account(listing, parsed)
+    _account(listing, parsed, images_only=images_only)
+    for folder, (mask, image) in listing.unsure_masks.items():
+        parsed.problems.add(folder, "unsure_masks", message("report.unsure_masks", mask=mask, image=image))
     return parsed
 
 
-def _account(listing: Listing, parsed: Parsed) -> None:
+def is_unlabelled(parsed: Parsed) -> bool:
+    """Whether nothing annotated was read although files or objects are there that were meant to be.
+
+    An image that was checked and found empty is annotated.
+    """
+    counts = parsed.problems.counts
+    if any(image.shapes or image.label is not None for image in parsed.images):
+        return False
+    return bool(parsed.problems.skipped or any(counts[code] for code in file_kinds.LABELS))
+
+
+def _account(listing: Listing, parsed: Parsed, *, images_only: bool) -> None:
     """Give every file that became no image and was not read its place in the report."""
     pictures = set(listing.images)
+    others_read = any(image.annotated for image in parsed.images)
     for name in listing.files:
         if name in parsed.labels or name in pictures:
             continue
         if name in listing.masks:
-            parsed.problems.note(name, "mask_not_read", message("report.mask_not_read"))
+            tell = parsed.problems.note if others_read or images_only else parsed.problems.add
+            tell(name, "mask_not_read", message("report.mask_not_read"))
             continue
-        sort = sort_of(listing, name)
-        tell = parsed.problems.add if sort in file_kinds.LOST else parsed.problems.note
-        tell(name, sort, file_kinds.SENTENCES[sort])
+        sort, says = file_kinds.described(listing.root, name)
+        if sort == "other_labels" and not others_read:
+            sort, says = "unread_labels", message("report.unread_labels")
+        lost = sort in file_kinds.LOST or (sort in file_kinds.LABELS and not images_only)
+        tell = parsed.problems.add if lost else parsed.problems.note
+        tell(name, sort, says)
 
 
 def sort_of(listing: Listing, name: str) -> str:

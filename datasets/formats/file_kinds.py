@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path, PurePosixPath
 
-from aiplatform.lib.wording import message
+from aiplatform.lib.wording import Message, message
+from datasets.formats import foreign_formats
 
 #: Taken as images; the first bytes decide later whether they are.
 IMAGE_SUFFIXES = {
@@ -51,23 +52,25 @@ SENTENCES = {
     "other_labels": message("report.other_labels"),
     "captions": message("report.captions"),
     "csv_labels": message("report.csv_labels"),
-    "via_labels": message("report.via_labels"),
-    "createml_labels": message("report.createml_labels"),
     "odd_json": message("report.odd_json"),
     "odd_xml": message("report.odd_xml"),
     "other_file": message("report.other_file"),
 }
-#: Those of them that may hold what the person wanted: problems, not notes.
-LOST = {
-    "foreign_image",
-    "heic_photo",
-    "raw_photo",
-    "video",
-    "archive_inside",
-    "csv_labels",
-    "via_labels",
-    "createml_labels",
-}
+#: Those of them that may hold what the user wanted: problems, not notes.
+LOST = {"foreign_image", "heic_photo", "raw_photo", "video", "archive_inside"}
+#: Codes of files that look like annotations and were not used.
+LABELS = {
+    "other_labels", "unread_labels", "captions", "csv_labels", "via_labels", "createml_labels", "foreign_labels",
+    "mask_not_read", "unreadable", "unsafe_xml", "not_coco",
+}  # fmt: skip
+
+
+def described(root: Path, name: str) -> tuple[str, Message]:
+    """The sort of a file that is neither an image nor was read, and what the report says about it."""
+    if known := foreign_formats.find(root, name):
+        return "foreign_labels", message("report.foreign_labels", format=known.label, advice=known.export)
+    sort = sort_of(root, name)
+    return sort, SENTENCES[sort]
 
 
 def sort_of(root: Path, name: str) -> str:
@@ -96,12 +99,8 @@ def _head(path: Path) -> bytes:
 
 def _json(path: Path) -> str:
     head = _head(path)
-    if b'"_via_' in head or (b'"regions"' in head and b'"region_attributes"' in head):
-        return "via_labels"
     if b'"shapes"' in head or b'"imagePath"' in head:
         return "other_labels"
-    if b'"coordinates"' in head and b'"label"' in head:
-        return "createml_labels"
     if b'"segments_info"' in head or (b'"images"' in head and b'"file_name"' in head):
         return "captions" if b'"categories"' not in head or b'"caption"' in head else "other_labels"
     if path.stem.startswith(("captions", "person_keypoints", "stuff", "panoptic")):
@@ -119,17 +118,16 @@ def _table(path: Path) -> str:
 
 def _looks_like_yolo(path: Path) -> bool:
     lines = [line.split() for line in _head(path).decode("utf-8", "replace").splitlines()[:5] if line.strip()]
-    return bool(lines) and all(yolo_numbers(words) is not None for words in lines)
+    return bool(lines) and all(yolo_line(words) is not None for words in lines)
 
 
-def yolo_numbers(words: list[str]) -> tuple[int, list[float]] | None:
-    """Class index and numbers of one line of a YOLO file; None for what is none."""
+def yolo_line(words: list[str]) -> tuple[int, list[float]] | None:
+    """Class index and numbers of one line of a YOLO file; None for what is none. The numbers may be any."""
     if len(words) < 5:
         return None
     try:
-        index = int(words[0]) if words[0].isdigit() else int(float(words[0]))
+        index = int(words[0][:12]) if words[0].isdecimal() else int(float(words[0]))
         numbers = [float(word) for word in words[1:]]
     except (ValueError, OverflowError):
         return None
-    fair = 0 <= index < 1_000_000 and all(-1 <= number <= 2 for number in numbers)
-    return (index, numbers) if fair else None
+    return (index, numbers) if 0 <= index < 1_000_000 else None

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiplatform.lib.wording import message
+from aiplatform.lib.wording import Message, message
 from datasets import shapes
+from datasets.formats import orientation
 from datasets.formats.neutral import ImageItem, Shape
 from datasets.formats.problems import Problems
 
 ROUNDED_PX = 0.5  # parts of a side have six decimals at most: what sticks out by less is rounding
 
 
-def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) -> None:
+def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, *, exif: int = 1) -> None:
     """Compare an image's annotations with its real upright size, which turns relative numbers into pixels.
 
     Shapes that lie off the image are left out; those that stick out are cut at its edge where their kind can do
-    that (boxes), else kept as they came. A size the annotation file states wrongly is reported.
+    that (boxes), else kept as they came. A size the annotation file states wrongly is reported. Where the stated size
+    is that of the stored image and not of the upright one, the shapes are turned.
+
+    Args:
+        exif: orientation of the stored image, 1–8.
     """
+    if exif != 1 and image.shapes:
+        _turn_stored(image, width, height, exif, problems)
     if image.relative:
         for shape in image.shapes:
             _scale(shape, width, height)
@@ -40,7 +47,10 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) 
         x, y, across, down = shape.bbox
         kind = shapes.get(shape.kind)
         if not kind.meets(shape.bbox, width, height):
-            problems.add(image.path, "outside_image", message("report.off_image"))
+            problems.skip(image.path, "outside_image", message("report.off_image"))
+            continue
+        if wrong := _mask_of_other_size(shape, width, height):
+            problems.skip(image.path, "mask_size", wrong)
             continue
         if x < 0 or y < 0 or x + across > width or y + down > height:
             cut = kind.cut(shape.bbox, width, height)
@@ -51,6 +61,30 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) 
                 problems.add(image.path, "beyond_edge", message("report.beyond_edge"))
         kept.append(shape)
     image.shapes = kept
+
+
+def _turn_stored(image: ImageItem, width: int, height: int, exif: int, problems: Problems) -> None:
+    """Turn shapes that are given on the stored image; report where nothing proves which image they are given on."""
+    stored = (height, width) if orientation.swaps_sides(exif) else (width, height)
+    stated = (image.width, image.height)
+    if stored == (width, height) or None in stated or image.relative:
+        problems.add(image.path, "rotated", message("report.rotated"))
+    elif stated == stored:
+        for shape in image.shapes:
+            orientation.turn(shape, exif, *stored)
+        image.width, image.height = width, height
+        problems.note(image.path, "turned", message("report.turned"))
+
+
+def _mask_of_other_size(shape: Shape, width: int, height: int) -> Message | None:
+    """What is wrong with a run-length mask that does not have the size of its image; None where it has."""
+    if not isinstance(shape.segmentation, dict):
+        return None
+    rows, columns = shape.segmentation["size"]
+    if (rows, columns) == (height, width):
+        return None
+    code = "report.mask_swapped" if (columns, rows) == (height, width) else "report.mask_size"
+    return message(code, rows=rows, columns=columns, height=height, width=width)
 
 
 def _scale(shape: Shape, width: int, height: int) -> None:

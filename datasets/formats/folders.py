@@ -32,7 +32,7 @@ def read(listing: Listing) -> Parsed:
     for source in sorted(listing.images, key=natural):
         split, label = places[source]
         if not label:
-            parsed.problems.add(source, "no_class", message("report.no_class_folder"))
+            parsed.problems.add(source, "image_without_class", message("report.no_class_folder"))
             continue
         parsed.images.append(ImageItem(source, names[source], split=split, label=ids[label]))
     return parsed

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from aiplatform.lib.wording import message
+from aiplatform.lib.wording import Worded, message
+from datasets.formats.image_names import Match
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape, box
@@ -42,11 +43,11 @@ def read(listing: Listing) -> Parsed:
     }
     for name in sorted(listing.with_suffix(".json"), key=natural):
         listing.tick()
-        data = _load(listing, name)
+        data = _load(listing, name, problems)
         if data is None:
             continue
         parsed.labels.add(name)
-        source = _image_of(listing, name, data)
+        source = _image_of(listing, name, data, problems)
         if source is None:
             code = "report.image_in_label_file" if data.get("imageData") else "report.missing_own_image"
             problems.add(name, "missing_image", message(code, image=_wanted(name, data)))
@@ -70,28 +71,35 @@ def read(listing: Listing) -> Parsed:
     return parsed
 
 
-def _load(listing: Listing, name: str) -> dict[str, Any] | None:
+def _load(listing: Listing, name: str, problems: Problems | None = None) -> dict[str, Any] | None:
     path = listing.root / name
     if not 0 < path.stat().st_size <= MAX_FILE_BYTES:
         return None
-    with path.open("rb") as file:
-        if b'"shapes"' not in file.read(4096) and b'"shapes"' not in path.read_bytes():
-            return None
+    data = path.read_bytes()
+    if b'"shapes"' not in data and b'"\0s\0h\0a\0p\0e\0s' not in data:
+        return None
     try:
-        data = json.loads(path.read_bytes())
+        parsed = json.loads(listing.decode(name, data, problems))
+    except Worded as exc:
+        if problems is not None:
+            problems.add(name, "unreadable", exc.worded)
+        return None
     except (ValueError, RecursionError):
         return None
-    fair = isinstance(data, dict) and isinstance(data.get("shapes"), list) and "imagePath" in data
-    return data if fair else None
+    fair = isinstance(parsed, dict) and isinstance(parsed.get("shapes"), list) and "imagePath" in parsed
+    return parsed if fair else None
 
 
-def _image_of(listing: Listing, name: str, data: dict[str, Any]) -> str | None:
+def _image_of(listing: Listing, name: str, data: dict[str, Any], problems: Problems) -> str | None:
+    """The image of a file: by its `imagePath`, else the only one that is called like the file."""
     near = str(PurePosixPath(name).parent).removeprefix(".")
     wanted = data.get("imagePath")
-    if isinstance(wanted, str) and wanted and (found := listing.find_image(wanted, near=near)):
-        return found
+    found = listing.match(wanted, near=near) if isinstance(wanted, str) and wanted else Match(None)
     beside = listing.find_stem(PurePosixPath(name).stem)
-    return beside[0] if len(beside) == 1 else None
+    if (found.source is None or found.by) and len(beside) == 1:
+        return beside[0]
+    found.report(problems, name, str(wanted))
+    return found.source
 
 
 def _wanted(name: str, data: dict[str, Any]) -> str:
@@ -104,7 +112,7 @@ def _size(value: Any) -> int | None:
 
 def _count_lost(name: str, data: dict[str, Any], problems: Problems) -> None:
     if data["shapes"]:
-        problems.add(name, "lost_shapes", message("report.file_lost"), count=len(data["shapes"]))
+        problems.skip(name, "lost_shapes", message("report.file_lost"), count=len(data["shapes"]))
 
 
 def _shapes(data: dict[str, Any], name: str, item: ImageItem, problems: Problems) -> Iterator[tuple[str, Shape]]:
@@ -112,20 +120,20 @@ def _shapes(data: dict[str, Any], name: str, item: ImageItem, problems: Problems
     for index, entry in enumerate(data["shapes"]):
         where = f"{name}: shapes[{index}]"
         if not isinstance(entry, dict) or not str(entry.get("label") or "").strip():
-            problems.add(where, "no_class", message("report.no_label"))
+            problems.skip(where, "no_class", message("report.no_label"))
             continue
         label, kind = str(entry["label"]).strip()[:200], entry.get("shape_type") or _POLYGON
         if kind not in {_RECTANGLE, _POLYGON}:
-            problems.add(where, "other_shape", message("report.other_shape", kind=str(kind)[:20]))
+            problems.skip(where, "other_shape", message("report.other_shape", kind=str(kind)[:20]))
             continue
         points = _points(entry.get("points"))
         if points is None or len(points) < (2 if kind == _RECTANGLE else 3):
-            problems.add(where, "short_polygon", message("report.short_shape", image=item.path))
+            problems.skip(where, "short_polygon", message("report.short_shape", image=item.path))
             continue
         shape = _rectangle(points) if kind == _RECTANGLE else _polygon(points)
         if shape.area <= 0:
             code = "degenerate_box" if kind == _RECTANGLE else "degenerate_polygon"
-            problems.add(where, code, message("report.flat_shape", image=item.path))
+            problems.skip(where, code, message("report.flat_shape", image=item.path))
             continue
         group = entry.get("group_id")
         if kind == _POLYGON and isinstance(group, int) and (first := groups.get((label, group))):

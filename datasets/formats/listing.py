@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from aiplatform.lib.archive_names import is_junk
 from aiplatform.lib.files import walk_beneath
-from datasets.formats import mask_pairs
+from aiplatform.lib.wording import Worded, message
+from datasets.formats import encodings, image_names, mask_pairs
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
+from datasets.formats.image_names import Match
 from datasets.formats.nearness import nearest
 from datasets.formats.neutral import split_of
+from datasets.formats.problems import Problems
+
+_TEXT_SUFFIXES = {".txt", ".xml", ".json", ".csv", ".yaml", ".yml", ".names", ".data", ".tsv"}
+_CONTEXT_FILE_BYTES = 64 << 10
 
 
 @dataclass(slots=True)
@@ -25,6 +31,8 @@ class Listing:
         images: pictures; masks are not among them.
         masks: mask image → its picture, "" where that is not there.
         litter: files of operating systems, which are passed over.
+        unsure_masks: folder whose images may be masks → an example: one of them and the image of the same name.
+        encoding: that a user chose for texts that are not UTF-8; "" detects it.
         tick: called now and then by readers that take long.
     """
 
@@ -33,12 +41,18 @@ class Listing:
     images: list[str] = field(default_factory=list)
     masks: dict[str, str] = field(default_factory=dict)
     litter: int = 0
+    unsure_masks: dict[str, tuple[str, str]] = field(default_factory=dict)
+    encoding: str = ""
     tick: Callable[[], None] = lambda: None
+    _foreign: bytes | None = None
     _cache: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, root: Path, *, max_files: int | None = None) -> Listing:
+    def of(cls, root: Path, *, max_files: int | None = None, mask_folders: Mapping[str, str] | None = None) -> Listing:
         """List the files below `root`.
+
+        Args:
+            mask_folders: folder → what a user says its images are, see `mask_pairs`.
 
         Raises:
             OutsideRoot: more than `max_files` files.
@@ -50,46 +64,133 @@ class Listing:
             root = root / wrapper
             names = [name[len(wrapper) + 1 :] for name in names]
         images = [name for name in names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
-        masks = mask_pairs.find(root, images)
-        return cls(root, names, [name for name in images if name not in masks], masks, litter)
+        pairs = mask_pairs.find(root, images, mask_folders)
+        pictures = [name for name in images if name not in pairs.images]
+        return cls(root, names, pictures, pairs.images, litter, pairs.unsure)
 
     def with_suffix(self, suffix: str) -> list[str]:
         return [name for name in self.files if name.lower().endswith(suffix)]
 
-    def find_image(self, name: str, *, near: str = "", split: str = "") -> str | None:
-        """The image file an annotation means by `name`; None where none has it. Of several, the nearest."""
-        found = self.find_images(name, near=near, split=split)
-        return nearest(found, near) if found else None
+    def find_image(self, name: str, problems: Problems, where: str, *, near: str = "", split: str = "") -> str | None:
+        """The image that an annotation file names; None where none fits. A fallback is reported at `where`."""
+        found = self.match(name, near=near, split=split)
+        found.report(problems, where, name)
+        return found.source
 
-    def find_images(self, name: str, *, near: str = "", split: str = "") -> list[str]:
-        """The image files an annotation may mean by `name`.
+    def match(self, name: str, *, near: str = "", split: str = "") -> Match:
+        """Find the image that an annotation file means by `name`: a path of any kind, also absolute, or an address.
 
-        Tried in order: beside the annotation file (`near`: its folder), as given, below any folder, then by
-        its last part; of several those of the file's split.
+        Tried in order: beside the annotation file (`near`: its folder), as given, the longest common path suffix,
+        then the same ignoring case, percent-encoding, and the ending. Of several equal ones those of the file's
+        split, then the nearest; without the exact name only one that is unique.
         """
-        wanted = unicodedata.normalize("NFC", name.replace("\\", "/")).lstrip("./")
+        wanted = image_names.plain(name)
         for guess in (f"{near}/{wanted}" if near else wanted, wanted):
             if guess in self._by("path"):
-                return self._by("path")[guess]
-        candidates = self._by("name").get(wanted.rpartition("/")[2], [])
-        fitting = [path for path in candidates if path.endswith("/" + wanted)] or candidates
-        if len(fitting) > 1 and split:
-            fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])] or fitting
-        return fitting
+                return Match(self._by("path")[guess][0])
+        last = wanted.rpartition("/")[2]
+        for by, key in (
+            ("name", last),
+            ("case", last.casefold()),
+            ("escape", image_names.unescaped(last)),
+            ("stem", image_names.stem_of(last)),
+        ):
+            candidates = self._by(by).get(key, [])
+            if not candidates:
+                continue
+            fitting, shared = image_names.longest_suffix(candidates, wanted)
+            if len(fitting) > 1 and split:
+                fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])] or fitting
+            if by != "name" and len(fitting) > 1:
+                return Match(None)
+            if by == "name" and shared <= wanted.count("/"):
+                by = "suffix"
+            return Match(nearest(fitting, near), "" if by == "name" else by, len(fitting))
+        return Match(None)
 
     def find_stem(self, stem: str) -> list[str]:
         """Images called `stem`, whatever their folder and ending."""
-        return self._by("stem").get(unicodedata.normalize("NFC", stem), [])
+        return self._by("exact stem").get(unicodedata.normalize("NFC", stem), [])
+
+    def text(self, name: str, problems: Problems | None = None, *, max_bytes: int, declared: str = "") -> str:
+        """The text of a file in whatever encoding it is; one other than UTF-8 is reported.
+
+        Raises:
+            NotText: binary data or an unknown encoding.
+            Worded: larger than `max_bytes`.
+        """
+        path = self.root / name
+        if path.stat().st_size > max_bytes:
+            raise Worded(message("report.file_too_large", most_mib=max_bytes >> 20))
+        data = path.read_bytes()
+        return self.decode(name, data, problems, declared=declared)
+
+    def decode(self, name: str, data: bytes, problems: Problems | None = None, *, declared: str = "") -> str:
+        """`text` for bytes that were read already."""
+        try:
+            return data.decode("utf-8-sig") if not declared and b"\0" not in data[:1024] else _strict(data, declared)
+        except (UnicodeDecodeError, LookupError):
+            pass
+        found = encodings.decode(data, declared=declared, chosen=self.encoding, context=self._foreign_text())
+        if problems is not None and found.alternatives:
+            others = ", ".join(found.alternatives)
+            problems.add(
+                name, "uncertain_encoding", message("report.uncertain_encoding", name=found.encoding, others=others)
+            )
+        elif problems is not None and found.encoding != "utf-8":
+            problems.note(name, "other_encoding", message("report.other_encoding", name=found.encoding))
+        return found.text
+
+    def _foreign_text(self) -> bytes:
+        """Lines that are not UTF-8 from small text files: context for the detection of their encoding."""
+        if self._foreign is None:
+            lines: list[bytes] = []
+            size = 0
+            for name in self.files:
+                if PurePosixPath(name).suffix.lower() in _TEXT_SUFFIXES and size < encodings.MAX_DETECTION_BYTES:
+                    found = _foreign_lines(self.root / name)
+                    lines += found
+                    size += sum(map(len, found))
+            self._foreign = b"\n".join(lines)
+        return self._foreign
 
     def _by(self, what: str) -> dict[str, list[str]]:
         if what not in self._cache:
             index: dict[str, list[str]] = defaultdict(list)
             for path in self.images:
-                pure = PurePosixPath(path)
-                key = {"path": path, "name": pure.name, "stem": pure.stem}[what]
-                index[unicodedata.normalize("NFC", key)].append(path)
+                index[image_names.KEYS[what](unicodedata.normalize("NFC", path))].append(path)
             self._cache[what] = dict(index)
         return self._cache[what]
+
+
+def _strict(data: bytes, declared: str) -> str:
+    if not declared:
+        raise LookupError
+    return data.decode(declared)
+
+
+def _foreign_lines(path: Path) -> list[bytes]:
+    """Lines of the beginning of a file that are no UTF-8."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_CONTEXT_FILE_BYTES)
+    except OSError:
+        return []
+    if b"\0" in data:
+        return []
+    try:
+        data.decode()
+        return []
+    except UnicodeDecodeError:
+        return [line for line in data.splitlines() if not _is_utf8(line)]
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _only_folder(files: list[str]) -> str:

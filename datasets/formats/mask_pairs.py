@@ -1,38 +1,69 @@
-"""Find the mask images beside pictures: by folder or ending, by the picture of the same name, and by what they hold.
+"""Find the mask images beside images: by folder or affix, by the image of the same name, and by what they hold.
 
-A mask that is taken for a picture is learned as background, so everything that looks like one is set aside from
-the pictures, whether it is read or not.
+A mask that is taken for an image is learned as background, so everything that looks like one is set aside, whether it
+is read or not. What only its content suggests is a mask where the image beside it is a photograph or in colour; where
+both could be either, the folder is reported and a user decides.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from PIL import Image
 
 from datasets.formats.nearness import nearest
 
+MASKS, IMAGES = "masks", "images"  # what a user may choose for a folder
 _WORDS = {
     "mask", "masks", "seg", "segs", "segmentation", "segmentations", "segmentationclass", "segmentationobject",
     "segmentationclassraw", "segmentationclassaug", "label", "labels", "labelids", "instanceids", "annotation",
-    "annotations", "anno", "gt", "groundtruth", "truth", "trimap", "trimaps", "掩码", "标注", "标签",
+    "annotations", "anno", "annot", "annots", "gt", "groundtruth", "truth", "trimap", "trimaps", "掩码", "标注", "标签",
 }  # fmt: skip
 _SURE = {"mask", "masks", "segmentationclass", "segmentationobject", "掩码"}
 _LOSSLESS = {".png", ".bmp", ".gif", ".tif", ".tiff"}
 _ENDING = re.compile(
     r"[ _.-](gtfine[ _-])?(mask|masks|seg|segmentation|label|labels|labelids|labeltrainids|instanceids|color|gt|l|"
-    r"groundtruth|matte|annotation|manual\d?)$"
+    r"groundtruth|matte|annotation|manual)[ _.-]?\d{0,4}$"
 )
+_BEGINNING = re.compile(r"^(mask|masks|seg|segmentation|label|labels|gt|annotation)[ _.-]?(\d{1,4}[ _.-]|[ _.-])")
 SAMPLE = 12  # pairs whose masks are looked into
-MOST_VALUES = 100  # different values in a mask; photographs have more
+MAX_VALUES = 100  # different values in a mask; photographs have more
+MAX_UNNAMED_VALUES = 40  # where no name says that it is a mask
 
 
-def find(root: Path, images: Sequence[str]) -> dict[str, str]:
-    """Mask → the picture it belongs to; "" for a mask in a folder of masks whose picture is not there."""
-    candidates = _candidates(images)
+@dataclass(slots=True)
+class MaskPairs:
+    """What was found.
+
+    Args:
+        images: mask → the image it belongs to; "" for a mask in a folder of masks whose image is not there.
+        unsure: folder that may hold masks → an example: a file of it and the image of the same name.
+    """
+
+    images: dict[str, str] = field(default_factory=dict)
+    unsure: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def find(root: Path, images: Sequence[str], chosen: Mapping[str, str] | None = None) -> MaskPairs:
+    """Pair masks with images.
+
+    Args:
+        chosen: folder → `MASKS` or `IMAGES`, where a user decided.
+    """
+    chosen = chosen or {}
+    open_images = [path for path in images if chosen.get(str(PurePosixPath(path).parent)) != IMAGES]
+    found = MaskPairs(_named(root, open_images, images))
+    rest = [path for path in images if path not in found.images]
+    _by_content(root, rest, chosen, found)
+    return found
+
+
+def _named(root: Path, open_images: Sequence[str], images: Sequence[str]) -> dict[str, str]:
+    candidates = _candidates(open_images)
     if not candidates:
         return {}
     by_stem: dict[str, list[str]] = defaultdict(list)
@@ -42,13 +73,18 @@ def find(root: Path, images: Sequence[str]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for mask in candidates:
         stem = PurePosixPath(mask).stem.casefold()
-        partners = by_stem.get(stem) or by_stem.get(_ENDING.sub("", stem))
+        partners = next((by_stem[key] for key in _bare(stem) if key in by_stem), None)
         if partners:
             pairs[mask] = nearest(partners, str(PurePosixPath(mask).parent))
     if not pairs or not _hold_few_values(root, list(pairs)):
         return {}
     lonely = [mask for mask in candidates if mask not in pairs and _SURE & set(_folder_words(mask))]
     return pairs | dict.fromkeys(lonely, "")
+
+
+def _bare(stem: str) -> list[str]:
+    """Names of the image that a mask may belong to."""
+    return [stem, _ENDING.sub("", stem), _BEGINNING.sub("", stem)]
 
 
 def _candidates(images: Sequence[str]) -> dict[str, None]:
@@ -63,7 +99,9 @@ def _candidates(images: Sequence[str]) -> dict[str, None]:
         folder = str(pure.parent)
         if folder not in words:
             words[folder] = bool(_WORDS & set(_folder_words(path)))
-        if words[folder] or str(pure.with_suffix("")) in lossy or _ENDING.search(pure.stem.casefold()):
+        stem = pure.stem.casefold()
+        affix = _ENDING.search(stem) or _BEGINNING.match(stem)
+        if words[folder] or str(pure.with_suffix("")) in lossy or affix:
             found[path] = None
     return found
 
@@ -74,14 +112,95 @@ def _folder_words(path: str) -> list[str]:
 
 def _hold_few_values(root: Path, masks: list[str]) -> bool:
     """Whether most of a sample are images of few values, as masks are."""
-    step = max(1, len(masks) // SAMPLE)
-    sample = masks[::step][:SAMPLE]
-    return sum(_is_flat(root / mask) for mask in sample) * 2 > len(sample)
+    sample = _sample(masks)
+    return sum(_look(root / mask).values <= MAX_VALUES for mask in sample) * 2 > len(sample)
 
 
-def _is_flat(path: Path) -> bool:
+def _sample(paths: Sequence[str]) -> Sequence[str]:
+    return paths[:: max(1, len(paths) // SAMPLE)][:SAMPLE]
+
+
+def _by_content(root: Path, images: Sequence[str], chosen: Mapping[str, str], found: MaskPairs) -> None:
+    """Folders whose images have the names of another folder's images and hold few values."""
+    folders: dict[str, dict[str, str]] = defaultdict(dict)  # folder → stem → path
+    for path in images:
+        pure = PurePosixPath(path)
+        folders[str(pure.parent)].setdefault(pure.stem.casefold(), path)
+    owners: dict[str, list[str]] = defaultdict(list)  # stem → folders that have it
+    for folder, stems in folders.items():
+        for stem in stems:
+            owners[stem].append(folder)
+    for folder, stems in folders.items():
+        if chosen.get(folder) == IMAGES or not all(
+            PurePosixPath(p).suffix.lower() in _LOSSLESS for p in stems.values()
+        ):
+            continue
+        partner = _partner(folder, stems, owners, found, folders)
+        if not partner:
+            continue
+        pairs = [(path, folders[partner][stem]) for stem, path in stems.items() if stem in folders[partner]]
+        verdict = MASKS if chosen.get(folder) == MASKS else _verdict(root, pairs)
+        if verdict == MASKS:
+            found.images.update(pairs)
+        elif verdict:
+            found.unsure[folder] = pairs[0]
+
+
+def _partner(
+    folder: str,
+    stems: Mapping[str, str],
+    owners: Mapping[str, Sequence[str]],
+    found: MaskPairs,
+    folders: Mapping[str, Mapping[str, str]],
+) -> str:
+    """The other folder that has at least four fifths of the names; "" for none. The nearest by name of several."""
+    shared: dict[str, int] = defaultdict(int)
+    for stem in list(stems)[:1000]:
+        for other in owners[stem][:50]:
+            if other != folder and next(iter(folders[other].values())) not in found.images:
+                shared[other] += 1
+    enough = [other for other, count in shared.items() if count * 5 >= 4 * min(len(stems), 1000)]
+    return max(enough, key=lambda other: (_common(folder, other), other), default="")
+
+
+def _common(one: str, other: str) -> int:
+    """Length of what two names begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _verdict(root: Path, pairs: Sequence[tuple[str, str]]) -> str:
+    """`MASKS`, "unsure", or "" for images."""
+    sure = unsure = 0
+    sample = pairs[:: max(1, len(pairs) // SAMPLE)][:SAMPLE]
+    varied = False
+    for mask, image in sample:
+        first, second = _look(root / mask), _look(root / image)
+        if first.values > MAX_UNNAMED_VALUES or first.size != second.size or second.values <= first.values:
+            continue
+        varied = varied or first.values > 1
+        plain = first.mode in {"P", "1", "L", "I", "I;16"}
+        if second.values > MAX_VALUES or (plain and second.mode in {"RGB", "RGBA", "CMYK"}):
+            sure += 1
+        else:
+            unsure += 1
+    if not varied or (sure + unsure) * 2 <= len(sample):
+        return ""
+    return MASKS if sure > unsure else "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What an image holds: different values, at most one more than `MAX_VALUES`."""
+
+    values: int
+    mode: str = ""
+    size: tuple[int, int] = (0, 0)
+
+
+def _look(path: Path) -> _Look:
     try:
-        with Image.open(path, formats=("PNG", "BMP", "GIF", "TIFF")) as image:
-            return image.getcolors(MOST_VALUES) is not None
+        with Image.open(path) as image:
+            colours = image.getcolors(MAX_VALUES)
+            return _Look(len(colours) if colours else MAX_VALUES + 1, image.mode, image.size)
     except Exception:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
-        return False
+        return _Look(MAX_VALUES + 1)

@@ -6,6 +6,7 @@ black are background; 255 is the undecided border, unless it is the only value t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -14,18 +15,19 @@ from PIL import Image
 from aiplatform.lib.wording import Worded, message
 from datasets.formats import class_lists, tracing
 from datasets.formats.class_lists import ClassNames, Colour
+from datasets.formats.drawing import mask_shape
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape
-from datasets.formats.problems import natural
+from datasets.formats.problems import Problems, natural
 from datasets.shapes import geometry
-from datasets.shapes.mask import MASK
 from datasets.shapes.outlines import spanned
 from datasets.shapes.polygon import POLYGON
 
 Value = int | Colour
 
 MOST_VALUES = 256
+_NUMBERS = re.compile(r"\d+")
 _OBJECTS = "segmentationobject"  # VOC's second folder: which object a pixel is of, not which class
 _VOID = {255, (224, 224, 192)}
 _BACKGROUNDS = {"background", "_background_", "__background__", "__ignore__", "_ignore_", "ignore", "void"}
@@ -48,6 +50,7 @@ def read(listing: Listing) -> Parsed:
     found: list[tuple[ImageItem, Value, Shape]] = []
     values: Counter[Value] = Counter()
     palette: dict[int, Colour] = {}
+    kinds: dict[str, str] = {}
     for mask, picture in _used(listing).items():
         listing.tick()
         parsed.labels.add(mask)
@@ -55,7 +58,8 @@ def read(listing: Listing) -> Parsed:
             problems.add(mask, "mask_without_image", message("report.mask_without_image"))
             continue
         item = items[picture]
-        if item.annotated:
+        series = _series(mask)
+        if kinds.setdefault(picture, series) != series:
             problems.add(mask, "second_mask", message("report.second_mask", image=item.path))
             continue
         try:
@@ -68,7 +72,7 @@ def read(listing: Listing) -> Parsed:
             values[value] += 1
             found += [(item, value, shape) for shape in _shapes(pixels)]
             item.height, item.width = pixels.shape
-    names_of = _named(listing, values, palette)
+    names_of = _named(listing, values, palette, problems)
     parsed.labels.update(names_of.files)
     ids = _ids(values, names_of)
     parsed.classes = [ClassInfo(number, name) for number, name in sorted(ids.values())]
@@ -80,6 +84,12 @@ def read(listing: Listing) -> Parsed:
         problems.note("", "void_pixels", message("report.void_pixels"))
     parsed.images = list(items.values())
     return parsed
+
+
+def _series(mask: str) -> str:
+    """What masks of one image in one folder have in common that differ by a number only: an object each."""
+    folder, _slash, name = mask.rpartition("/")
+    return f"{folder}/{_NUMBERS.sub('#', name)}"
 
 
 def _used(listing: Listing) -> dict[str, str]:
@@ -123,22 +133,19 @@ def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tup
 def _shapes(pixels: np.ndarray) -> list[Shape]:
     rings = tracing.outlines(pixels)
     if rings is None:
-        rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
-        left, top = float(columns[0]), float(rows[0])
-        bbox = (left, top, float(columns[-1]) + 1 - left, float(rows[-1]) + 1 - top)
-        return [Shape(0, MASK.name, bbox, tracing.runs(pixels), float(pixels.sum()))]
+        return [mask_shape(pixels)]
     return [Shape(0, POLYGON.name, spanned([ring]), [ring], geometry.area([ring])) for ring in rings]
 
 
-def _named(listing: Listing, values: Counter[Value], palette: dict[int, Colour]) -> ClassNames:
+def _named(listing: Listing, values: Counter[Value], palette: dict[int, Colour], problems: Problems) -> ClassNames:
     """Names of values, by index: from a colour table, else from a list of names, where there is one."""
-    table = class_lists.coloured(listing)
+    table = class_lists.coloured(listing, problems)
     if table.by_colour:
         table.by_index = {
             index: table.by_colour[colour] for index, colour in palette.items() if colour in table.by_colour
         }
         return table
-    return class_lists.listed(listing) if all(isinstance(value, int) for value in values) else ClassNames()
+    return class_lists.listed(listing, problems) if all(isinstance(value, int) for value in values) else ClassNames()
 
 
 def _ids(values: Counter[Value], names: ClassNames) -> dict[Value, tuple[int, str]]:

@@ -25,6 +25,7 @@ class Problem:
         level: FATAL: the data set cannot be imported; PROBLEM: something is left out or changed that was meant to
             count; NOTE: nothing is wrong, but it should be known.
         count: how many things it stands for: shapes that went with their image.
+        skipped: annotated objects of the source that are not imported because of it.
     """
 
     path: str
@@ -32,6 +33,7 @@ class Problem:
     says: Message
     level: str = PROBLEM
     count: int = 1
+    skipped: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.says, Message):  # readers come from elsewhere too, and reports are kept
@@ -50,12 +52,14 @@ class Problem:
 class Problems:
     """Collects problems and notes: all are counted by code, the first `KEPT` of each sort are kept in full.
 
-    `counts`, `listed` and the length are those of problems; notes stand in `notes` and `noted`.
+    `counts`, `listed` and the length are those of problems; `notes` and `noted` those of notes. `skipped` counts the
+    annotated objects that are not imported.
     """
 
     listed: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     fatal: int = 0
+    skipped: int = 0
     noted: list[Problem] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     _groups: dict[tuple[str, str], Group] = field(default_factory=dict)
@@ -64,6 +68,12 @@ class Problems:
         self.counts[code] += count
         self.fatal += fatal
         self._keep(self.listed, Problem(path, code, says, FATAL if fatal else PROBLEM, count))
+
+    def skip(self, path: str, code: str, says: Message, *, count: int = 1) -> None:
+        """Report `count` annotated objects that are not imported. The rest of their file is."""
+        self.counts[code] += count
+        self.skipped += count
+        self._keep(self.listed, Problem(path, code, says, PROBLEM, count, count))
 
     def note(self, path: str, code: str, says: Message, *, count: int = 1) -> None:
         """Say something that is in order, such as a file that is no part of the data."""
@@ -75,6 +85,7 @@ class Problems:
             into.append(problem)
         group = self._groups.setdefault((problem.level, problem.code), Group(problem.code, problem.level))
         group.count += problem.count
+        group.skipped += problem.skipped
         if len(group.examples) < EXAMPLES:
             group.examples.append(problem)
 
@@ -97,11 +108,18 @@ class Group:
     code: str
     level: str
     count: int = 0
+    skipped: int = 0
     examples: list[Problem] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         told = [{"path": problem.path, "message": problem.says.as_json()} for problem in self.examples]
-        return {"code": self.code, "level": self.level, "count": self.count, "examples": told}
+        return {
+            "code": self.code,
+            "level": self.level,
+            "count": self.count,
+            "skipped": self.skipped,
+            "examples": told,
+        }
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -15,6 +16,9 @@ from datasets.formats.neutral import SHAPES, SPLITS, ClassInfo, ImageItem, Parse
 from datasets.formats.problems import Problems, natural
 
 MAX_XML_BYTES = 16 << 20
+_DECLARED = re.compile(
+    rb"""(?:\xef\xbb\xbf)?\s{0,20}<\?xml[^>]{0,100}?encoding\s{0,9}=\s{0,9}["']([A-Za-z0-9._-]{1,40})"""
+)
 
 
 class UnsafeXml(Worded):
@@ -25,7 +29,7 @@ def fits(listing: Listing) -> bool:
     """Whether the first XML file beside images is a VOC annotation."""
     for name in listing.with_suffix(".xml")[:20]:
         try:
-            if load_xml(listing.root / name).tag == "annotation":
+            if load_xml(listing, name).tag == "annotation":
                 return True
         except UnsafeXml:
             return True  # read() will name it
@@ -48,10 +52,10 @@ def read(listing: Listing) -> Parsed:
     for name in sorted(listing.with_suffix(".xml"), key=natural):
         listing.tick()
         try:
-            root = load_xml(listing.root / name)
+            root = load_xml(listing, name, problems)
         except UnsafeXml as exc:
             parsed.labels.add(name)
-            problems.add(name, "unsafe_xml", exc.worded, fatal=True)
+            problems.add(name, "unsafe_xml", exc.worded)
             continue
         except (ElementTree.ParseError, ValueError, OSError) as exc:
             parsed.labels.add(name)
@@ -61,7 +65,7 @@ def read(listing: Listing) -> Parsed:
         if root.tag != "annotation":
             continue
         parsed.labels.add(name)
-        source = _image_of(listing, name, root)
+        source = _image_of(listing, name, root, problems)
         if source is None:
             problems.add(name, "missing_image", message("report.missing_own_image", image=_wanted(name, root)))
             _count_lost(name, root, problems)
@@ -90,19 +94,25 @@ def read(listing: Listing) -> Parsed:
 def _count_lost(name: str, root: ElementTree.Element, problems: Problems) -> None:
     count = sum(1 for _object in root.iter("object"))
     if count:
-        problems.add(name, "lost_shapes", message("report.file_lost"), count=count)
+        problems.skip(name, "lost_shapes", message("report.file_lost"), count=count)
 
 
-def load_xml(path: Path) -> ElementTree.Element:
-    """Parse a small XML file that may not declare anything.
+def load_xml(
+    listing: Listing, name: str, problems: Problems | None = None, *, max_bytes: int = MAX_XML_BYTES
+) -> ElementTree.Element:
+    """Parse a small XML file that may not declare anything but its encoding.
 
     Raises:
         UnsafeXml: it has a DOCTYPE or an entity.
-        ValueError: larger than 16 MiB, or nested beyond reason.
+        ValueError: larger than `max_bytes`, in an unknown encoding, or not well formed.
     """
-    if path.stat().st_size > MAX_XML_BYTES:
-        raise Worded(message("report.file_too_large", most_mib=MAX_XML_BYTES >> 20))
+    path = listing.root / name
+    if path.stat().st_size > max_bytes:
+        raise Worded(message("report.file_too_large", most_mib=max_bytes >> 20))
     data = path.read_bytes()
+    head = _DECLARED.match(data[:200])
+    # A parser reads few encodings itself; a decoded text it reads in any, whatever the declaration says.
+    text = listing.decode(name, data, problems, declared=head[1].decode() if head else "")
     guard = expat.ParserCreate()
 
     def refuse(*_args: object) -> int:
@@ -112,10 +122,10 @@ def load_xml(path: Path) -> ElementTree.Element:
     guard.EntityDeclHandler = refuse
     guard.ExternalEntityRefHandler = refuse
     try:
-        guard.Parse(data, True)
+        guard.Parse(text, True)
     except expat.ExpatError as exc:
         raise ValueError(str(exc)) from None
-    return ElementTree.fromstring(data)  # noqa: S314 - guarded above
+    return ElementTree.fromstring(text)  # noqa: S314 - guarded above
 
 
 def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
@@ -131,7 +141,7 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
         parsed.labels.add(name)
         if not split or ("main" not in name.casefold() and f"{path.parent.parent}/Main/{path.name}" in listing.files):
             continue  # lists of a class or of segmentation, beside those of detection
-        for number, line in enumerate((listing.root / name).read_text("utf-8", "replace").splitlines(), 1):
+        for number, line in enumerate(_list(listing, name, problems), 1):
             stem = line.split(" ")[0].strip()
             if not stem:
                 continue
@@ -143,12 +153,20 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
     return result
 
 
+def _list(listing: Listing, name: str, problems: Problems) -> list[str]:
+    try:
+        return listing.text(name, problems, max_bytes=MAX_XML_BYTES).splitlines()
+    except Worded as exc:
+        problems.add(name, "unreadable", exc.worded)
+        return []
+
+
 def _train_first(name: str) -> tuple[int, str]:
     split = split_of(PurePosixPath(name).stem)
     return SPLITS.index(split) if split else 9, name
 
 
-def _image_of(listing: Listing, name: str, root: ElementTree.Element) -> str | None:
+def _image_of(listing: Listing, name: str, root: ElementTree.Element, problems: Problems) -> str | None:
     near = str(PurePosixPath(name).parent)
     stem = PurePosixPath(name).stem
     same = listing.find_stem(stem)
@@ -160,7 +178,7 @@ def _image_of(listing: Listing, name: str, root: ElementTree.Element) -> str | N
         same = [path for path in same if str(PurePosixPath(path).parent) == near] or same
     if len(same) == 1:
         return same[0]
-    return listing.find_image(_text(root, "filename"), near="" if near == "." else near)
+    return listing.find_image(_text(root, "filename"), problems, name, near="" if near == "." else near)
 
 
 def _wanted(name: str, root: ElementTree.Element) -> str:
@@ -186,7 +204,7 @@ def _shapes(
         where = f"{xml}: object[{index}]"
         label = _text(obj, "name")
         if not label:
-            problems.add(where, "no_class", message("report.object_without_name"))
+            problems.skip(where, "no_class", message("report.object_without_name"))
             continue
         bounds = obj.find("bndbox")
         try:
@@ -194,11 +212,11 @@ def _shapes(
         except (ValueError, AttributeError):
             sides = [math.nan]
         if bounds is None or not all(map(math.isfinite, sides)):
-            problems.add(where, "bad_box", message("report.object_without_box"))
+            problems.skip(where, "bad_box", message("report.object_without_box"))
             continue
         left, top, right, bottom = sides
         if right <= left or bottom <= top:
-            problems.add(
+            problems.skip(
                 where,
                 "degenerate_box",
                 message(

@@ -6,18 +6,19 @@ images are understood. Names come from `data.yaml` or a list of classes; without
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from aiplatform.lib.wording import message
+from aiplatform.lib.wording import Worded, message
 from datasets.formats import class_lists
-from datasets.formats.file_kinds import yolo_numbers
+from datasets.formats.file_kinds import yolo_line
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.nearness import nearest
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape, box, split_of
-from datasets.formats.problems import natural
+from datasets.formats.problems import Problems, natural
 from datasets.shapes import geometry
 from datasets.shapes.box import BOX
 from datasets.shapes.outlines import MAX_POINTS, spanned
@@ -28,17 +29,21 @@ LOOKED_AT = 20  # label files
 
 
 def fits(listing: Listing) -> bool:
-    """Whether text files named like images hold lines of YOLO, and none of them anything else."""
+    """Whether most lines of text files named like images are a class number with numbers.
+
+    Beside a YAML file with names of classes one such line is enough, or label files that are all empty.
+    """
     pairs = _label_files(listing)
     if not pairs:
         return False
-    told = False
+    lines = good = 0
     for name in list(dict.fromkeys([*list(pairs.values())[:LOOKED_AT], *list(pairs.values())[-LOOKED_AT:]])):
-        lines = [line.split() for line in _lines(listing, name)[:5]]
-        if any(yolo_numbers(words) is None for words in lines):
-            return False
-        told = told or bool(lines)
-    return told or _config(listing)[1] is not None
+        for line in _lines(listing, name)[:LOOKED_AT]:
+            lines += 1
+            good += yolo_line(line.split()) is not None
+    if _config(listing)[1] is not None:
+        return good > 0 or not lines
+    return good * 2 > lines
 
 
 def read(listing: Listing) -> Parsed:
@@ -47,12 +52,12 @@ def read(listing: Listing) -> Parsed:
     Class ids count from 1 in the order of the list of classes.
     """
     parsed = Parsed(format="yolo", task=SHAPES)
-    config, data = _config(listing)
+    config, data = _config(listing, parsed.problems)
     names = class_lists.yaml_names(data) if data else None
     if config:
         parsed.labels.add(config)
     if names is None:
-        lists = class_lists.listed(listing)
+        lists = class_lists.listed(listing, parsed.problems)
         names = lists.by_index
         parsed.labels.update(lists.files)
     splits = _Splits(listing, data or {}, parsed)
@@ -77,12 +82,14 @@ def read(listing: Listing) -> Parsed:
     return parsed
 
 
-def _config(listing: Listing) -> tuple[str, dict[str, Any] | None]:
+def _config(listing: Listing, problems: Problems | None = None) -> tuple[str, dict[str, Any] | None]:
     """The YAML file that has the names of classes, and what it says; "" and None where there is none."""
     found = [*listing.with_suffix(".yaml"), *listing.with_suffix(".yml")]
     for name in sorted(found, key=lambda name: (name.count("/"), "data" not in name, natural(name))):
-        data = class_lists.yaml_object(listing.root / name)
+        data = class_lists.yaml_object(listing, name)
         if data is not None and class_lists.yaml_names(data):
+            if problems is not None:  # reports its encoding
+                class_lists.yaml_object(listing, name, problems)
             return name, data
     return "", None
 
@@ -96,6 +103,7 @@ def _label_files(listing: Listing) -> dict[str, str]:
     for name in texts:
         if "labels" in name.casefold().split("/")[:-1]:
             by_stem.setdefault(PurePosixPath(name).stem, []).append(name)
+    folded = {name.casefold(): name for name in texts}
     pairs = {}
     for source in listing.images:
         pure = PurePosixPath(source).with_suffix(".txt")
@@ -106,6 +114,7 @@ def _label_files(listing: Listing) -> dict[str, str]:
         name = next((name for name in (*swapped, beside) if name in texts), "")
         if not name and pure.stem in by_stem:
             name = _fitting(by_stem[pure.stem], source)
+        name = name or next((folded[key] for key in map(str.casefold, (*swapped, beside)) if key in folded), "")
         if name:
             pairs[source] = name
     return pairs
@@ -121,32 +130,41 @@ def _fitting(names: list[str], source: str) -> str:
 def _keypoint_numbers(data: Mapping[str, Any]) -> int:
     """Numbers per line that are keypoints, as `kpt_shape` says; 0 without."""
     shape = data.get("kpt_shape")
-    if isinstance(shape, list) and len(shape) == 2 and all(isinstance(side, int) and 0 < side < 1000 for side in shape):
-        return int(shape[0] * shape[1])
+    if isinstance(shape, list) and len(shape) == 2 and all(str(side).isdecimal() for side in shape):
+        sides = [int(str(side)[:4]) for side in shape]
+        return sides[0] * sides[1]
     return 0
 
 
-def _lines(listing: Listing, name: str) -> list[str]:
-    path = listing.root / name
-    if path.stat().st_size > MAX_LABEL_BYTES:
-        return ["too large"]
-    return [line for line in path.read_bytes().decode("utf-8-sig", "replace").splitlines() if line.strip()]
+def _lines(listing: Listing, name: str, problems: Problems | None = None) -> list[str]:
+    """The lines of a label file or list; none where it cannot be read, which is reported."""
+    try:
+        return listing.text(name, problems, max_bytes=MAX_LABEL_BYTES).splitlines()
+    except Worded as exc:
+        if problems is not None:
+            problems.add(name, "unreadable", exc.worded)
+        return []
 
 
 def _read_labels(listing: Listing, name: str, item: ImageItem, parsed: Parsed, keypoints: int) -> None:
     problems = parsed.problems
     seen: set[str] = set()
-    for number, line in enumerate(_lines(listing, name), 1):
+    for number, line in enumerate(_lines(listing, name, problems), 1):
         where = f"{name}:{number}"
-        read = yolo_numbers(line.split())
-        if read is None:
-            problems.add(where, "bad_line", message("report.yolo_numbers"))
+        if not line.strip():
+            continue
+        read = yolo_line(line.split())
+        if read is None or not all(map(math.isfinite, read[1])):
+            problems.skip(where, "bad_line", message("report.yolo_numbers"))
+            continue
+        index, numbers = read
+        if any(not -1 <= value <= 2 for value in numbers):
+            problems.skip(where, "pixel_line", message("report.yolo_pixels"))
             continue
         if line in seen:
             problems.add(where, "same_line", message("report.same_line"))
             continue
         seen.add(line)
-        index, numbers = read
         if keypoints and len(numbers) == 4 + keypoints:
             problems.add(where, "keypoints", message("report.yolo_keypoints"))
             numbers = numbers[:4]
@@ -155,10 +173,10 @@ def _read_labels(listing: Listing, name: str, item: ImageItem, parsed: Parsed, k
             numbers = numbers[:4]
         shape = _shape(index + 1, numbers)
         if shape is None:
-            problems.add(where, "bad_line", message("report.yolo_shape"))
+            problems.skip(where, "bad_line", message("report.yolo_shape"))
         elif shape.area <= 0:
             code = "degenerate_box" if shape.kind == BOX.name else "degenerate_polygon"
-            problems.add(where, code, message("report.flat_shape", image=item.path))
+            problems.skip(where, code, message("report.flat_shape", image=item.path))
         else:
             item.shapes.append(shape)
 
@@ -196,12 +214,13 @@ class _Splits:
         for name in listing.files:
             if PurePosixPath(name).name != base:
                 continue
-            paths = [line.strip() for line in _lines(listing, name)]
+            paths = [line.strip() for line in _lines(listing, name, parsed.problems) if line.strip()]
             if not any(PurePosixPath(path).suffix for path in paths[:5]):
                 continue
             parsed.labels.add(name)
             for path in paths:
-                source = listing.find_image(path, near=str(PurePosixPath(name).parent).removeprefix("."))
+                near = str(PurePosixPath(name).parent).removeprefix(".")
+                source = listing.find_image(path, parsed.problems, name, near=near)
                 if source is None:
                     parsed.problems.add(name, "missing_image", message("report.missing_listed_image", image=path))
                 else:

@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 from aiplatform import env
 from aiplatform.lib.wording import Message, message
 from datasets import leaks, pictures
-from datasets.formats import detect
+from datasets.formats import detect, file_kinds
 from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ImageItem, Parsed
+from datasets.import_options import Options
 from datasets.models import Import
 from datasets.services import inspecting, plans, problem_lists, resplitting, server_paths, unpacking
 from datasets.services.claims import ImportClaim
@@ -25,6 +26,7 @@ from datasets.services.unpacking import CannotRead
 
 SHOWN_PROBLEMS = 100
 MAX_PATH = 480
+SKIPPED_IMAGES = ("bad_image", "bad_name", "image_without_class")
 
 
 def check(row: Import, claim: ImportClaim) -> None:
@@ -36,7 +38,9 @@ def check(row: Import, claim: ImportClaim) -> None:
     """
     root, unpacked = unpacking.files(row, claim)
     claim.write(phase="reading", done=0, total=0)
-    listing = Listing.of(root, max_files=env.MAX_ARCHIVE_FILES)
+    options = Options.of(row.options)
+    listing = Listing.of(root, max_files=env.MAX_ARCHIVE_FILES, mask_folders=options.mask_folders)
+    listing.encoding = options.encoding
     listing.tick = lambda: claim.progress("reading", 0, 0)
     if row.server_path and row.created_by:
         below = listing.root.relative_to(root)
@@ -46,7 +50,8 @@ def check(row: Import, claim: ImportClaim) -> None:
         raise CannotRead(_nothing_in(listing))
     asked = row.wanted in detect.FORMATS
     chosen = row.wanted if asked else format_name if row.annotated or row.wanted else "images"
-    parsed = detect.read(listing, chosen)
+    images_only = row.wanted == "images" or not (row.wanted or row.annotated)
+    parsed = detect.read(listing, chosen, images_only=images_only)
     for archive in unpacked.pop("refused_inside", []):
         parsed.problems.add(archive["path"], "archive_refused", Message.from_json(archive["message"]))
     if row.annotated and (format_name == "images" or (row.wanted and row.wanted != format_name)):
@@ -62,6 +67,9 @@ def check(row: Import, claim: ImportClaim) -> None:
     size = plans.write(row, listing, parsed, results)
     problem_lists.write(row.folder, parsed.problems)
     report = _report(parsed, format_name=format_name, size_bytes=size) | {"files": files, "leaks": leaked} | unpacked
+    report["unlabelled"] = not images_only and detect.is_unlabelled(parsed)
+    report["wrapper"] = str(listing.root.relative_to(root))
+    report["unsure_masks"] = {folder: list(pair) for folder, pair in listing.unsure_masks.items()}
     claim.finish(state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0)
 
 
@@ -124,9 +132,7 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
         taken.add(item.path)
         if entry.get("moving"):
             problems.add(item.path, "first_frame", message("report.first_frame"))
-        if entry["rotated"] and item.shapes:
-            problems.add(item.path, "rotated", message("report.rotated"))
-        fit_to_image(item, entry["width"], entry["height"], problems)
+        fit_to_image(item, entry["width"], entry["height"], problems, exif=entry.get("orientation", 1))
         kept.append(item)
     parsed.images = kept
     return kept
@@ -135,7 +141,7 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
 def _count_lost(item: ImageItem, parsed: Parsed) -> None:
     """Shapes go with an image that cannot be used, and are counted."""
     if item.shapes:
-        parsed.problems.add(item.source, "lost_shapes", message("report.image_lost"), count=len(item.shapes))
+        parsed.problems.skip(item.source, "lost_shapes", message("report.image_lost"), count=len(item.shapes))
 
 
 def _leaks(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -172,6 +178,9 @@ def _report(parsed: Parsed, *, format_name: str, size_bytes: int) -> dict[str, A
         "task": parsed.task,
         "size_bytes": size_bytes,
         **parsed.counts(),
+        "skipped_objects": parsed.problems.skipped,
+        "skipped_images": sum(parsed.problems.counts[code] for code in SKIPPED_IMAGES),
+        "unused_label_files": sum(parsed.problems.counts[code] for code in file_kinds.LABELS),
         "problem_counts": dict(parsed.problems.counts.most_common()),
         "problem_total": len(parsed.problems),
         "fatal": parsed.problems.fatal,

@@ -21,6 +21,7 @@ from aiplatform.lib.claims import ClaimLost, is_gone
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree
+from datasets.import_options import Options
 from datasets.models import Dataset, DatasetVersion, Import, Upload
 from datasets.services import checking, class_names, committing, server_paths, uploads, versions
 from datasets.services.claims import CLAIMS, TTL, ImportClaim
@@ -30,6 +31,13 @@ S = Import.State
 MAX_TRIES = 3
 REPORT_KEPT = timedelta(days=30)  # what waits for somebody's agreement for so long is given up
 OVER_KEPT = timedelta(days=7)
+
+
+class Unlabelled(DomainError):
+    """Annotation files are there, and nothing of them would be imported."""
+
+    code: ClassVar[str] = "unlabelled"
+    field: ClassVar[str] = "allow_unlabelled"
 
 
 class NotNow(DomainError):
@@ -49,6 +57,7 @@ def start(
     wanted: str = "",
     agreed: bool = False,
     split: Mapping[str, Any] | None = None,
+    options: Options | None = None,
 ) -> Import:
     """Begin to check an upload, or a folder on the server, for a new version of `dataset`.
 
@@ -59,8 +68,9 @@ def start(
         server_path: an absolute path below an allowed root, read in place.
         wanted: the name of a format insists on it, "auto" takes annotations where there are any; "" goes by
             `annotated`.
-        agreed: make the version without asking again, unless the report forbids it.
+        agreed: make the version without asking again, unless the report forbids it or a user must decide.
         split: fields of a `splitting.Wish` by which all images are split; None keeps what the data says.
+        options: how the data is read, and whether annotations may be missing.
 
     Raises:
         NotNow: another import of this dataset is open.
@@ -80,6 +90,7 @@ def start(
                 wanted=wanted,
                 agreed=agreed,
                 split=dict(split or {}),
+                options=(options or Options()).checked().as_json(),
                 created_by=by,
             )
     except IntegrityError:
@@ -128,14 +139,16 @@ def start_from(
     return row
 
 
-def commit(row: Import, *, by: User, names: Mapping[int, str] | None = None) -> Import:
+def commit(row: Import, *, by: User, names: Mapping[int, str] | None = None, allow_unlabelled: bool = False) -> Import:
     """Agree to the report: the version is made.
 
     Args:
         names: class id → name, where the data does not name its classes; None keeps what the report says.
+        allow_unlabelled: import the images although no annotation of the annotation files is used.
 
     Raises:
         Invalid: see `class_names.named`.
+        Unlabelled: annotation files are there but none was used.
         NotNow: nothing to agree to, or the report holds problems that forbid it.
     """
     if row.report.get("fatal"):
@@ -143,21 +156,33 @@ def commit(row: Import, *, by: User, names: Mapping[int, str] | None = None) -> 
     refusal = _("There is no finished report to agree to.")
     if row.state != S.REPORTED:
         raise NotNow(refusal)
+    if not (allow_unlabelled or _may_be_unlabelled(row)):
+        raise Unlabelled(_("Annotation files are there, but no annotation of them can be imported. See the report."))
     _move(row, {S.REPORTED}, S.COMMITTING, refusal, report=class_names.named(row, names or {}))
     return row
 
 
-def recheck(row: Import, *, annotated: bool) -> Import:
-    """Check the same files again, this time with (or without) their annotations."""
-    _move(
-        row,
-        {S.REPORTED},
-        S.WAITING,
-        _("There is no finished report to change."),
-        annotated=False,
-        wanted="auto" if annotated else "images",
-        report={},
-    )
+def _may_be_unlabelled(row: Import) -> bool:
+    return not row.report.get("unlabelled") or Options.of(row.options).allow_unlabelled
+
+
+def recheck(row: Import, *, annotated: bool | None = None, options: Options | None = None) -> Import:
+    """Check the same files again.
+
+    Args:
+        annotated: with (or without) their annotations; None: as before.
+        options: how they are read this time; None: as before.
+
+    Raises:
+        Invalid: an option has an unknown value.
+        NotNow: there is no report.
+    """
+    changes: dict[str, Any] = {"report": {}}
+    if annotated is not None:
+        changes |= {"annotated": False, "wanted": "auto" if annotated else "images"}
+    if options is not None:
+        changes["options"] = options.checked().as_json()
+    _move(row, {S.REPORTED}, S.WAITING, _("There is no finished report to change."), **changes)
     return row
 
 
@@ -272,10 +297,13 @@ def _go_on(row: Import) -> None:
 
 
 def _agree(row: Import) -> bool:
-    """Agree to a report as somebody did beforehand, or record what forbids it."""
+    """Agree to a report as its user did beforehand, record what forbids it, or wait for a decision."""
     if row.report["fatal"]:
         sentence = _("The data has problems that must be mended first. See the report.")
         Import.objects.filter(pk=row.pk, state=S.REPORTED).update(state=S.FAILED, error=sentence, updated_at=now())
+        return False
+    if not _may_be_unlabelled(row):
+        Import.objects.filter(pk=row.pk, state=S.REPORTED).update(agreed=False, updated_at=now())
         return False
     _move(row, {S.REPORTED}, S.COMMITTING, _("There is no finished report to agree to."))
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,13 @@ from aiplatform.lib.downloads import send_file, send_made
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import needs
-from datasets import report_words
-from datasets.formats import detect
+from datasets import import_summary, pictures, report_words
+from datasets.formats import detect, encodings
+from datasets.import_options import Options
 from datasets.models import Import
 from datasets.services import class_names, imports, problem_lists
+
+ENCODING_CODES = {"uncertain_encoding", "other_encoding"}
 
 
 def _find(request: SignedInRequest, dataset_id: int, import_id: int) -> Import:
@@ -58,6 +63,13 @@ def _shown(row: Import) -> dict[str, Any]:
         "format_name": _format_name(report.get("format", "")),
         "found_name": _format_name(report.get("found", "")),
         "groups": _groups(report),
+        "summary": import_summary.summary(report),
+        "summary_lines": import_summary.lines(report) if report else [],
+        "agreement": import_summary.agreement(report),
+        "encoding": Options.of(row.options).encoding,
+        "offers_encoding": any(group["code"] in ENCODING_CODES for group in report.get("groups") or ()),
+        "encodings": encodings.DETECTED,
+        "unsure_masks": report.get("unsure_masks") or {},
         "kept_until": f"{localtime(imports.kept_until(row)):%Y-%m-%d}",
         "can_use_annotations": report.get("format") == "images" and report.get("found") not in {"images", None},
         "can_commit": row.state == Import.State.REPORTED and not report.get("fatal"),
@@ -88,11 +100,13 @@ def _groups(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 ACTS = {
-    "commit": lambda row, request: imports.commit(row, by=request.user, names=_names(request)),
+    # The button says when there would be no annotations, so pressing it is the consent.
+    "commit": lambda row, request: imports.commit(row, by=request.user, names=_names(request), allow_unlabelled=True),
     "cancel": lambda row, request: imports.cancel(row),
     "retry": lambda row, request: imports.retry(row),
     "with-annotations": lambda row, request: imports.recheck(row, annotated=True),
     "images-only": lambda row, request: imports.recheck(row, annotated=False),
+    "options": lambda row, request: imports.recheck(row, options=_options(row, request)),
 }
 
 
@@ -102,6 +116,21 @@ def _names(request: SignedInRequest) -> dict[int, str]:
         ids.number(key.removeprefix("class-")): str(value) for key, value in request.POST.items() if key[:6] == "class-"
     }
     return {number: name for number, name in typed.items() if number is not None}
+
+
+def _options(row: Import, request: SignedInRequest) -> Options:
+    """The import's options with what was chosen on its report."""
+    kept = Options.of(row.options)
+    folders = {
+        key.removeprefix("mask-folder-"): str(value)
+        for key, value in request.POST.items()
+        if key.startswith("mask-folder-") and value
+    }
+    return replace(
+        kept,
+        encoding=str(request.POST.get("encoding", kept.encoding)).strip(),
+        mask_folders={**kept.mask_folders, **folders},
+    )
 
 
 @needs(Action.DATASETS_CREATE)
@@ -122,6 +151,24 @@ def import_act(request: SignedInRequest, dataset_id: int, import_id: int, act: s
     if act == "cancel":
         return redirect("datasets:detail", row.dataset_id)
     return redirect("datasets:import", row.dataset_id, row.pk)
+
+
+@needs(Action.DATASETS_CREATE)
+def import_preview(request: SignedInRequest, dataset_id: int, import_id: int) -> HttpResponseBase:
+    """A thumbnail of one of the images that the report shows as examples."""
+    row = _find(request, dataset_id, import_id)
+    path = request.GET.get("path", "")
+    shown = {name for pair in (row.report.get("unsure_masks") or {}).values() for name in pair}
+    root = Path(row.server_path) if row.server_path else row.folder / "files"
+    descriptor = _opened(root / row.report.get("wrapper", ""), path) if path in shown else None
+    if descriptor is None:
+        raise Http404
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            data = pictures.thumbnail(file)
+    except pictures.BadImage:
+        raise Http404 from None
+    return HttpResponse(data, content_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
 
 
 @needs(Action.DATASETS_CREATE)

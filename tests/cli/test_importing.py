@@ -53,7 +53,7 @@ def test_upload_dry_run_tells_what_is_there_and_leaves_nothing_behind(send, arch
 
     said = capsys.readouterr().err
     assert code == OK
-    assert said.count("1 image, 1 annotation, 2 classes, 0 problems") == 1
+    assert said.count("Used: 1 image, 1 annotation, 2 classes. 0 problems.") == 1
     assert not Dataset.objects.filter(deleting=False).exists()
     assert not Upload.objects.exists()
 
@@ -72,14 +72,19 @@ def test_upload_dry_run_into_a_dataset_keeps_the_dataset_and_blocks_nothing(send
     assert not Upload.objects.exists()
 
 
-def test_upload_dry_run_exits_with_an_error_where_the_data_must_be_mended(send, archive, capsys):
+def test_upload_exits_with_an_error_where_no_annotation_can_be_used_unless_that_is_allowed(send, archive, capsys):
     notes = [{"id": 1, "image_id": 0, "category_id": 99, "bbox": [1, 1, 2, 2]}]
 
     code = send("upload", "cells", archive(annotations=notes), "--dry-run")
 
     said = capsys.readouterr().err
     assert code == JOB_FAILED
-    assert (said.count("1 must be mended first"), said.count("No category has the id 99")) == (1, 1)
+    assert (said.count("Skipped: 1 of 1 annotations."), said.count("No category has the id 99")) == (1, 1)
+    assert said.count("--allow-unlabelled") == 1
+    assert send("upload", "cells", archive(annotations=notes), "--wait") == JOB_FAILED
+    assert send("datasets", "finish", "cells", "--wait") != OK
+    assert send("datasets", "finish", "cells", "--wait", "--allow-unlabelled") == OK
+    assert send("upload", "more", archive(annotations=notes), "--wait", "--allow-unlabelled") == OK
 
 
 def test_finish_and_cancel_end_an_open_import(send, archive, alice, capsys):

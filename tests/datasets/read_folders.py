@@ -13,6 +13,7 @@ from datasets.formats import detect
 from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import Parsed
+from tests.datasets.pictures import picture
 
 
 def read_folder(root: Path) -> Parsed:
@@ -60,3 +61,20 @@ def two_objects(dtype: Any = np.uint8) -> np.ndarray:
     pixels[5:8, 5:8] = 0
     pixels[15:25, 20:30] = 2
     return pixels
+
+
+LINE = "0 0.5 0.5 0.25 0.5\n"
+RNG = np.random.default_rng(5)
+
+
+def photo(width: int = 40, height: int = 30) -> bytes:
+    """An image of many colours, as a photograph has."""
+    return mask_png(RNG.integers(0, 255, (height, width, 3)).astype(np.uint8))
+
+
+def yolo_pairs(count: int = 3, **texts: str) -> dict[str, bytes | str]:
+    """YOLO images 0 … with one good line each, or what `texts` gives for `i0`, `i1` …"""
+    files: dict[str, bytes | str] = {"data.yaml": "names: [cell, ring]\n"}
+    for number in range(count):
+        files |= {f"images/{number}.png": picture(), f"labels/{number}.txt": texts.get(f"i{number}", LINE)}
+    return files

@@ -56,7 +56,7 @@ def test_dataset_api_dry_run_stops_at_its_report_until_committed(api, alice):
     assert dataset.newest.number == 1
 
 
-def test_D15_dataset_api_import_fails_with_the_json_paths_to_mend(api, alice):
+def test_D15_dataset_api_import_without_a_usable_annotation_waits_and_names_the_json_paths(api, alice):
     dataset = make.dataset(alice)
     data = coco_zip(annotations=[{"id": 1, "image_id": 0, "category_id": 99, "bbox": [1, 1, 2, 2]}])
     row = api.post(f"/api/v1/datasets/{dataset.pk}/import/", {"upload": uploaded(alice, data).pk}, format="json").json()
@@ -64,8 +64,13 @@ def test_D15_dataset_api_import_fails_with_the_json_paths_to_mend(api, alice):
     imports.run(row["id"])
 
     told = api.get(f"/api/v1/datasets/{dataset.pk}/imports/{row['id']}/").json()
-    assert (told["state"], dataset.newest) == ("failed", None)
+    assert (told["state"], told["summary"]["unlabelled"], dataset.newest) == ("checked", True, None)
+    assert told["summary"]["objects"] == {"used": 0, "skipped": 1, "total": 1}
     assert told["problems"][0].startswith("annotations[0].category_id: ")
+    where = f"/api/v1/datasets/{dataset.pk}/imports/{row['id']}/commit/"
+    refused = api.post(where, {}, format="json")
+    assert (refused.status_code, refused.json()["code"]) == (409, "unlabelled")
+    assert api.post(where, {"allow_unlabelled": True}, format="json").status_code == 202
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,11 @@ def note(**changes: Any) -> dict[str, Any]:
 NAN, INF = float("nan"), float("inf")
 GOOD = {"id": 0, "file_name": "0.png"}
 BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
-    "escape": ({"images": [GOOD | {"file_name": "../../etc/passwd"}]}, "images[0].file_name", "unsafe_name"),
-    "absolute": ({"images": [GOOD | {"file_name": "/etc/passwd"}]}, "images[0].file_name", "unsafe_name"),
-    "twin images": ({"images": [GOOD, GOOD]}, "images[1].id", "duplicate_id"),
+    "escape": ({"images": [GOOD | {"file_name": "../../etc/passwd"}]}, "images[0].file_name", "missing_image"),
+    "absolute": ({"images": [GOOD | {"file_name": "/etc/passwd"}]}, "images[0].file_name", "missing_image"),
+    "twin images": ({"images": [GOOD, GOOD]}, "images[1].id", "duplicate_image"),
+    "one id": ({"images": [GOOD, GOOD | {"file_name": "1.png"}]}, "images[1].id", "duplicate_id"),
+    "no name": ({"images": [GOOD | {"file_name": 3}]}, "images[0].file_name", "bad_file_name"),
     "category": (note(category_id=99), "annotations[0].category_id", "unknown_category"),
     "list as category": (note(category_id=[7]), "annotations[0].category_id", "unknown_category"),
     "image": (note(image_id=77), "annotations[0].image_id", "unknown_image"),
@@ -158,28 +160,34 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
     "negative": (note(bbox=[1, 1, -2, 2]), "annotations[0].bbox", "negative_box"),
     "nan": (note(bbox=[1, NAN, 2, 2]), "annotations[0].bbox", "bad_box"),
     "infinite": (note(segmentation=[[1, 1, 2, INF, 3, 3]]), "annotations[0].segmentation[0]", "bad_polygon"),
-    "twin notes": ({"annotations": note()["annotations"] * 2}, "annotations[1].id", "duplicate_id"),
-    "twin categories": ({"categories": [{"id": 7, "name": "a"}] * 2}, "categories[1].id", "duplicate_id"),
+    "twin notes": ({"annotations": note()["annotations"] * 2}, "annotations[1].id", "same_annotation"),
+    "twin categories": (
+        {"categories": [{"id": 7, "name": "a"}, {"id": 7, "name": "b"}]},
+        "categories[1].id",
+        "duplicate_id",
+    ),
+    "nameless category": ({"categories": [{"id": 7}]}, "categories[0].name", "unnamed_class"),
     "not a list": ({"images": {}}, "", "not_coco"),
     "mask": (note(segmentation={"size": [3, 3], "counts": [4]}), "annotations[0].segmentation", "bad_mask"),
 }
 
 
 @case_table(("changes", "path", "code"), BROKEN.values(), ids=BROKEN)
-def test_D15_coco_reader_refuses_a_wrong_file_by_json_path(tmp_path, changes, path, code):
+def test_D15_coco_reader_names_a_fault_by_json_path_and_reads_the_rest(tmp_path, changes, path, code):
     parsed = read_folder(coco_folder(tmp_path, coco(**changes)))
 
-    assert (path, code, True) in [(p.path, p.code, p.fatal) for p in parsed.problems.listed]
+    assert (path, code) in [(p.path, p.code) for p in parsed.problems.listed]
+    assert (parsed.problems.fatal, len(parsed.images)) == (0, 2)
 
 
 @pytest.mark.parametrize(
     "text",
     ['{"images": [], "annotations": [], "categories": [' + "[" * 100_000, '{"images" "annotations" "categories"'],
 )
-def test_D15_coco_reader_refuses_json_that_is_none_or_too_deep(tmp_path, text):
+def test_D15_coco_reader_names_json_that_is_none_or_too_deep(tmp_path, text):
     parsed = read_folder(coco_folder(tmp_path, text))
 
-    assert (parsed.problems.fatal, codes(parsed)["unreadable"]) == (1, 1)
+    assert (codes(parsed)["unreadable"], detect.is_unlabelled(parsed)) == (1, True)
 
 
 def test_D15_coco_reader_tells_the_first_hundred_of_a_thousand_problems(tmp_path):
@@ -221,7 +229,8 @@ def test_D16_voc_reader_refuses_xml_with_entities_or_a_document_type(tmp_path, t
 
     parsed = read_folder(tmp_path)
 
-    assert [(p.path, p.code, p.fatal) for p in parsed.problems.listed] == [("Annotations/a.xml", "unsafe_xml", True)]
+    assert [(p.path, p.code) for p in parsed.problems.listed] == [("Annotations/a.xml", "unsafe_xml")]
+    assert (detect.is_unlabelled(parsed), parsed.images[0].annotated) == (True, False)
 
 
 def test_voc_reader_finds_images_by_stem_and_names_every_problem(tmp_path):

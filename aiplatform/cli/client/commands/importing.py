@@ -13,7 +13,7 @@ from aiplatform.cli.client.errors import JOB_FAILED, NOT_FOUND, OK, ClientError
 from aiplatform.cli.client.output import Column
 from aiplatform.cli.client.packing import packed
 
-FORMATS = ["auto", "coco", "voc", "labelme", "yolo", "masks", "folders", "images"]
+FORMATS = ["auto", "coco", "voc", "cvat", "label-studio", "labelme", "yolo", "masks", "folders", "images"]
 OPEN = ("waiting", "checking", "checked", "committing")
 COLUMNS: list[Column] = [
     ("id", "id"),
@@ -38,6 +38,7 @@ def add(datasets: Noun, nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("dataset", help="id or name")
     verb = datasets.verb("finish", finish, "Agree to the report of the open import: it becomes a version.")
     verb.add_argument("dataset", help="id or name")
+    verb.add_argument("--allow-unlabelled", action="store_true", help="import images although no annotation is used")
     verb.add_argument("--wait", action="store_true", help="wait until it is imported")
     verb = datasets.verb("cancel", cancel, "Cancel the open import; what was uploaded for it goes.")
     verb.add_argument("dataset", help="id or name")
@@ -55,6 +56,16 @@ def _import_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--format", choices=FORMATS, default="auto")
     verb.add_argument("--split", type=shares, help="split all images anew: percent of train/val/test, as 80/10/10")
     verb.add_argument("--seed", type=int, default=0, help="with --split: another number deals anew")
+    verb.add_argument("--allow-unlabelled", action="store_true", help="import images although no annotation is used")
+    verb.add_argument("--encoding", default="", help="of text files that are not UTF-8, such as gb18030 (detected)")
+    verb.add_argument(
+        "--masks",
+        action="append",
+        default=[],
+        type=folder_kind,
+        metavar="FOLDER=masks|images",
+        help="what the images of a folder are, where the report asks; may be repeated",
+    )
     verb.add_argument("--dry-run", action="store_true", help="check and report; nothing of it stays")
     verb.add_argument("--wait", action="store_true", help="wait until it is imported")
 
@@ -85,6 +96,11 @@ def _import(args: argparse.Namespace, source: Any) -> int | None:
 
 def _run(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int | None:
     fields: dict[str, Any] = {**source, "format": args.format, "dry_run": args.dry_run}
+    fields["allow_unlabelled"] = args.allow_unlabelled
+    if args.encoding:
+        fields["encoding"] = args.encoding
+    if args.masks:
+        fields["mask_folders"] = dict(args.masks)
     if args.split:
         fields["split"] = {**args.split, "seed": args.seed}
     try:
@@ -97,19 +113,31 @@ def _run(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int 
     if not (args.wait or args.dry_run):
         done(args, made, f"Import {made['id']} of dataset {dataset} has begun.")
         return None
-    return _follow(args, dataset, made["id"], until={"checked"})
+    return _follow(args, dataset, made["id"])
 
 
-def _follow(args: argparse.Namespace, dataset: int, number: int, *, until: set[str]) -> int:
-    """Wait, tell what was found, and return the exit code: a report that forbids the import is a failure."""
-    row = waiting.until_over(args.client, f"datasets/{dataset}/imports/{number}/", until=until)
+def _follow(args: argparse.Namespace, dataset: int, number: int) -> int:
+    """Wait, print the summary and the problems, and return the exit code.
+
+    It is 0 for a version, and for a dry run whose report would become one; a report that forbids the import or waits
+    for a decision is a failure.
+    """
+    row = waiting.until_over(args.client, f"datasets/{dataset}/imports/{number}/", until={"checked"})
+    summary = row.get("summary") or {}
     if args.json:
         output.as_json(row)
     else:
         for problem in row.get("problems") or []:
             output.say(output.text(problem))
+    if row.get("state") in waiting.GOOD:
+        return OK
     fatal = (row.get("report") or {}).get("fatal")
-    return OK if row.get("state") in (*waiting.GOOD, *until) and not fatal else JOB_FAILED
+    unlabelled = summary.get("unlabelled") and not args.allow_unlabelled
+    if row.get("state") == "checked" and not fatal and not unlabelled and getattr(args, "dry_run", False):
+        return OK
+    if unlabelled and not args.json:
+        output.say("Add --allow-unlabelled to import the images without annotations.")
+    return JOB_FAILED
 
 
 def _leave_nothing(args: argparse.Namespace, dataset: int, *, new: bool) -> None:
@@ -145,11 +173,13 @@ def _open_import(args: argparse.Namespace) -> tuple[int, Any]:
 
 def finish(args: argparse.Namespace) -> int | None:
     dataset, row = _open_import(args)
-    agreed = args.client.post(f"datasets/{dataset}/imports/{row['id']}/commit/")
+    agreed = args.client.post(
+        f"datasets/{dataset}/imports/{row['id']}/commit/", {"allow_unlabelled": args.allow_unlabelled}
+    )
     if not args.wait:
         done(args, agreed, f"Import {row['id']} of dataset {args.dataset} becomes a version.")
         return None
-    return _follow(args, dataset, row["id"], until=set())
+    return _follow(args, dataset, row["id"])
 
 
 def cancel(args: argparse.Namespace) -> None:
@@ -157,6 +187,18 @@ def cancel(args: argparse.Namespace) -> None:
     confirm(args, f"Cancel import {row['id']} of dataset {args.dataset}? What was uploaded for it goes.")
     over = args.client.post(f"datasets/{dataset}/imports/{row['id']}/cancel/")
     done(args, over, f"Import {row['id']} is cancelled.")
+
+
+def folder_kind(text: str) -> tuple[str, str]:
+    """ "train/labels=masks" as folder and kind.
+
+    Raises:
+        argparse.ArgumentTypeError: it is neither masks nor images.
+    """
+    folder, sign, kind = text.rpartition("=")
+    if not sign or kind not in {"masks", "images"}:
+        raise argparse.ArgumentTypeError("write a folder and what its images are, as train/labels=masks")
+    return folder.strip("/") or ".", kind
 
 
 def shares(text: str) -> dict[str, int]:

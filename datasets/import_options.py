@@ -1,0 +1,71 @@
+"""What a user decides about data that can be read in several ways. Kept as JSON in the import's row."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, Refusals
+from datasets.formats import mask_pairs
+
+MAX_MASK_FOLDERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How data is read, and what may be missing.
+
+    Args:
+        allow_unlabelled: import images without annotations although annotation files are there.
+        encoding: of text files that are not UTF-8; "" detects it.
+        mask_folders: folder → `mask_pairs.MASKS` or `mask_pairs.IMAGES`, where names and content leave it open.
+    """
+
+    allow_unlabelled: bool = False
+    encoding: str = ""
+    mask_folders: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, row_options: Mapping[str, Any]) -> Options:
+        """Options of a row; what another version wrote beyond them is left out."""
+        return cls(**{name: value for name, value in row_options.items() if name in cls.__slots__})
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def checked(self) -> Options:
+        """The same options.
+
+        Raises:
+            Invalid: an unknown encoding, or a folder that is neither masks nor images.
+        """
+        found = Refusals()
+        with found:
+            if self.encoding and not _is_encoding(self.encoding):
+                raise Invalid(
+                    _("“%(name)s” is no known encoding. Examples: gb18030, shift_jis, cp1252.")
+                    % {"name": self.encoding[:40]},
+                    field="encoding",
+                )
+        with found:
+            wrong = [
+                name for name, kind in self.mask_folders.items() if kind not in {mask_pairs.MASKS, mask_pairs.IMAGES}
+            ]
+            if wrong or len(self.mask_folders) > MAX_MASK_FOLDERS:
+                raise Invalid(
+                    _("Folder “%(name)s”: choose masks or images.") % {"name": next(iter(wrong), "")[:200]},
+                    field="mask_folders",
+                )
+        found.end()
+        return self
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        return codecs.lookup(name)._is_text_encoding  # rot13 and base64 are none
+    except (LookupError, ValueError):
+        return False
