@@ -131,8 +131,8 @@ class _File:
             choices = [value for key, value in task.items() if key == "choice" and isinstance(value, str)]
             results += [{"type": "choices", "value": {"choices": [choice]}} for choice in choices]
             return results, bool(results) or "annotation_id" in task
-        given = task["annotations"] if isinstance(task["annotations"], list) else []
-        done = [entry for entry in given if isinstance(entry, dict) and not entry.get("was_cancelled")]
+        annotations = task["annotations"] if isinstance(task["annotations"], list) else []
+        done = [entry for entry in annotations if isinstance(entry, dict) and not entry.get("was_cancelled")]
         predictions = task.get("predictions")
         if not done and isinstance(predictions, list) and predictions:
             self.problems.add(where, "predictions", message("report.predictions"))
