@@ -51,6 +51,8 @@ _LEFT_OVER = re.compile(r"^(?:import\b(?!\s*\()|export\b).*", re.MULTILINE)
 _TOP_AWAIT = re.compile(r"^(?:(?:const|let|var)\b[^=\n]*=\s*)?(?:for\s+)?await\b", re.MULTILINE)
 _DYNAMIC_IMPORT = re.compile(r"(?<![\w$.])import\(")
 _NAMED = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+([A-Za-z_$][\w$]*))?")
+#: Comments that take whole lines: types and descriptions. Comments behind code stay, and lines keep their numbers.
+_COMMENT_LINES = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)$", re.MULTILINE | re.DOTALL)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/|(\"[^\"\n]*\"|'[^'\n]*')", re.DOTALL)
 
 
@@ -103,7 +105,7 @@ def build_script(entries: Sequence[str], read: Read) -> str:
     path = address(entries)
     up = "../" * path.count("/")  # from the bundle's folder to the fingerprint
     frame = f'import {{ define, launch, load }} from "{up}{address([FRAME])}";\n'
-    head = read(REGISTRY) if is_frame else frame
+    head = _COMMENT_LINES.sub("", read(REGISTRY)) if is_frame else frame
     parts = [head, f'const $root = new URL("{up or "./"}", import.meta.url).href;\n']
     parts += [_definition(name, module) for name, module in modules.items()]
     parts += [f"launch({json.dumps(name)});\n" for name in entries]
@@ -172,6 +174,7 @@ def _parse(name: str, text: str) -> Module:
     body = _EXPORT_LIST.sub(take_list, body)
     if left := _LEFT_OVER.search(body):
         raise BundleError(f"{name} has a line that is not understood: {left[0]}")
+    body = _COMMENT_LINES.sub(lambda match: "\n" * match[0].count("\n"), body)
     body = _DYNAMIC_IMPORT.sub("$import(", body).replace("import.meta.url", "$url")
     if "import.meta" in body:
         raise BundleError(f"{name} uses import.meta for more than its address.")

@@ -107,14 +107,35 @@ def test_modules_run_once_whatever_bundles_they_are_in(tmp_path):
         """globalThis.reportError = (error) => { globalThis.reported = error.message; };
         await import("./bundle/base/frame.js");
         await import("./bundle/app/broken.js+app/one.js");
+        while (notes.length < 4) await new Promise((done) => setTimeout(done, 5));  // one.js awaits a bundle of its own
         await import("./bundle/app/two.js");
-        await new Promise((done) => setTimeout(done, 50));
         console.log(JSON.stringify([notes, reported]));""",
         cwd=tmp_path,
     )
 
     notes = ["frame", "shared", "one function default,first", "app/icons.svg", "two"]
     assert json.loads(printed) == [notes, "broken"]
+
+
+def test_bundles_leave_out_lines_of_comments_and_keep_the_numbers_of_lines():
+    text = '/** @param {number} a\n * b */\nexport const a = 1; // kept\n  // dropped\nconst url = "//x"; /* kept */\n'
+
+    module = bundles._parse("a.js", text)
+
+    assert module.body == '\n\nconst a = 1; // kept\n\nconst url = "//x"; /* kept */\n'
+
+
+def test_no_script_has_lines_in_a_template_literal_that_look_like_comments():
+    inside = []
+    for name, text in SOURCES.items():
+        backticks = end = 0
+        for match in bundles._COMMENT_LINES.finditer(text):
+            backticks += text.count("`", end, match.start())
+            end = match.end()
+            if backticks % 2:
+                inside.append(f"{name}: {match[0][:60]}")
+
+    assert inside == []
 
 
 @pytest.mark.parametrize(

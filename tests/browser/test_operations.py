@@ -88,6 +88,7 @@ def test_operators_pages_full_of_data_fit(open_as, olga, busy, accessible, fits,
     for name, path in paths.items():
         page.goto(path)
         if name in {"cluster", "node"}:
+            page.locator("[data-history-url]").scroll_into_view_if_needed()  # charts load when they are near
             page.wait_for_selector(".chart-card canvas")
             assert page.locator(".chart-card").count() >= 4
         shot(page, f"ops-{name}-{width}", full=True)
@@ -103,6 +104,7 @@ def test_operators_pages_full_of_data_fit(open_as, olga, busy, accessible, fits,
 def test_node_page_shows_curves_of_a_longer_span(open_as, olga, busy):
     page = open_as(olga)
     page.goto("/cluster/")
+    page.locator("[data-history-url]").scroll_into_view_if_needed()
     page.wait_for_selector(".chart-card canvas")
 
     page.get_by_role("button", name="7 days").click()

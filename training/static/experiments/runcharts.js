@@ -15,7 +15,7 @@ const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
 /** @param {number} value */
 const word = (value) => (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6) ? value.toExponential(1) : exact.format(value));
 
-/** What the table shows: its filter, what it knows, and which runs are chosen. @type {{filter: string, archived: boolean, any: boolean, known: any[], chosen: Set<number>} | null} */
+/** What the table shows: its filter, what it knows, and which runs are chosen. @type {{filter: string, archived: boolean, known: any[], chosen: Set<number>} | null} */
 let shown = null;
 /** The runs with all the columns that charts need. @type {{runs: any[], columns: import("./runtable.js").Column[]} | null} */
 let found = null;
@@ -89,12 +89,12 @@ function draw() {
   part("mattered").textContent = shares.length ? tn("By PED-ANOVA over %(count)s run: what tells the best from the others.", "By PED-ANOVA over %(count)s runs: what tells the best from the others.", told.runs) : t("Too few runs have this figure and all of these parameters to say so.");
 }
 
-document.addEventListener("runsfound", (event) => {
-  shown = /** @type {CustomEvent} */ (event).detail;
-  root.hidden = !shown?.any;
+/** Draw charts of what the table shows. @param {NonNullable<typeof shown>} table */
+export function show(table) {
+  shown = table;
   if (root.open) load();
-});
-root.addEventListener("toggle", () => root.open && load());
+}
+
 for (const name of ["figure", "across", "hue"]) part(name).addEventListener("change", load);
 let width = 0;
 new ResizeObserver(() => {

@@ -16,6 +16,7 @@ const config = JSON.parse(document.getElementById("runs-config")?.textContent ??
 const one = (selector) => document.querySelector(selector);
 const wrap = one("[data-table]");
 const bar = one("[data-bar]");
+const charts = one("[data-run-charts]");
 
 const query = new URLSearchParams(location.search);
 const given = config.view ?? {};
@@ -246,7 +247,13 @@ function acts() {
   compare.disabled = !count || count > MOST;
   compare.title = count > MOST ? t("At most %(count)s runs stand beside each other.", { count: MOST }) : "";
   compare.querySelector("[data-count]").textContent = count ? String(count) : "";
-  document.dispatchEvent(new CustomEvent("runsfound", { detail: { filter: asked.filter, archived: asked.archived, any: found.runs.length > 0, known: found.known, chosen } }));
+  charts.hidden = !found.runs.length;
+  drawCharts();
+}
+
+/** Draw the charts of the runs in the table; their code loads when they are opened for the first time. */
+async function drawCharts() {
+  if (charts.open && found) (await import("./runcharts.js")).show({ filter: asked.filter, archived: asked.archived, known: found.known, chosen });
 }
 
 /** @param {number[]} ids @param {Record<string, any>} said */
@@ -373,6 +380,7 @@ answered("runs-group", (form) => {
   load();
 });
 
+charts.addEventListener("toggle", drawCharts);
 let waiting = false;
 wrap.addEventListener("scroll", () => {
   if (waiting) return;

@@ -1,6 +1,7 @@
 // What machines did over hours and weeks: one chart per group of figures, a shared crosshair, a choice of span.
 import { api, explain } from "../base/api.js";
 import { momentWords, t, timeMarks } from "../base/i18n.js";
+import { loadPlots, whenNear } from "../base/plots.js";
 
 const HEIGHT = 200;
 const AGAIN_MS = { "1h": 10_000, "6h": 60_000, "1d": 60_000, "7d": 600_000, "30d": 600_000 };
@@ -43,11 +44,11 @@ class History {
     for (const button of root.querySelectorAll("[data-history-span]")) {
       button.addEventListener("click", () => this.choose(button.dataset.historySpan));
     }
-    const rebuild = () => this.load();
+    const rebuild = () => this.plots.size && this.load();
     new MutationObserver(rebuild).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", rebuild);
     new ResizeObserver(() => this.resize()).observe(this.grid);
-    this.load();
+    whenNear(root, () => this.load());
   }
 
   choose(span) {
@@ -68,6 +69,7 @@ class History {
         api.get(`${this.root.dataset.historyUrl}?${query}`),
         node ? null : api.get(`${this.root.dataset.historyUrl}?of=clusters&span=${asked}`),
       ]);
+      if (machines.times.length > 1) await loadPlots();
       if (asked !== this.span) return;
       this.draw(machines, clusters);
     } catch (error) {
