@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.db.models import Count, OuterRef, Prefetch, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Prefetch
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
 from workers.states import FINAL, GROUPS
 
-#: What programs call their loss and their learning rate: the presets, and own code by its habits.
-LOSS = ("train/loss", "loss", "train_loss")
 LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
-RATE = ("train/lr", "lr", "learning_rate")
 #: Columns of trainings, and of their jobs, that a table shows.
 SHOWN = ("description", "preset", "version_id", "version_label", "metrics")
 SHOWN_OF_JOB = (
@@ -28,7 +24,7 @@ class TrainingJobQuerySet(OwnedQuerySet):
 
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset")
-        return rows.select_related("set_use__version").prefetch_related("inputs", "job__attempts").with_newest_figures()
+        return rows.select_related("set_use__version").prefetch_related("inputs", "job__attempts")
 
     def for_table(self) -> Self:
         """What a table of trainings shows; its other columns are read when they are needed."""
@@ -36,16 +32,6 @@ class TrainingJobQuerySet(OwnedQuerySet):
         ran = Prefetch("job__attempts", attempts.only("job", "started_at", "ended_at"))
         rows = self.select_related("job__owner", "job__cluster").prefetch_related(ran)
         return rows.only(*SHOWN, *(f"job__{name}" for name in SHOWN_OF_JOB))
-
-    def with_newest_figures(self) -> Self:
-        """With `loss` and `lr`, the newest the program reported in its newest attempt; None where it reported none."""
-        curves = self.model._meta.apps.get_model("workers", "Curve")._default_manager
-        of_job = curves.filter(attempt__job=OuterRef("job_id"), attempt__number=OuterRef("job__attempt_number"))
-
-        def newest(keys: tuple[str, ...]) -> Coalesce:
-            return Coalesce(*(Subquery(of_job.filter(key=key).values("value")[:1]) for key in keys))
-
-        return self.annotate(loss=newest(LOSS), lr=newest(RATE))
 
     def without_looks(self) -> Self:
         """Trainings alone: not the short jobs that show a batch, layers or a profile (services/looking.py)."""

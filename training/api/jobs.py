@@ -85,6 +85,16 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             rows = rows.in_state(state).named_like(given.get("search", "")[:100])
         return rows
 
+    def paginate_queryset(self, queryset: Any) -> Any:
+        trainings = super().paginate_queryset(queryset)
+        results.add_newest_metrics(trainings or [])
+        return trainings
+
+    def get_object(self) -> TrainingJob:
+        training: TrainingJob = super().get_object()
+        results.add_newest_metrics([training])
+        return training
+
     def get_serializer_class(self) -> Any:
         return TrainingOut if self.action == "list" else TrainingDetailOut
 

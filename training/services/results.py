@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from aiplatform.lib import files
@@ -14,12 +14,14 @@ from aiplatform.lib.units import Count
 from training.figure_words import word
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.querysets import LOSS, RATE
 from training.task_kinds import TASKS
 from workers.models import Curve
 from workers.output import files as output_files
 
 MAX_FIGURES_BYTES = 1 << 20
+#: What programs call their loss and their learning rate: the presets, and custom code by its habits.
+LOSS_KEYS = ("train/loss", "loss", "train_loss")
+RATE_KEYS = ("train/lr", "lr", "learning_rate")
 
 
 def attempt_of(training: TrainingJob, requested: str = "") -> int:
@@ -65,22 +67,21 @@ def headline(training: TrainingJob) -> str:
     return f"{word} {value:.3f}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-def newest_figures(trainings: Iterable[TrainingJob]) -> dict[int, tuple[float | None, float | None]]:
-    """By training: the loss and the learning rate that its newest attempt reported last; None where it reported none.
-
-    One query for a whole page; `TrainingJobQuerySet.with_newest_figures` answers the same for each row.
-    """
-    wanted = {(training.job_id, training.job.attempt_number): training.pk for training in trainings}
-    rows = Curve.objects.filter(attempt__job__in=[job for job, _attempt in wanted], key__in=(*LOSS, *RATE))
-    reported: dict[int, dict[str, float | None]] = {}
-    for job, attempt, key, value in rows.values_list("attempt__job", "attempt__number", "key", "value"):
-        if (job, attempt) in wanted:
-            reported.setdefault(wanted[job, attempt], {})[key] = value
+def add_newest_metrics(trainings: Collection[TrainingJob]) -> None:
+    """Set `loss` and `lr` of each training: the newest values of its newest attempt; None where it reported none."""
+    jobs = [training.job_id for training in trainings]
+    curves = Curve.objects.filter(attempt__job__in=jobs, key__in=(*LOSS_KEYS, *RATE_KEYS))
+    reported: dict[tuple[int, int], dict[str, float | None]] = {}
+    for job, attempt, key, value in curves.values_list("attempt__job", "attempt__number", "key", "value"):
+        reported.setdefault((job, attempt), {})[key] = value
 
     def first(values: dict[str, float | None], keys: Iterable[str]) -> float | None:
         return next((value for key in keys if (value := values.get(key)) is not None), None)
 
-    return {pk: (first(values, LOSS), first(values, RATE)) for pk, values in reported.items()}
+    row: Any  # neither is a column
+    for row in trainings:
+        values = reported.get((row.job_id, row.job.attempt_number), {})
+        row.loss, row.lr = first(values, LOSS_KEYS), first(values, RATE_KEYS)
 
 
 def readable(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:

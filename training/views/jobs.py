@@ -97,10 +97,9 @@ def job_list(request: SignedInRequest) -> HttpResponse:
     if request.GET.get("looks") != "1":
         rows = rows.without_looks()
     page = ORDERING.page(request, rows)
-    newest = results.newest_figures(page.rows)
+    results.add_newest_metrics(page.rows)
     for training in page:
         training.figure = results.headline(training)
-        training.loss, training.lr = newest.get(training.pk, (None, None))
     alive = any(not training.job.is_final for training in page)
     context = {"page": page, "states": STATES, "refresh": alive, "planned": planned.shown(request.user)}
     return render(request, "training/_job_table.html" if request.htmx else "training/job_list.html", context)
