@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import F, FilteredRelation, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
@@ -17,15 +18,14 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import units
-from aiplatform.lib.frame import ClusterGlance, register_cluster_source, register_trouble_source
+from aiplatform.lib.frame import ClusterGlance, ClusterName, register_cluster_source, register_trouble_source
+from aiplatform.lib.prepared import PreparedQuery
 from datasets.models import DatasetVersion
-from workers import planner_input
 from workers.clusters import cpu_slots, members
 from workers.models import Allocation, Device, Membership, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
 from workers.monitoring import snapshot_reader, trouble
 from workers.monitoring.snapshot import Share
-from workers.planner.snapshot import NO_QUOTA
 
 
 def _cards(shares: int) -> str:
@@ -33,35 +33,53 @@ def _cards(shares: int) -> str:
     return f"{shares / SHARES_PER_DEVICE:.1f}".removesuffix(".0")
 
 
-def cards(cluster: VirtualCluster) -> tuple[int, int]:
-    """(free, all) shares of GPUs this cluster may use: its quota of all cards, less what anyone holds."""
-    live = Q(kind=Device.Kind.GPU, health=Device.Health.OK, node__state=Node.State.LIVE)
-    sums = Device.objects.filter(live).aggregate(there=Sum("capacity"), free=Sum(F("capacity") - F("used")))
-    there, free = sums["there"] or 0, sums["free"] or 0
-    guaranteed = planner_input.quotas_of(cluster).get(Device.Kind.GPU, NO_QUOTA)
-    if guaranteed.guaranteed is None or guaranteed.borrows:
+#: The reader's clusters, the current one first: (id, name, guaranteed GPUs, whether it borrows); None without a quota.
+_CLUSTERS = PreparedQuery(
+    lambda user: (
+        Membership.objects.filter(user=user)
+        .annotate(gpus=FilteredRelation("cluster__quotas", condition=Q(cluster__quotas__kind=Device.Kind.GPU)))
+        .order_by("-is_current", "cluster__name")
+        .values_list("cluster", "cluster__name", "gpus__guaranteed", "gpus__borrows")
+    )
+)
+#: Shares of all GPUs that work: (all, free); no row without GPUs.
+_GPU_SHARES = PreparedQuery(
+    lambda: (
+        Device.objects.filter(kind=Device.Kind.GPU, health=Device.Health.OK, node__state=Node.State.LIVE)
+        .order_by()
+        .values("kind")
+        .annotate(there=Sum("capacity"), free=Sum(F("capacity") - F("used")))
+        .values_list("there", "free")
+    )
+)
+
+
+def gpu_shares(cluster: int, guaranteed: int | None, borrows: bool | None) -> tuple[int, int]:
+    """Return (free, all) shares of GPUs for a cluster with this quota: its part of all GPUs, less what is held."""
+    there, free = next(iter(_GPU_SHARES()), (0, 0))
+    if guaranteed is None or borrows:
         return free, there
     held = Allocation.objects.filter(
         released_at=None, device__kind=Device.Kind.GPU, attempt__job__cluster=cluster
     ).aggregate(shares=Sum("share"))
-    quota = min(guaranteed.guaranteed * SHARES_PER_DEVICE, there)
+    quota = min(guaranteed * SHARES_PER_DEVICE, there)
     return max(0, min(free, quota - (held["shares"] or 0))), quota
 
 
 def glance(user: User) -> ClusterGlance:
     """Return the person's current cluster with its free cards; the first of theirs where none is chosen."""
-    memberships = list(user.memberships.select_related("cluster").order_by("-is_current", "cluster__name"))
-    if not memberships:
+    rows = _CLUSTERS(user.pk)
+    if not rows:
         return ClusterGlance(ask=list(members.managers()[:5]) if user.can(Action.JOBS_SUBMIT) else [])
-    current = memberships[0].cluster
-    free, there = cards(current)
+    free, there = gpu_shares(rows[0][0], *rows[0][2:])
     if there:
         text = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
         words, lacks = f"{_cards(free)} / {_cards(there)}", False
     else:
         words, text, lacks = _without_cards()
-    clusters = sorted((m.cluster for m in memberships), key=lambda cluster: cluster.name)
-    return ClusterGlance(current=current, all=clusters, free_words=words, sentence=text, lacks_machines=lacks)
+    clusters = [ClusterName(pk, name) for pk, name, *_quota in rows]
+    current, by_name = clusters[0], sorted(clusters, key=attrgetter("name"))
+    return ClusterGlance(current=current, all=by_name, free_words=words, sentence=text, lacks_machines=lacks)
 
 
 def _without_cards() -> tuple[str, str, bool]:

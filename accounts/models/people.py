@@ -18,6 +18,7 @@ from accounts.names import check_username
 from accounts.permissions import ADMIN_ONLY, Action, known_actions
 from accounts.querysets import AdministeredQuerySet, OwnRowsQuerySet, PeopleQuerySet
 from aiplatform.lib.errors import NotAllowed
+from aiplatform.lib.prepared import PreparedQuery
 
 
 class NoRights(NotAllowed):
@@ -83,6 +84,12 @@ class PeopleManager(UserManager.from_queryset(PeopleQuerySet)):  # type: ignore[
     use_in_migrations = False
 
 
+#: What the roles of an account allow, its own and those of its groups; every request asks for it.
+_ACTIONS = PreparedQuery(
+    lambda user: Role.objects.filter(models.Q(users=user) | models.Q(user_groups__users=user)).values_list("actions")
+)
+
+
 class User(AbstractUser):
     """A person. What they may do comes from their roles and their groups' roles."""
 
@@ -144,8 +151,7 @@ class User(AbstractUser):
             return frozenset()
         if prefetched := self._prefetched_roles():
             return frozenset[Action]().union(*(role.allows() for role in prefetched))
-        roles = Role.objects.filter(models.Q(users=self) | models.Q(user_groups__users=self))
-        return known_actions(name for actions in roles.values_list("actions", flat=True) for name in actions)
+        return known_actions(name for (actions,) in _ACTIONS(self.pk) for name in actions)
 
     def _prefetched_roles(self) -> list[Role]:
         """Own roles and those of groups, where a list read them with the account; empty: not prefetched, or none."""

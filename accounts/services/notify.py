@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from django.db import transaction
+from django.db.models import Count
 from django.utils.crypto import get_random_string
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
@@ -23,6 +24,7 @@ from accounts.models import Delivery, NoticeChoices, Notification, User
 from accounts.services import outbox
 from aiplatform.lib import outbound, rates
 from aiplatform.lib.errors import Invalid
+from aiplatform.lib.prepared import PreparedQuery
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.wording import Message, message
 
@@ -135,9 +137,20 @@ def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_u
     return row
 
 
+_UNREAD = PreparedQuery(
+    lambda user: (
+        Notification.objects.filter(user=user, read_at=None)
+        .order_by()
+        .values("user")
+        .annotate(unread=Count("pk"))
+        .values_list("unread")
+    )
+)
+
+
 def unread(user: User) -> int:
     """Count the person's unread notifications."""
-    return Notification.objects.filter(user=user, read_at=None).count()
+    return next((count for (count,) in _UNREAD(user.pk)), 0)
 
 
 def unread_words(count: int) -> str:

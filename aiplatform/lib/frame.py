@@ -10,12 +10,20 @@ from typing import Any
 from aiplatform.lib.registry import Slot
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterName:
+    """What the top bar shows of a cluster."""
+
+    pk: int
+    name: str
+
+
 @dataclass(frozen=True)
 class ClusterGlance:
     """The reader's current cluster and how much of it is free, for the top bar."""
 
-    current: Any = None  # object with pk and name; None: the reader is in no cluster
-    all: list[Any] = field(default_factory=list)  # clusters to switch to
+    current: ClusterName | None = None  # None: the reader is in no cluster
+    all: list[ClusterName] = field(default_factory=list)  # clusters to switch to
     free_words: str = ""  # "2 / 4": free and all cards
     sentence: Any = ""  # the same in words, with what is counted
     lacks_machines: bool = False  # none has joined yet
