@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,15 @@ def thumbnail_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
     except (pictures.BadImage, OSError, DomainError):
         raise Http404 from None
     return _kept(HttpResponse(data, content_type="image/webp", headers=_LOCKED), etag)
+
+
+def covers_response(request: HttpRequest, assets: Sequence[Asset | None]) -> HttpResponseBase:
+    """Send the thumbnails of these images as one image, a column of tiles; the tile of None is empty."""
+    content = ",".join(asset.sha256 if asset else "" for asset in assets)
+    etag = f'"c-{hashlib.sha256(content.encode()).hexdigest()[:32]}"'
+    if request.headers.get("If-None-Match") == etag:
+        return _kept(HttpResponse(status=304), etag)
+    return _kept(HttpResponse(thumbnails.sheet(assets), content_type="image/webp", headers=_LOCKED), etag)
 
 
 def _kept(response: HttpResponse, etag: str) -> HttpResponse:

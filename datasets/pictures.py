@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
+from collections.abc import Sequence
 from typing import BinaryIO, NamedTuple, cast
 
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -180,13 +181,40 @@ def thumbnail(file: BinaryIO) -> bytes:
         with Image.open(file, formats=_READERS) as opened:
             if opened.format in {"JPEG", "MPO"}:
                 opened.draft("RGB", (THUMBNAIL_PX * 2, THUMBNAIL_PX * 2))
-            image: Image.Image = ImageOps.exif_transpose(opened) if _orientation(opened) != 1 else opened
-            if image.mode.startswith("I;16"):  # 16 bit grey: the upper byte is what an eye sees
-                image = image.point(lambda value: value / 256).convert("L")
-            image = image.convert("RGBA" if "A" in image.mode or "transparency" in image.info else "RGB")
+            image = _upright_color(opened)
             image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
             out = io.BytesIO()
             image.save(out, "WEBP", quality=80, method=2)
             return out.getvalue()
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
         raise _damaged(exc) from None
+
+
+def _upright_color(opened: Image.Image) -> Image.Image:
+    """Return the image as it is shown, as RGB, or RGBA where it has transparent parts."""
+    image: Image.Image = ImageOps.exif_transpose(opened) if _orientation(opened) != 1 else opened
+    if image.mode.startswith("I;16"):  # 16 bit grey: the upper byte is what an eye sees
+        image = image.point(lambda value: value / 256).convert("L")
+    return image.convert("RGBA" if "A" in image.mode or "transparency" in image.info else "RGB")
+
+
+def sheet(files: Sequence[bytes | None], width: int, height: int) -> bytes:
+    """A WebP of small images one below the other, each cropped to fill its tile.
+
+    Args:
+        files: images; the tile of None, or of what does not decode, stays transparent.
+        width, height: of a tile, pixels.
+    """
+    whole = Image.new("RGBA", (width, height * len(files)))
+    for number, data in enumerate(files):
+        if data is None:
+            continue
+        try:
+            with Image.open(io.BytesIO(data), formats=_READERS) as opened:
+                tile = ImageOps.fit(_upright_color(opened), (width, height), Image.Resampling.BILINEAR)
+        except Exception:  # noqa: BLE001, S112 - decoders raise whatever they meet in a broken file
+            continue
+        whole.paste(tile, (0, number * height))
+    out = io.BytesIO()
+    whole.save(out, "WEBP", quality=80, method=2)
+    return out.getvalue()

@@ -20,6 +20,7 @@ urlpatterns = [
     path("<int:dataset_id>/imports/<int:import_id>/problems.csv", imports.import_problems, name="import-problems"),
     path("<int:dataset_id>/imports/<int:import_id>/preview.webp", imports.import_preview, name="import-preview"),
     path("<int:dataset_id>/imports/<int:import_id>/<slug:act>/", imports.import_act, name="import-act"),
+    path("covers/", files.covers, name="covers"),
     path("images/<int:asset_id>/", files.asset_detail, name="asset"),
     path("images/<int:asset_id>/thumbnail/", files.asset_thumbnail, name="asset-thumbnail"),
     path("images/<int:asset_id>/original/", files.asset_image, name="asset-image"),

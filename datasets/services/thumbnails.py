@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from aiplatform.lib.errors import DomainError
@@ -12,6 +13,7 @@ from datasets.models import Asset, DatasetVersion
 
 SMALL_PX = 256  # such images are their own thumbnails
 BATCH = 1000
+TILE_PX = (112, 84)  # width and height of a cover in a sheet: twice what a row of a list shows
 
 
 def is_small(asset: Asset) -> bool:
@@ -30,6 +32,21 @@ def read(asset: Asset) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         return _make(asset)
+
+
+def sheet(assets: Sequence[Asset | None]) -> bytes:
+    """A WebP with the thumbnails of these images as tiles of a column; those that cannot be read stay transparent."""
+    return pictures.sheet([_readable(asset) if asset else None for asset in assets], *TILE_PX)
+
+
+def _readable(asset: Asset) -> bytes | None:
+    try:
+        if is_small(asset):
+            with storage.open_image(asset) as file:
+                return file.read()
+        return read(asset)
+    except (pictures.BadImage, OSError, DomainError):
+        return None
 
 
 def _make(asset: Asset) -> bytes:

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -25,6 +26,7 @@ from datasets.services import datasets, imports, versions
 from datasets.views import figures, gallery
 
 SIZES = (20, 50, 100)
+COVER_HEIGHT_PX = 42  # of a row; its width is 56
 CLASSES_NAMED = 3  # in a row of the list; the others are counted
 
 
@@ -36,20 +38,27 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
     given = request.GET.get("size", "")
     size = int(given) if given in {str(size) for size in SIZES} else SIZES[0]
     page = DATASETS.page(request, rows, size=size)
-    faced(page.rows, request.user)
+    covers = faced(page.rows, request.user)
     sizes = [(str(n), _("%(n)s a page") % {"n": n}) for n in SIZES]
-    shown = {"page": page, "filters": filters.fields, "sizes": sizes, "usual_size": sizes[0][0]}
+    shown = {"page": page, "covers": covers, "filters": filters.fields, "sizes": sizes, "usual_size": sizes[0][0]}
     return render(request, "datasets/_table.html" if request.htmx else "datasets/list.html", shown)
 
 
-def faced(rows: list[Any], user: User) -> None:
-    """Give the datasets of a page `cover` and `classes` of their newest version, and `more`, how many go unnamed."""
+def faced(rows: list[Any], user: User) -> dict[str, Any]:
+    """Give the datasets of a page `cover` and `classes` of their newest version, and `more`, how many go unnamed.
+
+    `cover` is where its tile begins in the image of all covers, whose address and height are returned; None: no image.
+    """
     newest = DatasetVersion.objects.visible_to(user).filter(pk__in=[row.newest_id for row in rows if row.newest_id])
     faces = {pk: (cover, classes) for pk, cover, classes in newest.with_cover().values_list("pk", "cover", "classes")}
+    assets: list[str] = []
     for row in rows:
-        row.cover, classes = faces.get(row.newest_id, (None, []))
+        asset, classes = faces.get(row.newest_id, (None, []))
+        row.cover = None if asset is None else len(assets) * COVER_HEIGHT_PX
+        assets += [] if asset is None else [str(asset)]
         row.classes = [item["name"] for item in classes[:CLASSES_NAMED]]
         row.more = len(classes) - len(row.classes)
+    return {"url": f"{reverse('datasets:covers')}?of={','.join(assets)}", "height": len(assets) * COVER_HEIGHT_PX}
 
 
 def filtered(rows: Any, filters: FilterForm, request: SignedInRequest) -> Any:

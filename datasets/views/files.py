@@ -9,9 +9,11 @@ from django.shortcuts import get_object_or_404, render
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from datasets.http import download, download_forms, image_response, thumbnail_response
+from datasets.http import covers_response, download, download_forms, image_response, thumbnail_response
 from datasets.models import Asset, DatasetVersion
 from datasets.views import gallery
+
+MAX_COVERS = 100  # the longest page of the list
 
 
 def _asset(request: SignedInRequest, asset_id: int) -> Asset:
@@ -24,6 +26,17 @@ def _asset(request: SignedInRequest, asset_id: int) -> Asset:
 @needs(Action.DATASETS_VIEW)
 def asset_thumbnail(request: SignedInRequest, asset_id: int) -> HttpResponseBase:
     return thumbnail_response(request, _asset(request, asset_id))
+
+
+@needs(Action.DATASETS_VIEW)
+def covers(request: SignedInRequest) -> HttpResponseBase:
+    """The thumbnails of the images `?of=7,12` as one image; those that the reader may not see are left empty."""
+    given = request.GET.get("of", "").split(",")
+    if len(given) > MAX_COVERS or not all(pk.isdecimal() and len(pk) < 19 for pk in given):
+        raise Http404
+    wanted = [int(pk) for pk in given]
+    visible = Asset.objects.visible_to(request.user).select_related("version__dataset").in_bulk(wanted)
+    return covers_response(request, [visible.get(pk) for pk in wanted])
 
 
 @needs(Action.DATASETS_VIEW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import zipfile
 
@@ -143,7 +144,7 @@ def test_dataset_list_shows_the_cover_and_the_first_classes_of_the_newest_versio
         ]
     )
     make.dataset(alice, "still empty")
-    make.version(make.dataset(alice, "plain"), task="none")
+    plain = make.version(make.dataset(alice, "plain"), task="none")
     hidden = make.version(make.dataset(alice, "hidden"))
     Dataset.objects.filter(pk=shown.dataset_id).update(visibility="public")
 
@@ -151,13 +152,14 @@ def test_dataset_list_shows_the_cover_and_the_first_classes_of_the_newest_versio
     others = as_bob.get("/datasets/")
 
     cells = html[html.index(">cells<") - 600 : html.index(">hidden<")]
-    cover = shown.assets.get(path="a/0.png").pk
-    assert f"/datasets/images/{cover}/thumbnail/" in cells
+    covers = [version.assets.get(path="a/0.png").pk for version in (shown, hidden, plain)]
+    address = f"/datasets/covers/?of={','.join(map(str, covers))}"
+    assert f'<svg viewBox="0 0 56 42"><image href="{address}" width="56" height="126"/></svg>' in cells
     assert [name in cells for name in ("RBC", "WBC", "plate", "dust", "+2")] == [True, True, True, False, True]
-    assert html.count("/thumbnail/") == 3  # none for the empty one
+    assert re.findall(r'viewBox="0 (\d+) 56 42"', html) == ["0", "42", "84"]  # none for the empty one
     assert "Not annotated" in html[html.index(">plain<") :]
     assert [row.name for row in others.context["page"]] == ["cells"]
-    assert f"/datasets/images/{hidden.assets.first().pk}/" not in others.content.decode()
+    assert f'"/datasets/covers/?of={covers[0]}"' in others.content.decode()
 
 
 def test_dataset_list_costs_the_same_however_many_versions_and_classes_there_are(
