@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.template import Origin, Template
-from django.template.base import FilterExpression, Node, Variable, VariableNode, render_value_in_context
+from django.template.base import FilterExpression, Node, NodeList, Variable, VariableNode, render_value_in_context
 from django.template.context import Context
 from django.template.defaulttags import IfNode
 from django.template.loaders import cached
@@ -62,6 +62,30 @@ def _look_up(names: tuple[str, ...], context: Context) -> Any:
                 raise TypeError
             current = current()
     return current
+
+
+class QuickExpression(FilterExpression):
+    """A variable without filters."""
+
+    __slots__ = ()
+
+    def resolve(self, context: Context, ignore_failures: bool = False) -> Any:
+        variable = self.var
+        if variable.translate:  # `{% translate name %}` says so when it renders
+            return super().resolve(context, ignore_failures)
+        try:
+            return _look_up(variable.lookups, context)
+        except Exception:  # noqa: BLE001 - as above
+            return super().resolve(context, ignore_failures)
+
+
+class QuickNodeList(NodeList):
+    """Renders nodes without the wrapper that says which node failed, which only the error page of DEBUG shows."""
+
+    def render(self, context: Context) -> SafeString:
+        if context.template.engine.debug:
+            return super().render(context)
+        return SafeString("".join([node.render(context) for node in self]))
 
 
 class QuickVariableNode(VariableNode):
@@ -141,7 +165,11 @@ class Loader(cached.Loader):
 
 def quicken(template: Template) -> None:
     """Replace the classes of nodes and variables of a compiled template."""
+    _quicken_lists(template.nodelist)
     for node in template.nodelist.get_nodes_by_type(Node):
+        _quicken_lists(*vars(node).values())
+        if isinstance(node, IfNode):
+            _quicken_lists(*(nodes for _condition, nodes in node.conditions_nodelists))
         for expression in _expressions(node):
             _quicken_expression(expression)
         if type(node) is VariableNode:
@@ -153,6 +181,13 @@ def quicken(template: Template) -> None:
             message, names = node.render_token_list(node.singular)
             vars(node).update(_message=message, _names=names, _texts={})
             node.__class__ = QuickBlockTranslateNode
+
+
+def _quicken_lists(*values: object) -> None:
+    """Replace the classes of those values that are lists of nodes."""
+    for value in values:
+        if type(value) is NodeList:
+            value.__class__ = QuickNodeList
 
 
 def _is_constant(node: TranslateNode) -> bool:
@@ -189,3 +224,5 @@ def _quicken_expression(expression: FilterExpression) -> None:
     for variable in (expression.var, *values):
         if type(variable) is Variable and variable.lookups is not None:
             variable.__class__ = QuickVariable
+    if type(expression) is FilterExpression and not expression.filters and type(expression.var) is QuickVariable:
+        expression.__class__ = QuickExpression

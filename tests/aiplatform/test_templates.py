@@ -55,7 +55,7 @@ def context() -> dict[str, Any]:
         "row": Row(), "kind": Row, "text": "a < b", "safe": mark_safe("<i>x</i>"), "number": 12345, "share": 0.5,
         "price": Decimal("1234.50"), "yes": True, "none": None, "empty": "", "facts": {"a b": 1, "items": "own"},
         "rows": [Row(), Row()], "day": date(2026, 11, 28), "moment": datetime(2026, 11, 28, 12, tzinfo=UTC),
-        "percent": "100%",
+        "percent": "100%", "word": "Save",
     }  # fmt: skip
 
 
@@ -74,6 +74,7 @@ SOURCES = [
     "{% if facts.items == 'own' or unknown.thing %}a{% endif %}{% with row.title as t %}{{ t }}{% endwith %}",
     "{% translate 'Save' %}|{% translate 'Save' as s %}{{ s }}",
     "{% translate 'no such <text> 5%' %}|{% translate text %}",
+    "{{ word }}|{% translate word %}|{{ word }}|{% translate word as w %}{{ w }}|{% translate word noop %}",
     "{% translate 'Save'|upper %}|{% translate 'Save' noop %}|{% translate 'May' context 'month name' %}",
     "{% blocktranslate %}Save{% endblocktranslate %}",
     "{% blocktranslate with n=row.name %}{{ n }} 5%{% endblocktranslate %}",
