@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from django.db.models import Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 
 from accounts import sharing
 from accounts.permissions import Action
@@ -67,6 +67,14 @@ class PeopleQuerySet(QuerySet[Any]):
         if user.can(Action.PEOPLE_MANAGE):
             return self.filter(deleted_at=None)
         return self.filter(pk=user.pk, deleted_at=None)
+
+    def with_rights(self) -> Self:
+        """With the lists `own_roles` and `own_groups`; managers of the relations would cost more than the rows."""
+        return self.prefetch_related(
+            Prefetch("roles", to_attr="own_roles"),
+            Prefetch("user_groups", to_attr="own_groups"),
+            Prefetch("own_groups__roles", to_attr="own_roles"),
+        )
 
     def administrators(self) -> Self:
         """Active people who may administer people, by an own or a group's role."""

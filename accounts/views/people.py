@@ -73,7 +73,7 @@ def _number(text: str) -> int | None:
 def _filtered(request: SignedInRequest) -> Any:
     """The accounts that the filters leave."""
     given = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state")}
-    people = User.objects.visible_to(request.user).only(*SHOWN).prefetch_related("roles", "user_groups__roles")
+    people = User.objects.visible_to(request.user).only(*SHOWN).with_rights()
     if given["q"]:
         people = people.named(given["q"])
     if given["role"] == "none":
@@ -128,8 +128,8 @@ def person_export(request: SignedInRequest) -> HttpResponse:
             person.email,
             person.phone,
             "active" if person.is_active else "disabled",
-            "; ".join(role.name for role in person.roles.all()),
-            "; ".join(group.name for group in person.user_groups.all()),
+            "; ".join(role.name for role in person.own_roles),
+            "; ".join(group.name for group in person.own_groups),
             localtime(person.date_joined).isoformat(timespec="seconds"),
             localtime(person.last_login).isoformat(timespec="seconds") if person.last_login else "",
         ]
