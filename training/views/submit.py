@@ -37,7 +37,8 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
 
     `?explicit=1` fills in no parameters, for large-scale mode; `?outputs_of=` names a job whose outputs it reads.
     """
-    initial, given, pattern = _beginning(request)
+    has_data = _has_annotated(request.user)
+    initial, given, pattern = _beginning(request, has_data=has_data)
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if form.is_bound:
         with refusals_shown_on(form):
@@ -72,8 +73,8 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "models_list": MODELS_LIST,
         "differences": begun_from
         and parameter_sets.differences(PRESETS.get(begun_from.parameter_set.preset), begun_from.params),
-        "has_data": _has_annotated(request.user),
-        "any_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]  # a choice among rows, declared above
+        "has_data": has_data,
+        "any_data": bool(form.fields["version"].rows()),  # type: ignore[attr-defined]  # a choice among rows, declared above
     }
     return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
 
@@ -93,11 +94,11 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
     )
 
 
-def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
+def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
     """Return initial values of the form, parameters by preset, and the parameter set or training they come from."""
     cards = drafts.card_ids()
     initial: dict[str, Any] = {
-        "preset": next(iter(PRESETS)) if _has_annotated(request.user) else OWN,
+        "preset": next(iter(PRESETS)) if has_data else OWN,
         "gpus_per_node": 1 if cards else 0,
         "cpus": drafts.default_cpus(),
     }

@@ -12,6 +12,7 @@ from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
 from accounts.services import audit, finding
 from aiplatform.lib.errors import Invalid, StillInUse
+from aiplatform.lib.prepared import PreparedQuery
 from workers.clusters.clusters import named
 from workers.models import ClusterGroup, Job, Membership, VirtualCluster
 from workers.states import FINAL
@@ -125,10 +126,19 @@ def switch(person: User, cluster: VirtualCluster) -> None:
     mine.filter(cluster=cluster).update(is_current=True)
 
 
+_CURRENT = PreparedQuery(
+    lambda user: Membership.objects.filter(user=user).order_by("-is_current", "pk").values_list("cluster")[:1]
+)
+
+
+def current_id(person: User) -> int | None:
+    """The id of the cluster new jobs of this person take by default; None for who belongs to none."""
+    return next((cluster for (cluster,) in _CURRENT(person.pk)), None)
+
+
 def current(person: User) -> VirtualCluster | None:
-    """The cluster new jobs of this person take by default; None for who belongs to none."""
-    row = Membership.objects.filter(user=person).select_related("cluster").order_by("-is_current", "pk").first()
-    return row.cluster if row else None
+    """The cluster that `current_id` names."""
+    return VirtualCluster.objects.filter(pk=current_id(person)).first()
 
 
 @transaction.atomic

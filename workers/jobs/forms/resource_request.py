@@ -12,6 +12,8 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib.row_choices import RowChoice, offer
+from workers.clusters import members
 from workers.device_kinds import KINDS
 from workers.jobs import resource_request, root_rights
 from workers.jobs.resource_request import Resources
@@ -20,10 +22,20 @@ from workers.models import Job, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE
 
 
+class ClusterChoice(RowChoice):
+    """One of the clusters that a person may use."""
+
+    columns = ("name",)
+
+    def text_of(self, *values: Any) -> str:
+        """The name."""
+        return str(values[0])
+
+
 class ResourceForm(forms.Form):
     """Fields of `resource_request.Resources`; forms of the apps inherit it and show `workers/_resource_fields.html`."""
 
-    cluster = forms.ModelChoiceField(
+    cluster = ClusterChoice(
         VirtualCluster.objects.none(), label=gettext_lazy("Virtual cluster"), required=False, empty_label=None
     )
     device = forms.ChoiceField(label=gettext_lazy("Device type"), required=False)
@@ -79,9 +91,8 @@ class ResourceForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.user = user
         mine = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)
-        self.fields["cluster"].queryset = mine  # type: ignore[attr-defined]  # a choice among rows, declared above
-        current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
-        self.fields["cluster"].initial = current
+        offer(mine, self.fields["cluster"])
+        self.fields["cluster"].initial = members.current_id(user)
         self.devices = device_rules.on_offer(self.device_kinds)
         self.fields["device"].choices = self._device_choices()  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["device"].initial = self.devices[0].value
