@@ -193,6 +193,7 @@ class ServiceQuerySet(OwnedQuerySet):
 
     def for_list(self) -> Self:
         rows = self.select_related("owner", "job__cluster", "model_version__model", "next_job", "next_version__model")
+        rows = narrow(rows, owner=USER_NAMES)
         return rows.prefetch_related("replicas__job")
 
     def named_like(self, text: str) -> Self:

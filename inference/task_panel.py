@@ -9,13 +9,14 @@ from django.urls import reverse
 
 from accounts.models import User
 from inference.models import ModelTask, ModelVersion
+from inference.services import model_jobs
 from workers.jobs.job_page import Panel
 from workers.models import Job
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """None while nothing is known of its end, and where this person may not see the model."""
-    task = ModelTask.objects.filter(job=job).first()
+    task = ModelTask.objects.filter(job=job).first() if job.kind == model_jobs.KIND else None
     if task is None or task.act == ModelTask.Act.TRY:  # which has a panel of its own
         return None
     if task.message and task.made_id is None:

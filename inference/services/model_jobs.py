@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import files, titles, wording
+from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.errors import DomainError, Refusals
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
@@ -138,6 +139,7 @@ def measurements(version: ModelVersion, user: User) -> Sequence[ModelTask]:
     Whoever sees the version sees how fast it is; `ModelTask.job` is shown to those who see the job.
     """
     rows = version.measurements.filter(act=Act.MEASURE).select_related("job__owner").order_by("-pk")
+    rows = narrow(rows, job__owner=USER_NAMES)
     own = Job.objects.visible_to(user).values("pk")
     return list(rows.filter(~Q(figures={}) | Q(job__in=own))[:SHOWN])
 

@@ -12,6 +12,7 @@ from aiplatform.lib import wording
 from inference.batch import shapes, showing
 from inference.formats.declared import Declared
 from inference.models import ModelTask, ModelVersion
+from inference.services import model_jobs
 from inference.task_kinds.served import SHAPES
 from inference.trying import results, trials, words
 from inference.trying.results import Found, Row, Tried
@@ -22,6 +23,8 @@ from workers.runs import RunDir
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """None while nothing is known of its end."""
+    if job.kind != model_jobs.KIND:
+        return None
     task = ModelTask.objects.filter(job=job, act=ModelTask.Act.TRY).select_related("job__owner", "made__model").first()
     if task is None or not (task.figures or task.message):
         return None

@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
 
 from accounts.http import SignedInRequest
+from aiplatform.lib.columns import USER_NAMES, narrow
 from inference.models import Model, ModelVersion
 from inference.services import starting_weights, withdrawing
 
@@ -22,8 +23,19 @@ TABS = (
 
 def context(request: SignedInRequest, pk: int, tab: str) -> dict[str, Any]:
     """The model at `pk`, all its versions, and the one that `?version=2` chooses: else the newest that is in use."""
-    model: Model = get_object_or_404(Model.objects.visible_to(request.user).select_related("owner"), pk=pk)
+    models = narrow(Model.objects.visible_to(request.user).select_related("owner"), owner=USER_NAMES)
+    model: Model = get_object_or_404(models, pk=pk)
     rows = model.versions.select_related("job", "dataset_version__dataset", "created_by", "stage_by", "model__owner")
+    rows = narrow(
+        rows,
+        job=("name", "kind"),
+        dataset_version=("number",),
+        dataset_version__dataset=("name",),
+        created_by=USER_NAMES,
+        stage_by=USER_NAMES,
+        model=("name", "visibility"),
+        model__owner=USER_NAMES,
+    )
     versions: list[ModelVersion] = list(rows.prefetch_related("aliases").order_by("-number"))
     number = request.GET.get("version", "")
     in_use = next((v for v in versions if not v.is_archived), versions[0] if versions else None)

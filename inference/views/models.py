@@ -120,7 +120,9 @@ def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any
 
 
 def _torch(version: ModelVersion) -> dict[str, Any]:
-    return {"can_torch": exports.can_export(version), "torch": exports.of(version), "torch_made": exports.made(version)}
+    newest = exports.of(version)
+    made = newest if newest is None or newest.figures else exports.made(version)
+    return {"can_torch": exports.can_export(version), "torch": newest, "torch_made": made}
 
 
 @needs(Action.MODELS_VIEW)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
+from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
 from aiplatform.lib.secret_names import hidden, hushed
@@ -83,7 +84,12 @@ TEMPLATES = {
 def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
     """The training, if the reader may see it; else 404."""
     rows = TrainingJob.objects.visible_to(request.user).for_list()
-    return get_object_or_404(rows.select_related("eval_version__dataset", "code", "parent__job"), pk=pk)
+    rows = rows.select_related("eval_version__dataset", "code", "parent__job")
+    read = {
+        "job__owner": USER_NAMES, "version": ("number",), "version__dataset": ("name",), "eval_version": ("number",),
+        "eval_version__dataset": ("name",), "parent__job": ("name",),
+    }  # fmt: skip
+    return get_object_or_404(narrow(rows, **read), pk=pk)
 
 
 @needs(Action.TRAINING_VIEW)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Prefetch
+from django.utils.functional import SimpleLazyObject
 from django.utils.timezone import now
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.registry import Registry
 from workers import kinds, run_time
 from workers.clusters import cluster_use
@@ -89,8 +91,8 @@ def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_events.html`.
 
     Keys: job, kind_label, kind_icon, buttons, force, may_control, again, may_urgent, places, attempts, attempt,
-    runtime, limit, borrowed, time_requested, events. `runtime` is a timedelta or None. The caller checked that the
-    person may see it.
+    runtime, limit, borrowed, time_requested, events. `runtime` is a timedelta or None. Places and events are read
+    when a template shows them. The caller checked that the person may see it.
     """
     may_control = user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything)
     attempts = list(job.attempts.order_by("-number"))
@@ -104,20 +106,21 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "may_urgent": user.can(Action.JOBS_URGENT),
         "may_control": may_control,
         "again": buttons.again(job, user, may_control=may_control),
-        "places": places(newest) if newest else [],
+        "places": SimpleLazyObject(lambda: places(newest) if newest else []),
         "attempts": attempts,
         "attempt": newest,
         "runtime": _runtime(job, newest),
         "limit": run_time.runtime(job),
         "borrowed": cluster_use.is_borrowed(job),
         "time_requested": not job.is_final and job.time_requests.filter(answer="open").exists(),
-        "events": events(job),
+        "events": SimpleLazyObject(lambda: events(job)),
     }
 
 
 def events(job: Job, most: int = EVENTS_SHOWN) -> list[JobEvent]:
     """The job's events, newest first."""
-    return list(job.events.select_related("by").order_by("-pk")[:most])
+    rows = narrow(job.events.select_related("by"), by=USER_NAMES)
+    return list(rows.order_by("-pk")[:most])
 
 
 def places(attempt: Attempt) -> list[Place]:

@@ -6,17 +6,19 @@ from typing import Any
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib.columns import narrow
 from workers.jobs.job_page import Panel
 from workers.models import Allocation, Dependency, Job
 from workers.states import JobState
 
 SHOWN = 50
+SHOWN_OF_JOB = ("name", "state")
 
 
 def order_context(job: Job, user: User) -> dict[str, Any] | None:
     """The jobs it follows and those that follow it, its retries and its array; None where there is nothing of it."""
-    before = list(job.dependencies.select_related("on")[:SHOWN])
-    behind = list(job.followers.select_related("job")[:SHOWN])
+    before = list(narrow(job.dependencies.select_related("on"), on=SHOWN_OF_JOB)[:SHOWN])
+    behind = list(narrow(job.followers.select_related("job"), job=SHOWN_OF_JOB)[:SHOWN])
     may_follow = (
         job.state == JobState.QUEUED
         and user.can(Action.JOBS_CONTROL)

@@ -11,6 +11,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.wording import Message
 from workers import kinds
 from workers.clusters import cpu_slots
@@ -149,6 +150,14 @@ def view(node_id: int, user: User) -> NodeView | None:
 
 def _rows(nodes: Any) -> Any:
     held = Allocation.objects.filter(released_at=None).select_related("attempt__job__owner", "attempt__job__cluster")
+    shown_of_job = ("name", "kind", "state")
+    held = narrow(
+        held,
+        attempt=(),
+        attempt__job=shown_of_job,
+        attempt__job__owner=USER_NAMES,
+        attempt__job__cluster=("name",),
+    )
     devices = Device.objects.order_by("kind", "index").prefetch_related(Prefetch("allocations", held, "live"))
     return nodes.order_by("name").prefetch_related(Prefetch("devices", devices))
 
