@@ -32,7 +32,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "navigation": groups,
         "side_key": _side_key(request.path, groups),
         "cluster": SimpleLazyObject(cluster),  # read by pages with a top bar only
-        "unread_notifications": SimpleLazyObject(lambda: notify.unread(user) if user and actions else 0),
+        "bell": SimpleLazyObject(lambda: notify.unread_of(user) if user and actions else notify.Unread()),
         "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
         "disk_full": SimpleLazyObject(lambda: known and disk.has_no_room(env.DATA_ROOT)),
         "troubles": SimpleLazyObject(lambda: troubles() if known else []),

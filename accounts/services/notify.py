@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Max
 from django.utils.crypto import get_random_string
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
@@ -142,15 +142,27 @@ _UNREAD = PreparedQuery(
         Notification.objects.filter(user=user, read_at=None)
         .order_by()
         .values("user")
-        .annotate(unread=Count("pk"))
-        .values_list("unread")
+        .annotate(unread=Count("pk"), newest=Max("pk"))
+        .values_list("unread", "newest")
     )
 )
 
 
+class Unread(NamedTuple):
+    """How many notifications a person has not read, and the id of the newest of them; 0 where there is none."""
+
+    total: int = 0
+    newest: int = 0
+
+
+def unread_of(user: User) -> Unread:
+    """Return the person's unread notifications, for the bell."""
+    return next((Unread(*row) for row in _UNREAD(user.pk)), Unread())
+
+
 def unread(user: User) -> int:
     """Count the person's unread notifications."""
-    return next((count for (count,) in _UNREAD(user.pk)), 0)
+    return unread_of(user).total
 
 
 def unread_words(count: int) -> str:

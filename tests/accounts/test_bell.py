@@ -22,6 +22,21 @@ def test_bell_tells_scripts_what_came_after_a_number_and_nobody_elses(alice, bob
     assert as_alice.get("/notifications/bell/?after=nonsense").json()["news"] == []
 
 
+def test_pages_name_the_newest_unread_notification(alice, bob, as_alice):
+    empty = as_alice.get("/account/").content.decode()
+    first = notify.notify(alice, "finished", title=verbatim("One"), key="a")
+    second = notify.notify(alice, "finished", title=verbatim("Two"), key="b")
+    notify.notify(bob, "finished", title=verbatim("Of Bob"), key="c")
+
+    two = as_alice.get("/account/").content.decode()
+    notify.mark_read(user=alice, pk=second.pk)
+    one = as_alice.get("/account/").content.decode()
+
+    assert 'data-unread="0" data-newest="0"' in empty
+    assert f'data-unread="2" data-newest="{second.pk}"' in two
+    assert f'data-unread="1" data-newest="{first.pk}"' in one
+
+
 def test_bell_list_shows_the_last_five_and_marks_all_as_read(alice, as_alice):
     for n in range(7):
         notify.notify(alice, "finished", title=verbatim(f"News {n}"), key=str(n))

@@ -74,7 +74,9 @@ if (bell) {
   });
   document.addEventListener("visibilitychange", look);
   setInterval(look, EVERY_MS);
-  look();
+  const newest = bell.dataset.newest ?? "0"; // of those that are unread: older ones were said, or are not said any more
+  if (!kept.get(KEPT)) kept.set(KEPT, newest);
+  else if (Number(newest) > Number(kept.get(KEPT))) look();
 }
 
 // the choice, on the page of notification settings
