@@ -155,8 +155,9 @@ class User(AbstractUser):
 
     def _prefetched_roles(self) -> list[Role]:
         """Own roles and those of groups, where a list read them with the account; empty: not prefetched, or none."""
-        if "own_groups" in vars(self):  # see `with_rights`
-            return [*self.own_roles, *(role for group in self.own_groups for role in group.own_roles)]
+        lists = vars(self)
+        if "own_groups" in lists:  # see `with_rights`
+            return [*lists["own_roles"], *(role for group in lists["own_groups"] for role in group.own_roles)]
         cache: dict[str, Any] = getattr(self, "_prefetched_objects_cache", {})
         if not {"roles", "user_groups"} <= cache.keys():
             return []

@@ -83,7 +83,7 @@ class QuickNodeList(NodeList):
     """Renders nodes without the wrapper that says which node failed, which only the error page of DEBUG shows."""
 
     def render(self, context: Context) -> SafeString:
-        if context.template.engine.debug:
+        if context.template is None or context.template.engine.debug:
             return super().render(context)
         return SafeString("".join([node.render(context) for node in self]))
 

@@ -138,7 +138,8 @@ def current_id(person: User) -> int | None:
 
 def current(person: User) -> VirtualCluster | None:
     """The cluster that `current_id` names."""
-    return VirtualCluster.objects.filter(pk=current_id(person)).first()
+    found = current_id(person)
+    return None if found is None else VirtualCluster.objects.filter(pk=found).first()
 
 
 @transaction.atomic
