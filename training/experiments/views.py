@@ -51,7 +51,7 @@ def index(request: SignedInRequest) -> HttpResponse:
         "compare": reverse("training:compare"),
         "may_submit": request.user.can(Action.TRAINING_SUBMIT),
         "facts": [{"name": name, "label": str(label)} for name, (label, _kind) in table.FACTS.items()],
-        "live": [str(state) for state in LIVE],
+        "live": sorted(str(state) for state in LIVE),
         "view": view.query if view else None,
         "name": view.name if view else "",
         "number": view.pk if view else None,
