@@ -134,12 +134,14 @@ def source_of(version: DatasetVersion) -> exports.Source:
     """The version as formats of formats.exports read it."""
 
     def images() -> Iterator[exports.Drawn]:
-        for line, drawn in stored.lines(version.path):
-            yield exports.Drawn(
-                line["path"], line["width"], line["height"], line["split"], drawn is not None, list(drawn or ())
-            )
+        for line, image, objects in stored.lines(version.path):
+            extra = {name: value for name, value in (image or {}).items() if name not in stored.IMAGE_FIELDS}
+            size = (line["width"], line["height"])
+            yield exports.Drawn(line["path"], *size, line["split"], image is not None, objects, extra)
 
-    return exports.Source(str(version), version.classes, images)
+    head = stored.head(version.path)
+    classes = head.pop("categories", None) or version.classes
+    return exports.Source(str(version), classes, images, head=head)
 
 
 def _tar(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:

@@ -32,8 +32,8 @@ def read(folder: Path) -> dict[str, Any]:
         twins: images that stand more than once in their split.
     """
     count = _Count()
-    for line, drawn in stored.lines(folder):
-        count.add(line, drawn)
+    for line, image, drawn in stored.lines(folder):
+        count.add(line, None if image is None else drawn)
     return count.as_dict()
 
 

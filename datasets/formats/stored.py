@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = "annotations.json"
+#: Fields of an image that the platform itself writes; others came with the data.
+IMAGE_FIELDS = frozenset({"id", "file_name", "width", "height", "split"})
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -47,18 +49,21 @@ def by_image(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]
             yield image, []
 
 
-def lines(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]] | None]]:
-    """Every line of the manifest with its annotations; None for an image that annotations.json does not list."""
+def lines(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]]:
+    """Every line of the manifest with its image in annotations.json and its annotations.
+
+    None stands for an image that annotations.json does not list: nobody annotated it.
+    """
     listed = by_image(folder) if (folder / NAME).exists() else iter(())
     following = next(listed, None)
     with (folder / "manifest.jsonl").open(encoding="utf-8") as manifest:
         for text in manifest:
             line = json.loads(text)
             if following is not None and following[0]["file_name"] == line["path"]:
-                yield line, following[1]
+                yield line, *following
                 following = next(listed, None)
             else:
-                yield line, None
+                yield line, None, []
 
 
 def _entries(path: Path, key: str) -> Iterator[dict[str, Any]]:

@@ -18,9 +18,6 @@ from datasets.models import AssetClass, DatasetVersion, Import
 from datasets.services import rewriting
 from datasets.splitting import Item, Wish, deal, groups_of
 
-#: Fields of an image in annotations.json that a version has places for.
-OWN = {"id", "file_name", "width", "height", "split"}
-
 
 class CannotSplit(DomainError):
     """The images cannot be dealt out as asked."""
@@ -104,13 +101,11 @@ def deal_out_new(items: list[ImageItem], checked: Mapping[str, Mapping[str, Any]
 
 def stored_images(version: DatasetVersion) -> Iterator[StoredImage]:
     """The images of a version with all they carry, as its own files say."""
-    named = {image["file_name"]: image for image in _listed(version)}
-    free = max((image["id"] for image in named.values()), default=0)
-    for line, drawn in stored.lines(version.path):
-        image = named.get(line["path"])
+    free = max((image["id"] for image in _listed(version)), default=0)
+    for line, image, drawn in stored.lines(version.path):
         if image is None:
             free += 1
-        kept = [{**entry, "kind": shapes.of_stored(entry).name} for entry in drawn or ()]
+        kept = [{**entry, "kind": shapes.of_stored(entry).name} for entry in drawn]
         for entry in kept:
             del entry["image_id"]
         size = (version.images_path / line["path"]).stat().st_size
@@ -120,7 +115,7 @@ def stored_images(version: DatasetVersion) -> Iterator[StoredImage]:
             id=image["id"] if image else free,
             shapes=kept,
             annotated=image is not None,
-            extra={name: value for name, value in (image or {}).items() if name not in OWN},
+            extra={name: value for name, value in (image or {}).items() if name not in stored.IMAGE_FIELDS},
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext_lazy
@@ -52,7 +53,8 @@ class BoxKind(ShapeKind):
         if not bbox or bbox[2] <= 0 or bbox[3] <= 0:
             report.drop("bbox", "degenerate_box", message("report.flat_box", image=item.image))
             return None
-        return self.of(*map(float, bbox), attributes=item.attributes)
+        reading = self.of(*map(float, bbox), attributes=item.attributes)
+        return replace(reading, area=float(item.area)) if item.area is not None and item.area > 0 else reading
 
     def of(self, x: float, y: float, width: float, height: float, *, attributes: Mapping[str, Any]) -> Reading:
         """A rectangle with its corners as the polygon every COCO reader understands."""

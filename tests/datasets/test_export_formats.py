@@ -89,7 +89,7 @@ def test_yolo_of_a_version_has_boxes_in_parts_of_the_image(as_alice, alice):
     assert "1 × a crowd (iscrowd=1), left out" in said
     assert "1 × an object with attributes, which are not written" in said
     assert "2 × an outline, written as the box around it" in said
-    assert "1 × a mask, written as its outline; its holes are filled" in said
+    assert "2 × a class that gets another id" in said
 
 
 def test_yolo_segment_has_outlines_of_the_same_area(as_alice, alice):

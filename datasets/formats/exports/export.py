@@ -26,6 +26,7 @@ class Drawn:
     Args:
         annotated: False: nobody looked at it, so that it is not said to be empty.
         objects: annotations as a version's annotations.json has them.
+        extra: further fields of the image (licence, address).
     """
 
     path: str
@@ -34,6 +35,7 @@ class Drawn:
     split: str
     annotated: bool
     objects: list[dict[str, Any]]
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,17 @@ class Source:
 
     Args:
         title: whose data it is: "cells v3".
-        classes: {"id", "name"} in their order.
+        classes: {"id", "name"} in their order, and further fields of theirs (keypoint names, skeleton).
         images: gives them, in the same order each time it is called; formats that look ahead call it twice.
         with_images: whether the archive holds the images themselves, or only their annotations.
+        head: "info" and "licenses" of the file the data came with.
     """
 
     title: str
     classes: list[dict[str, Any]]
     images: Callable[[], Iterable[Drawn]]
     with_images: bool = True
+    head: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,15 @@ class Piece:
 
 @dataclass(slots=True)
 class Notes:
-    """Counts what could not be carried, by sentence."""
+    """Counts what could not be carried, by sentence: what `comparison` finds, and objects that are left out."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, sentence: str) -> None:
         self.counts[sentence] += 1
+
+    def add_all(self, sentences: Iterable[str]) -> None:
+        self.counts.update(sentences)
 
     def lines(self) -> list[str]:
         return [f"{count} × {sentence}" for sentence, count in self.counts.most_common()]
@@ -108,14 +115,8 @@ ATTRIBUTES = "an object with attributes, which are not written"
 OWN = {"shape", "rings"}  # attributes that only say of which kind a shape is
 
 
-def carried(
-    image: Drawn, notes: Notes, *, marks: tuple[str, ...] = ()
-) -> Iterator[tuple[dict[str, Any], list[list[float]]]]:
-    """The objects of an image that have an area and are single, with their outlines.
-
-    Args:
-        marks: attributes that the format does carry.
-    """
+def carried(image: Drawn, notes: Notes) -> Iterator[tuple[dict[str, Any], list[list[float]]]]:
+    """The objects of an image that have an area and are single, with their outlines."""
     for entry in image.objects:
         if entry.get("iscrowd"):
             notes.add(CROWD)
@@ -125,8 +126,6 @@ def carried(
         if not outlines or geometry.area(outlines) <= geometry.MIN_AREA:
             notes.add(NO_AREA)
             continue
-        if _foreign(entry.get("attributes") or {}) - set(marks):
-            notes.add(ATTRIBUTES)
         yield entry, [list(ring) for ring in outlines]
 
 
@@ -135,5 +134,6 @@ def box_of(entry: Mapping[str, Any], image: Drawn) -> geometry.Box:
     return geometry.clip_box(geometry.Box(*entry["bbox"]), image.width, image.height)
 
 
-def _foreign(attributes: Mapping[str, Any]) -> set[str]:
+def foreign_attributes(attributes: Mapping[str, Any]) -> set[str]:
+    """Names of attributes that say something beyond the kind of a shape."""
     return {name for name, value in attributes.items() if name not in OWN and value not in (None, False, "", 0)}

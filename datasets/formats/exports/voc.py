@@ -9,11 +9,12 @@ from xml.sax.saxutils import escape
 
 from django.utils.translation import gettext_lazy as _
 
+from datasets.formats.exports.comparison import WrittenObject, head_losses, image_losses, object_losses
 from datasets.formats.exports.export import Drawn, ExportFormat, Notes, Piece, Source, box_of, carried
 from datasets.formats.neutral import SPLITS
+from datasets.formats.problems import natural
 from datasets.shapes import geometry
 
-OUTLINE_LOST = "an outline, written as the box around it"
 WIDENED = "a box narrower than a pixel, written one pixel wide"
 MARKS = ("difficult", "truncated", "occluded")
 
@@ -36,6 +37,7 @@ class VocFormat(ExportFormat):
         names = {item["id"]: item["name"] for item in source.classes}
         flat = _flat([image.path for image in source.images()])
         lists: dict[str, list[str]] = defaultdict(list)
+        used: set[int] = set()
         for image in source.images():
             name = flat[image.path]
             stem = PurePosixPath(name).stem
@@ -44,9 +46,14 @@ class VocFormat(ExportFormat):
                 yield Piece(f"JPEGImages/{name}", image=image.path)
             if image.annotated:
                 yield Piece(f"Annotations/{stem}.xml", _xml(image, name, source, names, notes).encode())
+                used.update(entry["category_id"] for entry, _rings in carried(image, Notes()))
+            notes.add_all(image_losses(image))
         for split in SPLITS:
             if lists[split]:
                 yield Piece(f"ImageSets/Main/{split}.txt", "".join(f"{stem}\n" for stem in lists[split]).encode())
+        order = sorted(used, key=lambda number: natural(names[number]))
+        ids = {number: place for place, number in enumerate(order, 1)}  # as the reader numbers names
+        notes.add_all(head_losses(source.classes, source.head, ids))
 
 
 def _flat(paths: list[str]) -> dict[str, str]:
@@ -77,13 +84,14 @@ def _xml(image: Drawn, name: str, source: Source, names: dict[int, str], notes: 
 
 
 def _objects(image: Drawn, names: dict[int, str], notes: Notes) -> Iterator[str]:
-    for entry, rings in carried(image, notes, marks=MARKS):
-        if not (len(rings) == 1 and geometry.is_box(rings[0])):
-            notes.add(OUTLINE_LOST)
+    for entry, rings in carried(image, notes):
         left, top, width, height = box_of(entry, image)
         x0, x1 = _whole(left, left + width, image.width, notes)
         y0, y1 = _whole(top, top + height, image.height, notes)
         given = entry.get("attributes") or {}
+        box = geometry.Box(x0, y0, x1 - x0, y1 - y0)
+        kept = WrittenObject(box=box, attributes=frozenset(mark for mark in MARKS if given.get(mark) in (True, 1)))
+        notes.add_all(object_losses(entry, rings, kept, image))
         marks = "".join(f"    <{mark}>{int(bool(given.get(mark)))}</{mark}>\n" for mark in MARKS)
         yield (
             f"  <object>\n    <name>{escape(names[entry['category_id']])}</name>\n    <pose>Unspecified</pose>\n{marks}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
 
+from datasets.formats.exports.comparison import WrittenObject, head_losses, image_losses, object_losses
 from datasets.formats.exports.export import Drawn, ExportFormat, Notes, Piece, Source, box_of, carried
 from datasets.formats.neutral import SPLITS
 from datasets.shapes import geometry
@@ -17,13 +18,10 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
 UNSPLIT = "unsplit"  # folder of images without a split
-OUTLINE_LOST = "an outline, written as the box around it"
-HOLES_LOST = "a mask, written as its outline; its holes are filled"
-JOINED = "an object in several parts, written as one outline whose parts a line joins"
 ABOUT = (
     "images/<split>/… and labels/<split>/… have the same names; data.yaml has the splits and the classes.",
     "An image without a label file was not annotated; an empty label file says that nothing is on the image.",
-    f"Images without a split are in {UNSPLIT}/, which data.yaml does not name.",
+    f"Images without a split are in {UNSPLIT}/. data.yaml names it only where no image has a split.",
 )
 
 
@@ -50,23 +48,30 @@ class YoloFormat(ExportFormat):
             if image.annotated:
                 text = "".join(f"{line}\n" for line in self._lines(image, index, notes))
                 yield Piece(f"labels/{place.with_suffix('.txt')}", text.encode())
+            notes.add_all(image_losses(image))
         yield Piece("data.yaml", _yaml(source, splits).encode())
+        notes.add_all(head_losses(source.classes, source.head, {number: at + 1 for number, at in index.items()}))
 
     def _lines(self, image: Drawn, index: dict[int, int], notes: Notes) -> Iterator[str]:
         for entry, rings in carried(image, notes):
-            if isinstance(entry["segmentation"], dict):
-                notes.add(HOLES_LOST)
             if self.outlines:
-                if len(rings) > 1:
-                    notes.add(JOINED)
                 points = _relative(joined(rings), image)
             else:
-                if not (len(rings) == 1 and geometry.is_box(rings[0])):
-                    notes.add(OUTLINE_LOST)
                 box = box_of(entry, image)
                 centre = [box.x + box.width / 2, box.y + box.height / 2, box.width, box.height]
                 points = _relative(centre, image)
-            yield f"{index[entry['category_id']]} " + " ".join(f"{value:.8g}" for value in points)
+            line = f"{index[entry['category_id']]} " + " ".join(f"{value:.8g}" for value in points)
+            notes.add_all(object_losses(entry, rings, self._read_back(line, image), image))
+            yield line
+
+    def _read_back(self, line: str, image: Drawn) -> WrittenObject:
+        """What a reader gets of a line."""
+        numbers = [float(word) for word in line.split()[1:]]
+        points = [value * (image.width, image.height)[at % 2] for at, value in enumerate(numbers)]
+        if self.outlines:
+            return WrittenObject(outlines=[points])
+        x, y, width, height = points
+        return WrittenObject(box=geometry.Box(x - width / 2, y - height / 2, width, height))
 
 
 def _relative(points: list[float], image: Drawn) -> list[float]:
