@@ -254,6 +254,7 @@ class Import(models.Model):
     split = models.JSONField(default=dict)  # a `splitting.Wish`; {} keeps the splits the data has
     annotated = models.BooleanField(default=False)  # whether annotations in the data are to be used
     wanted = models.CharField(max_length=20, blank=True)  # a format by name, "auto", or "" to go by `annotated`
+    creates_dataset = models.BooleanField(default=False)  # its dataset goes with it, when it is discarded
     options = models.JSONField(default=dict)  # `import_options.Options`: what a user decided about the data
     agreed = models.BooleanField(default=False)  # commit by itself when nothing forbids it
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)

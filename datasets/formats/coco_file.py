@@ -26,7 +26,7 @@ from datasets.shapes.outlines import is_number
 MAX_EXTRA_BYTES = 16 << 10  # of fields beyond those that are understood, per image, object or class
 MAX_NAME_LENGTH = 1000
 _IMAGE_FIELDS = {"id", "file_name", "width", "height", "split"}
-_SHAPE_FIELDS = {
+SHAPE_FIELDS = {
     "id": int, "image_id": int, "category_id": int, "iscrowd": int,
     "segmentation": list | dict, "bbox": list, "area": float, "attributes": dict,
 }  # fmt: skip
@@ -312,7 +312,7 @@ class CocoFile:
             reading.area,
             iscrowd=1 if item.get("iscrowd") == 1 else 0,
             attributes=reading.attributes,
-            extra=self.further(item, _SHAPE_FIELDS, path),
+            extra=self.further(item, SHAPE_FIELDS, path),
         )
 
 

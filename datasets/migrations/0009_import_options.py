@@ -6,6 +6,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField("import", "options", models.JSONField(default=dict)),
+        migrations.AddField("import", "creates_dataset", models.BooleanField(default=False)),
         migrations.AlterField("import", "format", models.CharField(blank=True, max_length=20)),
         migrations.AlterField("import", "wanted", models.CharField(blank=True, max_length=20)),
     ]

@@ -10,12 +10,11 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals, StillInUse
 from aiplatform.lib.files import remove_tree
 from datasets import storage, usage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion, Import
-from datasets.services import imports, server_paths, uploads
+from datasets.services import imports, removal, server_paths, uploads
 
 NAME_MAX, INTRO_MAX = 25, 50
 Visibility, Source = Dataset.Visibility, Dataset.Source
@@ -52,6 +51,8 @@ def create(
 ) -> Dataset:
     """Make a dataset, and start its import where its data is given already.
 
+    An own dataset of the same name whose imports all failed or were cancelled is replaced.
+
     Args:
         annotated: True insists on annotations in the data, False takes the images only; None takes what is there.
         upload_id: a complete upload (source "upload"); may follow later.
@@ -66,6 +67,8 @@ def create(
         owner=owner, name=name, intro=intro, visibility=visibility, source=source,
         server_path=server_path, upload_id=upload_id,
     )  # fmt: skip
+    for leftover in removal.discarded(owner).filter(name__iexact=_named(name)):
+        removal.hide(leftover)
     try:
         with transaction.atomic():
             dataset = Dataset.objects.create(
@@ -78,10 +81,12 @@ def create(
             )
     except IntegrityError:
         raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name}) from None
-    if source == Source.SERVER:
-        imports.start(dataset=dataset, by=owner, annotated=annotated, server_path=server_path, split=split)
-    elif upload_id:
-        imports.start(dataset=dataset, by=owner, annotated=annotated, upload_id=upload_id, split=split)
+    if source == Source.SERVER or upload_id:
+        path = server_path if source == Source.SERVER else ""
+        imports.start(
+            dataset=dataset, by=owner, annotated=annotated, upload_id="" if path else upload_id, server_path=path,
+            split=split, creates_dataset=True,
+        )  # fmt: skip
     return dataset
 
 
@@ -118,7 +123,7 @@ def check(
 
 def _check_free(owner: User, name: str) -> None:
     taken = Dataset.objects.filter(Q(owner=owner) | Q(visibility=Visibility.PUBLIC), name__iexact=name)
-    if taken.exists():
+    if taken.exclude(pk__in=removal.discarded(owner).values("pk")).exists():
         raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name})
 
 
@@ -159,10 +164,7 @@ def delete(dataset: Dataset) -> None:
         )
     if dataset.imports.filter(state=Import.State.COMMITTING).exists():
         raise StillInUse(_("A version of it is being written. Try again in a moment."))
-    with transaction.atomic():
-        # The name is free again at once; the row goes when the files are gone.
-        Dataset.objects.filter(pk=dataset.pk).update(deleting=True, name=f"~{dataset.pk}")
-        enqueue("datasets.purge", dataset_id=dataset.pk)
+    removal.hide(dataset)
 
 
 def purge(dataset_id: int) -> None:

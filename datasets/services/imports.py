@@ -23,7 +23,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree
 from datasets.import_options import Options
 from datasets.models import Dataset, DatasetVersion, Import, Upload
-from datasets.services import checking, class_names, committing, server_paths, uploads, versions
+from datasets.services import checking, class_names, committing, removal, server_paths, uploads, versions
 from datasets.services.claims import CLAIMS, TTL, ImportClaim
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ def start(
     agreed: bool = False,
     split: Mapping[str, Any] | None = None,
     options: Options | None = None,
+    creates_dataset: bool = False,
 ) -> Import:
     """Begin to check an upload, or a folder on the server, for a new version of `dataset`.
 
@@ -71,6 +72,7 @@ def start(
         agreed: make the version without asking again, unless the report forbids it or a user must decide.
         split: fields of a `splitting.Wish` by which all images are split; None keeps what the data says.
         options: how the data is read, and whether annotations may be missing.
+        creates_dataset: the dataset was made for this import and is removed with it, if it is discarded.
 
     Raises:
         NotNow: another import of this dataset is open.
@@ -91,6 +93,7 @@ def start(
                 agreed=agreed,
                 split=dict(split or {}),
                 options=(options or Options()).checked().as_json(),
+                creates_dataset=creates_dataset,
                 created_by=by,
             )
     except IntegrityError:
@@ -203,7 +206,7 @@ def retry(row: Import) -> Import:
 
 
 def cancel(row: Import) -> Import:
-    """Cancel an import, or give up one that failed; nothing of it stays.
+    """Cancel an import, or discard one that failed; nothing of it stays, nor a dataset that was made for it.
 
     Raises:
         NotNow: it is over, or the version is already being written.
@@ -212,6 +215,7 @@ def cancel(row: Import) -> Import:
         row, {S.WAITING, S.CHECKING, S.REPORTED, S.FAILED}, S.CANCELLED, _("This import cannot be cancelled any more.")
     )
     clean(row)
+    removal.hide_with(row)
     return row
 
 

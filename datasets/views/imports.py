@@ -149,7 +149,8 @@ def import_act(request: SignedInRequest, dataset_id: int, import_id: int, act: s
             item["name"] = typed.get(item["id"], item["name"])
         return render(request, "datasets/import.html", shown | {"refusal": refusal.message}, status=422)
     if act == "cancel":
-        return redirect("datasets:detail", row.dataset_id)
+        row.dataset.refresh_from_db()
+        return redirect("datasets:list") if row.dataset.deleting else redirect("datasets:detail", row.dataset_id)
     return redirect("datasets:import", row.dataset_id, row.pk)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets.services import imports
+from datasets.models import Dataset
+from datasets.services import datasets, imports
 from tests.datasets.helpers import checked, uploaded, zipped
 from tests.datasets.pictures import coco, picture
 from tests.datasets.read_folders import LINE, mask_png, photo, yolo_pairs
@@ -132,3 +133,43 @@ def test_api_takes_the_decisions_with_the_import_and_refuses_unknown_ones_togeth
     assert cells.imports.get().options == {
         "allow_unlabelled": True, "encoding": "big5", "mask_folders": {"x": "masks"},
     }  # fmt: skip
+
+
+def test_name_of_a_dataset_whose_data_was_refused_is_free_again(as_alice, alice):
+    def create(name: str, data: bytes):
+        fields = {"name": name, "intro": "", "annotated": "auto", "source": "upload", "visibility": "private"}
+        answer = as_alice.post("/datasets/new/", fields | {"upload_id": uploaded(alice, data).pk, "split": ""})
+        assert answer.status_code == 302
+        row = Dataset.objects.get(name=name, deleting=False).imports.latest("pk")
+        imports.run(row.pk)
+        row.refresh_from_db()
+        return row
+
+    refused = create("cells", b"no archive")
+    assert refused.state == "failed"
+    second = create("cells", zipped({"a.png": picture()}))
+    assert (second.state, second.dataset_id != refused.dataset_id) == ("reported", True)
+    datasets.purge(refused.dataset_id)
+    assert list(Dataset.objects.values_list("pk", flat=True)) == [second.dataset_id]
+
+
+def test_a_discarded_import_takes_its_new_dataset_along_but_none_that_has_data(as_alice, alice, cells):
+    upload = uploaded(alice, zipped({"a.png": picture()})).pk
+    fresh = datasets.create(owner=alice, name="fresh", intro="", upload_id=upload)
+    row = fresh.imports.get()
+    imports.run(row.pk)
+
+    assert as_alice.post(f"{page_of(row)}cancel/").url == "/datasets/"
+    more = checked(cells, zipped({"a.png": picture()}), annotated=False)
+    assert as_alice.post(f"{page_of(more)}cancel/").url == f"/datasets/{cells.pk}/"
+
+    assert list(Dataset.objects.filter(deleting=False)) == [cells]
+
+
+def test_a_dataset_made_empty_on_purpose_or_with_an_open_import_keeps_its_name(alice):
+    datasets.create(owner=alice, name="empty", intro="")
+    datasets.create(owner=alice, name="open", intro="", upload_id=uploaded(alice, zipped({"a.png": picture()})).pk)
+
+    for name in ("empty", "open"):
+        with pytest.raises(datasets.NameTaken):
+            datasets.create(owner=alice, name=name, intro="")

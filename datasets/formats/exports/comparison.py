@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from datasets.formats.coco_file import SHAPE_FIELDS
 from datasets.formats.exports.export import ATTRIBUTES, Drawn, foreign_attributes
 from datasets.shapes import geometry
 from datasets.shapes.geometry import Box, Rings
@@ -30,7 +31,7 @@ CLASS_ID = "a class that gets another id"
 EXACT_PX = 1e-3  # numbers are written with 8 digits
 SAME_AREA = 0.01  # relative: area of pixels or of an outline
 OWN_INFO = ("description", "version")  # the platform writes these itself
-_OBJECT = {"id", "image_id", "category_id", "kind", "segmentation", "bbox", "area", "iscrowd", "attributes"}
+_OBJECT = {*SHAPE_FIELDS, "kind"}
 _CLASS = {"id", "name"}
 
 
