@@ -167,16 +167,10 @@ class AssetOut(OutMixin, serializers.ModelSerializer):
         fields = ["id", "path", "sha256", "width", "height", "split", "label", "object_count", "shapes"]
 
 
-class ImportIn(StrictMixin, serializers.Serializer):
-    """Where the data of an import is: a complete upload, or a path on the server.
+class ReadingIn(StrictMixin, serializers.Serializer):
+    """How data is read on import."""
 
-    With `dry_run` the import stops at its report and waits for `commit`.
-    """
-
-    upload = serializers.CharField(max_length=32, required=False)
-    path = serializers.CharField(max_length=500, required=False)
     format = serializers.ChoiceField(choices=FORMATS, default="auto")
-    dry_run = serializers.BooleanField(default=False)
     split = Shares(required=False, help_text="Split all images anew; left out: as the data says.")
     allow_unlabelled = serializers.BooleanField(
         default=False,
@@ -191,6 +185,31 @@ class ImportIn(StrictMixin, serializers.Serializer):
         help_text="Folder → masks or images, where the report names a folder that may be either.",
     )
 
+    @staticmethod
+    def reading(given: dict[str, Any]) -> dict[str, Any]:
+        """Take the fields out of what was given, as arguments of `imports.start`."""
+        split = given.pop("split", None)
+        return {
+            "wanted": given.pop("format"),
+            "split": wish_of(**split).as_dict() if split is not None else None,
+            "options": Options(
+                allow_unlabelled=given.pop("allow_unlabelled"),
+                encoding=given.pop("encoding", ""),
+                mask_folders=given.pop("mask_folders", {}),
+            ),
+        }
+
+
+class ImportIn(ReadingIn):
+    """Where the data of an import is: a complete upload, or a path on the server.
+
+    With `dry_run` the import stops at its report and waits for `commit`.
+    """
+
+    upload = serializers.CharField(max_length=32, required=False)
+    path = serializers.CharField(max_length=500, required=False)
+    dry_run = serializers.BooleanField(default=False)
+
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if bool(given.get("upload")) == bool(given.get("path")):
             raise serializers.ValidationError({"upload": [_("Give either upload or path.")]})
@@ -198,14 +217,8 @@ class ImportIn(StrictMixin, serializers.Serializer):
         return {
             "upload_id": given.get("upload", ""),
             "server_path": f"{path.rstrip('/')}/" if path else "",
-            "wanted": given["format"],
             "agreed": not given["dry_run"],
-            "split": wish_of(**given["split"]).as_dict() if "split" in given else None,
-            "options": Options(
-                allow_unlabelled=given["allow_unlabelled"],
-                encoding=given.get("encoding", ""),
-                mask_folders=given.get("mask_folders", {}),
-            ),
+            **self.reading(given),
         }
 
 

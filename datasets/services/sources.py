@@ -6,7 +6,6 @@ A room registers a source from its app's `AppConfig.ready()`, and names it in th
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from accounts.models import User
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.archives import Limits, Report
 from aiplatform.lib.errors import Invalid
-from aiplatform.lib.files import OutsideRoot, open_beneath
+from aiplatform.lib.files import OutsideRoot, copy_data, open_beneath
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.wording import Message
 from datasets.models import Upload
@@ -80,7 +79,7 @@ def copied(source: Source, upload: Upload, into: Path, limits: Limits, tick: Cal
                 uploads.require_room(owner=upload.owner, size_bytes=asked)
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as copy:
-                shutil.copyfileobj(file, copy, 1 << 20)
+                copy_data(file, copy)
         if safe != name:
             report.renamed.append((name, safe))
         tick(report.files)

@@ -17,6 +17,10 @@ from datasets.services import imports
 from tests.cli.platform_double import Uploads
 from tests.datasets.helpers import uploaded, zipped
 from tests.datasets.pictures import coco, picture, put
+from tests.datasets.read_folders import yolo_pairs
+from tests.factories import work
+from training.services import homes
+from workers.runs import RunDir
 
 pytestmark = pytest.mark.sockets("a platform's double")
 
@@ -166,3 +170,15 @@ def test_packed_files_that_change_meanwhile_or_share_a_name_are_refused(tmp_path
         packing.packed([tmp_path / "a/x.bin", tmp_path / "b/x.bin"])
     with pytest.raises(ClientError, match="is not there"):
         packing.packed([tmp_path / "c"])
+
+
+def test_datasets_are_created_of_files_in_the_home_and_of_a_job(send, alice, cluster):
+    put(homes.home_of(alice) / "set", yolo_pairs(2))
+    job = work.job(alice, cluster, name="augment", state="succeeded")
+    put(RunDir.of(job.pk, 1).outputs / "made", yolo_pairs(3))
+
+    assert send("datasets", "create", "mine", "--from-files", "set", "--wait") == OK
+    assert send("datasets", "create", "theirs", "--from-job", str(job.pk), "--folder", "made", "--wait") == OK
+    assert send("datasets", "create", "mine", "--from-files", "set") != OK
+
+    assert {row.name: row.newest.annotation_count for row in Dataset.objects.all()} == {"mine": 2, "theirs": 3}

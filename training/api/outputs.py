@@ -10,20 +10,24 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib.api import PlatformViewSet, StrictMixin, VisibleField
+from aiplatform.lib.api import PlatformViewSet, VisibleField
 from aiplatform.lib.idempotency import once
+from datasets.api.serializers import ReadingIn
 from datasets.models import Import
 from datasets.services.datasets import NAME_MAX
 from training.services import output_datasets
 from workers.models import Job
 
 
-class OutputDatasetIn(StrictMixin, serializers.Serializer[Any]):
+class OutputDatasetIn(ReadingIn):
     """A job that is over, and what of its outputs becomes a dataset."""
 
     job = VisibleField(Job)
     name = serializers.CharField(max_length=NAME_MAX, default="", allow_blank=True, help_text="Empty: of the job.")
     folder = serializers.CharField(max_length=500, default="", allow_blank=True, help_text="Empty: all outputs.")
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        return self.reading(given) | given
 
 
 class OutputDatasetOut(serializers.ModelSerializer[Import]):

@@ -22,7 +22,9 @@ from aiplatform.lib.api import PlatformViewSet, StrictMixin, sent
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
-from training.files import changes, listing, packing, places, preview, sharing, usage
+from datasets.api.serializers import ImportOut, ReadingIn
+from datasets.services.datasets import NAME_MAX
+from training.files import changes, datasets, listing, packing, places, preview, sharing, usage
 from training.files.models import SharedFolder
 from training.files.places import Place
 
@@ -92,6 +94,14 @@ class CheckIn(PathIn):
     replace = serializers.BooleanField(default=False)
 
 
+class DatasetIn(ReadingIn, PathIn):
+    """A folder, an archive or an image that becomes a dataset."""
+
+    path = serializers.CharField(max_length=16_000, trim_whitespace=False, default="", allow_blank=True)
+    shared = serializers.IntegerField(required=False, help_text="The id of a shared folder; the own home unless given.")
+    name = serializers.CharField(max_length=NAME_MAX, default="", allow_blank=True, help_text="Empty: of the folder.")
+
+
 class FilesViewSet(PlatformViewSet):
     """Files of the caller's home. Nobody reads another's but what that person shares; operators neither."""
 
@@ -108,6 +118,7 @@ class FilesViewSet(PlatformViewSet):
         "place": Action.JOBS_SUBMIT,
         "check": Action.JOBS_SUBMIT,
         "share": Action.JOBS_SUBMIT,
+        "dataset": Action.DATASETS_CREATE,
     }
     asks = {
         "list": ("path", "shared", "search", "page"),
@@ -220,6 +231,18 @@ class FilesViewSet(PlatformViewSet):
         """Make a folder one that can be shared; say with whom under `/api/v1/shares/folder/{id}/`."""
         row = sharing.begin(request.user, sent(PathIn(data=request.data))["path"])
         return Response(SharedFolderOut(row, context={"request": request}).data, 201)
+
+    @extend_schema(request=DatasetIn, responses={202: ImportOut})
+    @action(detail=False, methods=["post"])
+    @once
+    def dataset(self, request: ApiRequest) -> Response:
+        """Import a folder, an archive or an image as a new dataset; it commits by itself unless a user must decide."""
+        data = sent(DatasetIn(data=request.data))
+        reading = DatasetIn.reading(data)
+        place = places.seen_by(request.user, data["path"], data.get("shared"))
+        row = datasets.make(place, by=request.user, name=data["name"], **reading)
+        where = f"/api/v1/datasets/{row.dataset_id}/imports/{row.pk}/"
+        return Response(ImportOut(row).data, status=202, headers={"Location": where})
 
 
 def _place(request: ApiRequest) -> Place:

@@ -13,12 +13,14 @@ class FilesConfig(AppConfig):
         from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform.lib import sweeps
-        from training.files import usage
+        from datasets.services import sources
+        from training.files import datasets, usage
         from training.files.models import SharedFolder
         from training.files.ownership import HomeFolder
         from workers.monitoring import snapshot_reader
 
         sweeps.register("files.sweep")
+        sources.SOURCES.register(datasets.SOURCE)
         ownership.register(HomeFolder())
         snapshot_reader.register_shares(usage.shares)
         sharing.register(

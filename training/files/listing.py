@@ -8,18 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from pathlib import PurePosixPath
 
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import file_names, times, trees
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.ordering import Ordering
+from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from training.files.places import Place, folder_of, refusals
 
 ORDERING = Ordering("name", name="name", size="size_bytes", changed="changed_s")
 MOST = 50_000
 """Entries of one folder that are read; a training may leave millions."""
 PAGE = 200
+ARCHIVE_SUFFIXES = {".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst"}
 FOLDER, FILE, LINK, OTHER = "folder", "file", "link", "other"
 KIND_WORDS = {FOLDER: _("Folder"), FILE: _("File"), LINK: _("Link"), OTHER: _("Special file")}
 
@@ -45,6 +48,12 @@ class Entry:
     @property
     def is_file(self) -> bool:
         return self.kind == FILE
+
+    @property
+    def may_be_dataset(self) -> bool:
+        """Whether the name is that of an archive or an image."""
+        suffix = PurePosixPath(self.name).suffix.lower()
+        return self.is_file and (suffix in ARCHIVE_SUFFIXES or suffix in IMAGE_SUFFIXES)
 
     @property
     def kind_label(self) -> str:

@@ -12,4 +12,5 @@ urlpatterns: list[URLPattern] = [
     path("delete/", views.delete, name="delete"),
     path("put/", views.put, name="put"),
     path("share/", views.share, name="share"),
+    path("dataset/", views.dataset, name="dataset"),
 ]

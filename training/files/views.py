@@ -20,7 +20,7 @@ from aiplatform.lib import file_names, ids
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from training.files import changes, listing, places, preview, sharing, usage
+from training.files import changes, datasets, listing, places, preview, sharing, usage
 from training.files.forms import MoveForm, NameForm
 from training.files.places import Place
 
@@ -119,6 +119,18 @@ def put(request: SignedInRequest) -> HttpResponse:
         said = ngettext("%(count)s file is there.", "%(count)s files are there.", brought)
         messages.success(request, said % {"count": brought})
     return redirect(_url(place))
+
+
+@needs(Action.DATASETS_CREATE)
+@require_POST
+def dataset(request: SignedInRequest) -> HttpResponse:
+    """Import what is at `path` as a new dataset; shows its progress."""
+    share = ids.number(request.POST.get("shared", ""))
+    place = places.seen_by(request.user, request.POST.get("path", ""), share)
+    with refusals_said(request):
+        row = datasets.make(place, by=request.user)
+        return redirect("datasets:import", row.dataset_id, row.pk)
+    return redirect(_url(place.above if place.parts else place))
 
 
 @needs(Action.JOBS_SUBMIT)

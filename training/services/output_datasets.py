@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import files, ids, titles
-from aiplatform.lib.errors import Invalid, NotFound, Refusals
-from datasets.models import Dataset, Import, Upload
-from datasets.services import datasets, imports, sources, uploads
+from aiplatform.lib import files, ids
+from aiplatform.lib.errors import Invalid, NotFound
+from datasets.models import Import
+from datasets.services import from_files, sources
 from workers.execution import earlier_outputs
 from workers.models import Job
 from workers.output import files as output_files
 
 
-def make(job: Job, *, by: User, name: str = "", folder: str = "") -> Import:
+def make(job: Job, *, by: User, name: str = "", folder: str = "", **reading: Any) -> Import:
     """Begin to import the outputs of a job that is over as a new dataset of `by`, who may see the job.
 
     Args:
         name: of the dataset; "" takes that of the job.
         folder: what of the outputs; "" takes all.
+        reading: see `from_files.start`.
 
     Raises:
         NotAllowed: this person's roles show no jobs.
@@ -32,30 +33,10 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "") -> Import:
         NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
     """
     by.require(Action.JOBS_VIEW)
-    found = Refusals()
-    with found:
-        root = _root(job, folder)
-        length = sum(_bytes(root / path) for path in files.walk_beneath(root, lenient=True))
-        if not length:
-            raise Invalid(_("There is nothing in it. Choose a job, or a folder, with files."), field="folder")
-    with found:
-        taken = set(Dataset.objects.visible_to(by).values_list("name", flat=True))
-        name = name or titles.derived(job.name, taken=taken, room=datasets.NAME_MAX)
-        datasets.check(owner=by, name=name)
-    found.end()
-    about = {sources.KEY: SOURCE.name, "filename": f"job-{job.pk}", "job": str(job.pk), "folder": folder}
-    with transaction.atomic():
-        upload = uploads.begin(owner=by, length=length, metadata=about)
-        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
-        dataset = datasets.create(owner=by, name=name, intro="")
-        return imports.start(dataset=dataset, by=by, upload_id=upload.pk, wanted="auto", agreed=True)
-
-
-def _bytes(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:  # removed meanwhile
-        return 0
+    about = {"job": str(job.pk), "folder": folder}
+    return from_files.start(
+        source=SOURCE, about=about, title=job.name, filename=f"job-{job.pk}", by=by, name=name, **reading
+    )
 
 
 def _root(job: Job, folder: str) -> Path:

@@ -32,8 +32,15 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(verb)
     datasets.verb("show", show, "Show one dataset.").add_argument("dataset", help="id or name")
     datasets.verb("versions", versions, "List its versions.").add_argument("dataset", help="id or name")
-    verb = datasets.verb("create", create, "Make an empty dataset.")
+    verb = datasets.verb("create", create, "Create a dataset: empty, or of files that are on the platform.")
     verb.add_argument("name")
+    source = verb.add_mutually_exclusive_group()
+    source.add_argument("--from-files", metavar="PATH", help="folder, archive or image in your home folder")
+    source.add_argument("--from-job", type=int, metavar="ID", help="outputs of a job that has ended")
+    verb.add_argument("--shared", type=int, metavar="ID", help="with --from-files: in this shared folder")
+    verb.add_argument("--folder", default="", help="with --from-job: only this folder of the outputs")
+    importing.reading_options(verb)
+    verb.add_argument("--wait", action="store_true", help="wait until it is imported")
     verb.add_argument("--description", default="")
     verb.add_argument("--public", action="store_true", help="everybody may read it and train on it")
     importing.add(datasets, nouns, parent)
@@ -78,13 +85,16 @@ def versions(args: argparse.Namespace) -> None:
     show_list(args, args.client.pages(f"datasets/{dataset}/versions/"), columns, empty="No versions yet.")
 
 
-def create(args: argparse.Namespace) -> None:
+def create(args: argparse.Namespace) -> int | None:
+    if args.from_files is not None or args.from_job is not None:
+        return importing.create_from(args)
     fields = {"name": args.name, "description": args.description, "public": args.public}
     made = args.client.post("datasets/", fields, once=True)
     if args.json:
         output.as_json(made)
     else:
         print(made["id"])
+    return None
 
 
 def fetch(args: argparse.Namespace) -> None:

@@ -53,6 +53,13 @@ def _upload_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _import_options(verb: argparse.ArgumentParser) -> None:
+    reading_options(verb)
+    verb.add_argument("--dry-run", action="store_true", help="check and report; nothing of it stays")
+    verb.add_argument("--wait", action="store_true", help="wait until it is imported")
+
+
+def reading_options(verb: argparse.ArgumentParser) -> None:
+    """Options that say how data is read."""
     verb.add_argument("--format", choices=FORMATS, default="auto")
     verb.add_argument("--split", type=shares, help="split all images anew: percent of train/val/test, as 80/10/10")
     verb.add_argument("--seed", type=int, default=0, help="with --split: another number deals anew")
@@ -66,8 +73,6 @@ def _import_options(verb: argparse.ArgumentParser) -> None:
         metavar="FOLDER=masks|images",
         help="what the images of a folder are, where the report asks; may be repeated",
     )
-    verb.add_argument("--dry-run", action="store_true", help="check and report; nothing of it stays")
-    verb.add_argument("--wait", action="store_true", help="wait until it is imported")
 
 
 def upload(args: argparse.Namespace) -> int | None:
@@ -95,14 +100,7 @@ def _import(args: argparse.Namespace, source: Any) -> int | None:
 
 
 def _run(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int | None:
-    fields: dict[str, Any] = {**source, "format": args.format, "dry_run": args.dry_run}
-    fields["allow_unlabelled"] = args.allow_unlabelled
-    if args.encoding:
-        fields["encoding"] = args.encoding
-    if args.masks:
-        fields["mask_folders"] = dict(args.masks)
-    if args.split:
-        fields["split"] = {**args.split, "seed": args.seed}
+    fields: dict[str, Any] = {**source, **_reading(args), "dry_run": args.dry_run}
     try:
         made = args.client.post(f"datasets/{dataset}/import/", fields, once=True)
     except ClientError as exc:
@@ -114,6 +112,32 @@ def _run(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int 
         done(args, made, f"Import {made['id']} of dataset {dataset} has begun.")
         return None
     return _follow(args, dataset, made["id"])
+
+
+def _reading(args: argparse.Namespace) -> dict[str, Any]:
+    """Fields of a request that say how data is read."""
+    fields: dict[str, Any] = {"format": args.format, "allow_unlabelled": args.allow_unlabelled}
+    if args.encoding:
+        fields["encoding"] = args.encoding
+    if args.masks:
+        fields["mask_folders"] = dict(args.masks)
+    if args.split:
+        fields["split"] = {**args.split, "seed": args.seed}
+    return fields
+
+
+def create_from(args: argparse.Namespace) -> int | None:
+    """Create a dataset of files in the home folder, or of a job's outputs."""
+    fields = {"name": args.name, **_reading(args)}
+    if args.from_job is not None:
+        made = args.client.post("training/outputs/", {**fields, "job": args.from_job, "folder": args.folder}, once=True)
+    else:
+        shared = {"shared": args.shared} if args.shared else {}
+        made = args.client.post("files/dataset/", {**fields, **shared, "path": args.from_files}, once=True)
+    if args.wait:
+        return _follow(args, made["dataset"], made["id"])
+    done(args, made, f"Import {made['id']} of dataset {made['dataset']} has begun.")
+    return None
 
 
 def _follow(args: argparse.Namespace, dataset: int, number: int) -> int:
