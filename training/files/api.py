@@ -94,7 +94,7 @@ class CheckIn(PathIn):
     replace = serializers.BooleanField(default=False)
 
 
-class DatasetIn(ReadingIn, PathIn):
+class FilesDatasetIn(ReadingIn, PathIn):
     """A folder, an archive or an image that becomes a dataset."""
 
     path = serializers.CharField(max_length=16_000, trim_whitespace=False, default="", allow_blank=True)
@@ -232,13 +232,13 @@ class FilesViewSet(PlatformViewSet):
         row = sharing.begin(request.user, sent(PathIn(data=request.data))["path"])
         return Response(SharedFolderOut(row, context={"request": request}).data, 201)
 
-    @extend_schema(request=DatasetIn, responses={202: ImportOut})
+    @extend_schema(request=FilesDatasetIn, responses={202: ImportOut})
     @action(detail=False, methods=["post"])
     @once
     def dataset(self, request: ApiRequest) -> Response:
         """Import a folder, an archive or an image as a new dataset; it commits by itself unless a user must decide."""
-        data = sent(DatasetIn(data=request.data))
-        reading = DatasetIn.reading(data)
+        data = sent(FilesDatasetIn(data=request.data))
+        reading = FilesDatasetIn.reading(data)
         place = places.seen_by(request.user, data["path"], data.get("shared"))
         row = datasets.make(place, by=request.user, name=data["name"], **reading)
         where = f"/api/v1/datasets/{row.dataset_id}/imports/{row.pk}/"
