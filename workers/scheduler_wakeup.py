@@ -1,10 +1,9 @@
-"""Wakes the scheduler early, by a list in the broker; without it the scheduler looks every second."""
+"""Wakes the scheduler early, by a list in the broker; without it the scheduler looks every few seconds."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from functools import cache
 
 import redis
@@ -29,10 +28,11 @@ def _client(timeout_s: float) -> redis.Redis | None:
 
 def notify() -> None:
     """Wake the scheduler once the transaction commits. A dead broker costs at most a second."""
-    after_commit.send(KEY, None, _wake)
+    after_commit.send(KEY, None, lambda _once: wake())
 
 
-def _wake(_once: Sequence[None]) -> None:
+def wake() -> None:
+    """Wake the scheduler now."""
     client = _client(_SHORT_S)
     if client is None:
         return

@@ -17,7 +17,7 @@ from aiplatform.cli.forks import ForkRefused, ForkServer, ForkServerLost
 
 REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.05, 2.0, 15.0  # pauses before a restart
-WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had worked well
+HEALTHY_S, WORKED_S, WELL_S = 1.0, 5.0, 10.0  # after such a life it had started; begun to work; worked well
 LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a row may fail
 FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to start
 LINE_BYTES = 1 << 20
@@ -31,15 +31,25 @@ def _module_path() -> str:
     return os.pathsep.join(filter(None, [str(env.BASE_DIR), os.environ.get("PYTHONPATH", "")]))
 
 
-def pause_after(lived_s: float, before_s: float) -> float:
+def pause_after(lived_s: float, before_s: float, code: int) -> float:
     """Return the pause before a process that lived for `lived_s` starts again; `before_s` was its last one.
 
-    What ends as it starts would only burn the CPU. What lived for a while did some of its work, and others wait for
-    the rest of it.
+    What ends by itself as it starts would only burn the CPU, so its pauses grow. What lived for a while did some of its
+    work, and others wait for the rest of it. SIGKILL comes from outside (an operator, the kernel's out-of-memory
+    killer) and says nothing about the program, which starts again at once if it had started.
+
+    Args:
+        code: exit code of the process; negative: the signal that ended it.
     """
-    if lived_s >= WELL_S:
+    if has_worked(lived_s, code):
         return SHORTEST_S
-    return min(max(before_s * 2, 4 * SHORTEST_S), WORKED_LONGEST_S if lived_s > WORKED_S else LONGEST_S)
+    is_long = lived_s <= WORKED_S and code != -signal.SIGKILL
+    return min(max(before_s * 2, 4 * SHORTEST_S), LONGEST_S if is_long else WORKED_LONGEST_S)
+
+
+def has_worked(lived_s: float, code: int) -> bool:
+    """Whether the end of a process is no sign of a program that cannot start."""
+    return lived_s >= (HEALTHY_S if code == -signal.SIGKILL else WELL_S)
 
 
 @dataclass
@@ -131,12 +141,13 @@ class ForkedProcess(Process):
 
 
 class ProcessSupervisor:
-    """Starts processes, shows their lines, and starts them again with growing pauses when they end."""
+    """Starts processes, shows their lines, and starts them again when they end (`pause_after`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
         self.running: dict[str, Child] = {}
         self.failures: dict[str, int] = {}
-        """How often a process has ended by itself since it last ran for `WELL_S`."""
+        """How often a process has ended in a row without having worked before (`has_worked`)."""
         self.stopping = asyncio.Event()
         self.refused = asyncio.Event()  # a process said that starting it again would change nothing
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -207,7 +218,7 @@ class ProcessSupervisor:
     async def _keep(self, process: Process) -> None:
         pause_s = SHORTEST_S
         while not self.stopping.is_set():
-            started = time.monotonic()
+            started = self.clock()
             try:
                 code = await self.run(process)
             except (OSError, ForkRefused) as exc:
@@ -224,12 +235,15 @@ class ProcessSupervisor:
             if code == REFUSED_CODE:
                 self.refused.set()
                 return
-            lived_s = time.monotonic() - started
-            self.failures[process.name] = 1 if lived_s >= WELL_S else self.failures.get(process.name, 0) + 1
-            pause_s = pause_after(lived_s, pause_s)
+            lived_s = self.clock() - started
+            self.failures[process.name] = 1 if has_worked(lived_s, code) else self.failures.get(process.name, 0) + 1
+            pause_s = pause_after(lived_s, pause_s, code)
             output.line(process.name, f"ended with {code}, starts again in {pause_s:.1f} s", colour="31")
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), pause_s)
+            await self._pause(pause_s)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
 
     async def run(self, process: Process) -> int:
         """Run a process once, to its end, and return its exit code; a cancelled call kills it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aiplatform.cli import processes
-from aiplatform.cli.processes import Process, ProcessSupervisor, pause_after
+from aiplatform.cli.processes import Process, ProcessSupervisor
 
 
 def python(name: str, code: str, **more) -> Process:
@@ -129,15 +129,71 @@ async def test_process_supervisor_kills_what_answers_nobody(monkeypatch, capfd, 
     assert f"ended with -{signal.SIGKILL}" in shown
 
 
+class ScriptedSupervisor(ProcessSupervisor):
+    """Processes that live and end as a test says, by a clock of its own."""
+
+    def __init__(self, *lives: tuple[float, int]) -> None:
+        self.now, self.lives, self.pauses = 0.0, list(lives), []
+        super().__init__(clock=lambda: self.now)
+
+    async def run(self, _process):
+        lived_s, code = self.lives.pop(0)
+        self.now += lived_s
+        if not self.lives:
+            self.stopping.set()
+        return code
+
+    async def _pause(self, seconds):
+        self.now += seconds
+        self.pauses.append(seconds)
+
+
+async def pauses_after(*lives: tuple[float, int]) -> tuple[list[float], int]:
+    """Pauses after all but the last of these lives, and how many failures count."""
+    supervisor, process = ScriptedSupervisor(*lives, (0, 0)), python("web", "")
+    await supervisor._keep(process)
+    return supervisor.pauses, supervisor.failures["web"]
+
+
 @pytest.mark.parametrize(
-    ("lived_s", "pauses"),
-    [(0.2, [0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15, 15]), (6, [0.4, 0.8, 1.6, 2, 2, 2]), (10, [0.05, 0.05, 0.05, 0.05])],
+    ("lived_s", "code", "pauses"),
+    [
+        (0.2, 1, [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15, 15]),
+        (0.2, -signal.SIGSEGV, [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15, 15]),
+        (3, 1, [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15, 15]),
+        (6, 1, [0.2, 0.4, 0.8, 1.6, 2, 2, 2]),
+        (10, 1, [0.05] * 4),
+        (0.2, -signal.SIGKILL, [0.2, 0.4, 0.8, 1.6, 2, 2, 2]),
+        (1.5, -signal.SIGKILL, [0.05] * 9),
+    ],
 )
-def test_pause_before_a_restart_is_long_only_after_short_lives(lived_s, pauses):
-    seen = list(itertools.accumulate(pauses, lambda before_s, _death: pause_after(lived_s, before_s), initial=0.2))
+async def test_pauses_before_restarts_grow_only_for_programs_that_cannot_start(capfd, lived_s, code, pauses):
+    seen, failures = await pauses_after(*[(lived_s, code)] * len(pauses))
 
-    assert seen[1:] == pauses
+    assert seen == pauses
+    assert failures == (1 if pauses[0] == 0.05 else len(pauses))
 
 
-def test_pause_becomes_short_again_after_a_life_that_did_some_work():
-    assert pause_after(6, 15) == 2
+async def test_pause_becomes_short_again_after_a_life_that_did_some_work(capfd):
+    crashes = [(0.2, 1)] * 8
+
+    after_work, _failures = await pauses_after(*crashes, (6, 1))
+    after_a_kill, _failures = await pauses_after(*crashes, (1.5, -signal.SIGKILL), (0.2, 1))
+
+    assert after_work[-2:] == [15, 2]
+    assert after_a_kill[-3:] == [15, 0.05, 0.2]
+
+
+async def test_process_supervisor_starts_what_was_killed_again_at_once(capfd, monkeypatch):
+    """The signal that ended a real process is known."""
+    monkeypatch.setattr(processes, "HEALTHY_S", 0.0)
+    supervisor, process = ProcessSupervisor(), python("web", "import time; time.sleep(60)")
+    supervisor.keep(process)
+    for _death in range(3):
+        await until(lambda: "web" in supervisor.running)
+        child = supervisor.running["web"]
+        child.kill()
+        await until(lambda child=child: supervisor.running.get("web") not in (child, None))
+    await supervisor.stop([process])
+
+    assert capfd.readouterr().out.count("ended with -9, starts again in 0.1 s") == 3

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 BARE, PARTS = HERE / "bare_loop.py", HERE / "timed_preset.py"
 TICKS = os.sysconf("SC_CLK_TCK")
-SAMPLE_S = 0.2
+SAMPLE_S, IDLE_S = 0.2, 20.0
 CHECKPOINT_S = 30  # presets write checkpoints no more often than this unless they are asked to
 COMMON: dict[str, Any] = {"budget_minutes": 0, "eval_share": 0, "batch_size": 16, "steps": 1_000_000}
 
@@ -215,7 +215,7 @@ class Bench:
     def idle(self) -> float:
         """CPU seconds per second of the platform without jobs."""
         with contextlib.closing(Sampler(self.here, self.root)) as sampler:
-            time.sleep(3)
+            time.sleep(IDLE_S)
         (start, first), (end, last) = sampler.samples[0], sampler.samples[-1]
         return sum(last[name] - first[name] for name in first if name in last) / (end - start)
 

@@ -78,6 +78,7 @@ def _among_people(root: Path, options: argparse.Namespace) -> int:
     told = {
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **dataclasses.asdict(asked), **report.counts,
         "strikes": crowded.counted(report.strikes), "recovery": {row.name: row.as_dict() for row in report.table},
+        "added_delay_s": recovery.added_delay(report.table), "course": report.course,
         "broken": {rule: len(texts) for rule, texts in report.findings.broken.items()},
     }  # fmt: skip
     options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ import threading
 import time
 import zipfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from tests.chaos.upkeep import Found, Upkeep, processes
 from workers.supervisor import records
 
 SETTLE_S = 330.0
+CALM_S = 40.0  # the crowd works and nothing is struck, for comparison
 STOPPED = 0.25  # of all strikes; the others kill
 STOPPED_S = (5.0, 20.0)
 WEIGHTS = {
@@ -65,6 +66,8 @@ class Report:
     strikes: list[Strike]
     table: list[recovery.Row]
     counts: dict[str, Any] = field(default_factory=dict)
+    course: list[dict[str, Any]] = field(default_factory=list)
+    """What was done when, and how long what it was done to took to be healthy."""
 
 
 def run(root: Path, asked: Asked) -> Report:
@@ -87,6 +90,8 @@ def run(root: Path, asked: Asked) -> Report:
         hogs = [subprocess.Popen([sys.executable, "-c", HOG]) for _core in range(asked.hog)]
         signs.start()
         running.wait_for(lambda: any(f["kind"] == "submitted" for f in ledger.read(root / "ledger.jsonl")), 60)
+        calm = (time.time(), time.time() + CALM_S)
+        time.sleep(CALM_S)  # pause: the crowd works undisturbed
         begun = time.monotonic()
         strikes = _strike_on(root, signs, asked, rng)
         struck_s = time.monotonic() - begun
@@ -104,14 +109,14 @@ def run(root: Path, asked: Asked) -> Report:
             findings,
         )
         counts |= {"struck_s": round(struck_s), "rested_s": round(time.monotonic() - last), "up_starts": upkeep.starts}
-        table = _table(strikes, signs, rng)
+        table, course = _table(strikes, signs, calm, rng)
     finally:
         for process in [*hogs, *([crowd] if crowd else [])]:
             process.kill()
             process.wait()
         signs.stop()
         upkeep.stop()
-    return Report(findings, strikes, table, counts)
+    return Report(findings, strikes, table, counts, course)
 
 
 def _prepared(root: Path, url: str, asked: Asked) -> dict[str, Any]:
@@ -202,10 +207,11 @@ def _chosen(root: Path, rng: random.Random) -> Found | None:
 
 def _stand_still(target: Found, seconds: float, strikes: list[Strike]) -> None:
     if target.send(signal.SIGSTOP):
+        begun = time.time()
         time.sleep(seconds)  # pause: how long it stands still
         at = time.time()
         if target.send(signal.SIGCONT):
-            strikes.append(_strike(target, "stopped", at))
+            strikes.append(replace(_strike(target, "stopped", at), stopped_s=at - begun))
 
 
 def _strike(target: Found, how: str, at: float) -> Strike:
@@ -222,7 +228,9 @@ def _killed(strikes: list[Strike], *kinds: str) -> dict[int, set[int]]:
     return found
 
 
-def _table(strikes: list[Strike], signs: recovery.Signs, rng: random.Random) -> list[recovery.Row]:
+def _table(
+    strikes: list[Strike], signs: recovery.Signs, calm: tuple[float, float], rng: random.Random
+) -> tuple[list[recovery.Row], list[dict[str, Any]]]:
     from workers.models import Attempt
 
     rows = Attempt.objects.values_list("job", "number", "started_at", "ended_at")
@@ -238,7 +246,12 @@ def _table(strikes: list[Strike], signs: recovery.Signs, rng: random.Random) -> 
     own = [
         strike for strike in strikes if not (strike.job and (strike.how == "stopped" or strike.kind == "exec server"))
     ]  # it goes on, and ends any time
-    return recovery.table(own, healthy_after, started, rng)
+    course = [
+        {"kind": one.kind, "how": one.how, "at_s": round(one.at - calm[1], 1), "stopped_s": round(one.stopped_s, 1)}
+        | {"healthy_s": None if (seconds := healthy_after(one)) is None else round(seconds, 1)}
+        for one in sorted(own, key=lambda strike: strike.at)
+    ]
+    return recovery.table(own, healthy_after, started, calm, rng), course
 
 
 def counted(strikes: list[Strike]) -> dict[str, int]:

@@ -23,20 +23,33 @@ LOOK_S = 0.2
 PING_S = 0.7
 LAST_ANSWERS_S = 1.5
 PARTS = ("web", "scheduler", "agent", "broker", "cpu", "work", "ports", "ssh")
-NOTHING = "nothing"
+NOTHING, CALM_MOMENTS = "nothing", 200
 ANY_PART = "any part killed"
+UNHINDERED = "the same, while the rest worked"  # a broker that stands still answers nobody
+NEEDED = ("broker", "forks", "up")  # by every part that starts
 WITHOUT_SIGN = ("forks", "supervisor forks")  # start other processes, whose signs are seen
 
 
 @dataclass(frozen=True)
 class Strike:
-    """Something that was done to a process. `at`: when it was killed, or when it was let go on after it was stopped."""
+    """Something that was done to a process.
+
+    Args:
+        at: when it was killed, or when it was let go on after it was stopped.
+        stopped_s: for how long it stood still before that.
+    """
 
     kind: str
     how: str
     at: float
     job: int = 0
     attempt: int = 0
+    stopped_s: float = 0.0
+
+    @property
+    def is_of_a_part(self) -> bool:
+        """Whether it was done to a process of the platform; all others belong to a job and end with it."""
+        return self.kind.removesuffix(" child") in (*PARTS, *WITHOUT_SIGN, "up")
 
 
 class Signs:
@@ -133,7 +146,7 @@ class Signs:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: seconds until the part was healthy, and until the next job ran."""
+    """One line of the table: seconds until what was struck was healthy, and until the next job ran."""
 
     name: str
     strikes: int
@@ -154,12 +167,14 @@ def table(
     strikes: Sequence[Strike],
     healthy_after: Callable[[Strike], float | None],
     started: Iterable[float],
+    calm: tuple[float, float],
     rng: random.Random,
 ) -> list[Row]:
     """A line for each kind of process and thing done to it, and one of moments at which nothing was done.
 
     Args:
         started: when each attempt began to run, on the clock of `Strike.at`.
+        calm: from when to when the same users worked and nothing was struck.
     """
     starts = sorted(started)
     groups: dict[str, list[Strike]] = defaultdict(list)
@@ -167,9 +182,9 @@ def table(
         groups[f"{strike.kind} {strike.how}"].append(strike)
         if strike.how == "killed" and strike.kind.removesuffix(" child") in PARTS:
             groups[ANY_PART].append(strike)
-    if strikes:
-        first, last = strikes[0].at, strikes[-1].at
-        groups[NOTHING] = [Strike(NOTHING, "", rng.uniform(first, last)) for _moment in range(200)]
+            if not _meets_a_stop(strike, healthy_after(strike), strikes):
+                groups[UNHINDERED].append(strike)
+    groups[NOTHING] = [Strike(NOTHING, "", rng.uniform(*calm)) for _moment in range(CALM_MOMENTS)]
     rows = []
     for name, group in sorted(groups.items()):
         healthy = [healthy_after(strike) for strike in group if strike.kind not in (NOTHING, *WITHOUT_SIGN)]
@@ -177,6 +192,31 @@ def table(
         known = [seconds for seconds in healthy if seconds is not None]
         rows.append(Row(name, len(group), figures(known), figures(until), len(healthy) - len(known)))
     return rows
+
+
+def _meets_a_stop(killed: Strike, healthy_s: float | None, strikes: Iterable[Strike]) -> bool:
+    """Whether something that it needs stood still while a process that was killed recovered."""
+    needed = (*NEEDED, killed.kind.removesuffix(" child"))
+    until = float("inf") if healthy_s is None else killed.at + healthy_s
+    return any(
+        one.how == "stopped"
+        and one.kind.removesuffix(" child") in needed
+        and one.at - one.stopped_s < until
+        and killed.at < one.at
+        for one in strikes
+    )
+
+
+def is_of_a_part(row: Row) -> bool:
+    """Whether a row is about processes of the platform, which are started again; the others end with their job."""
+    return row.name in (ANY_PART, UNHINDERED) or Strike(row.name.rpartition(" ")[0], "", 0.0).is_of_a_part
+
+
+def added_delay(rows: Iterable[Row]) -> dict[str, float]:
+    """How much later the next job runs after a kill of a part than without one, by median, p95 and maximum."""
+    by_name = {row.name: row.next_job for row in rows}
+    struck, calm = by_name.get(ANY_PART, {}), by_name.get(NOTHING, {})
+    return {key: round(struck[key] - calm[key], 1) for key in struck if key in calm}
 
 
 def figures(values: Sequence[float]) -> dict[str, float]:
@@ -188,14 +228,26 @@ def figures(values: Sequence[float]) -> dict[str, float]:
     return {"median": round(statistics.median(ordered), 1), "p95": round(high, 1), "max": round(ordered[-1], 1)}
 
 
-def as_text(rows: Iterable[Row]) -> str:
-    """The table as people read it."""
-    lines = [f"  {'what was done':<24}{'times':>6}   {'healthy after, s':<24}{'next job runs after, s':<24}"]
-    lines.append(f"  {'':<24}{'':>6}   {'median':>6} {'p95':>6} {'max':>6}   {'median':>6} {'p95':>6} {'max':>6}")
-    for row in rows:
-        cells = [
-            " ".join(f"{of.get(key, '-'):>6}" for key in ("median", "p95", "max")) for of in (row.healthy, row.next_job)
-        ]
-        never = f"   {row.never} never" if row.never else ""
-        lines.append(f"  {row.name:<24}{row.strikes:>6}   {cells[0]}   {cells[1]}{never}")
-    return "\n".join(lines)
+def as_text(rows: Sequence[Row]) -> str:
+    """The tables as people read them: recovery of parts, ends of jobs that were struck, delay of jobs."""
+    by_name = {row.name: row for row in rows}
+    parts = [row for row in rows if is_of_a_part(row)]
+    jobs = [row for row in rows if not is_of_a_part(row) and row.name != NOTHING]
+    lines = _lines(
+        "recovery of parts: healthy after, s", [(row.name, row.strikes, row.healthy, row.never) for row in parts]
+    )
+    lines += _lines(
+        "jobs that were struck: end known after, s", [(r.name, r.strikes, r.healthy, r.never) for r in jobs]
+    )
+    compared = [(name, by_name[name]) for name in (NOTHING, ANY_PART, UNHINDERED) if name in by_name]
+    delays = [(name, row.strikes, row.next_job, 0) for name, row in compared]
+    delays.append(("difference", 0, added_delay(rows), 0))
+    return "\n".join(lines + _lines("delay of jobs: the next one runs after, s", delays))
+
+
+def _lines(title: str, rows: Iterable[tuple[str, int, Mapping[str, float], int]]) -> list[str]:
+    lines = [f"  {title:<44}{'times':>6}   {'median':>6} {'p95':>6} {'max':>6}"]
+    for name, times, of, never in rows:
+        cells = " ".join(f"{of.get(key, '-'):>6}" for key in ("median", "p95", "max"))
+        lines.append(f"    {name:<42}{times or '':>6}   {cells}" + (f"   {never} never" if never else ""))
+    return lines

@@ -12,7 +12,7 @@ from workers.jobs import submission, transitions
 from workers.models import Attempt, Job, Lease, Node
 from workers.planner.snapshot import Quota
 from workers.scheduling import liveness
-from workers.scheduling.loop import LEASE, Scheduler
+from workers.scheduling.loop import IDLE_POLL_S, LEASE, POLL_S, Scheduler
 from workers.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
@@ -284,3 +284,44 @@ def test_scheduler_gives_cards_freed_by_preemption_to_their_claimant(put, olga):
     assert (asked.desired, asked.makes_room_for) == ("release", urgent.pk)
     assert told.wait_code == "making_room"
     assert states(willing, urgent, other) == ["queued", "assigned", "queued"]
+
+
+def test_scheduler_plans_seldom_while_no_job_waits(put):
+    moment = [0.0]
+    scheduler, job = Scheduler(clock=lambda: moment[0]), put()
+    passes = []
+    for at_s in (0, 6, 29, 36):
+        moment[0] = at_s
+        passes.append(scheduler.tick() is not None)
+    later, moment[0] = put(), 37.0
+    scheduler.tick()
+
+    assert passes == [True, False, False, True]
+    assert states(job, later) == ["assigned", "assigned"]
+
+
+def test_scheduler_plans_again_after_a_while_as_long_as_a_job_waits(put):
+    moment = [0.0]
+    scheduler = Scheduler(clock=lambda: moment[0])
+    put(gpus_per_node=4)
+    put(gpus_per_node=4)
+    passes = []
+    for at_s in (0, 1, 2, 7):
+        moment[0] = at_s
+        passes.append(scheduler.tick() is not None)
+
+    assert passes == [True, True, False, True]  # the second one sees what the first one wrote
+
+
+def test_scheduler_waits_for_its_wake_up_longer_while_no_job_waits(put, monkeypatch):
+    waited = []
+    monkeypatch.setattr(
+        "workers.scheduling.loop.scheduler_wakeup.wait", lambda seconds, **_more: waited.append(seconds)
+    )
+    scheduler = Scheduler()
+    put(gpus_per_node=4)
+    scheduler.run(lambda: len(waited) >= 2)
+    put(gpus_per_node=4)
+    scheduler.run(lambda: len(waited) >= 4)
+
+    assert waited == [POLL_S, IDLE_POLL_S, POLL_S, POLL_S]

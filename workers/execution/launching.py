@@ -19,8 +19,8 @@ from aiplatform.lib import after_commit, disk, wording
 from aiplatform.lib.enqueue import enqueue, enqueue_each
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.registry import Registry, dotted_name
-from workers import kinds, queues
-from workers.execution import agent_wakeup, earlier_outputs, handing_over, resuming, supervisors, tickets
+from workers import agent_wakeup, kinds, queues
+from workers.execution import earlier_outputs, handing_over, resuming, supervisors, tickets
 from workers.execution.supervisors import SupervisorFailed
 from workers.execution.time_limit import at_most
 from workers.jobs import transitions

@@ -20,7 +20,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue_each
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
-from workers import live, scheduler_wakeup
+from workers import agent_wakeup, live, scheduler_wakeup
 from workers.clock import now
 from workers.models import Allocation, Attempt, Device, Job, JobEvent
 from workers.states import COMPLETED, FINAL, LIVE, Desired, Event, IllegalMove, JobState, Reason, next_state
@@ -201,6 +201,8 @@ def note(job: Job, event: str, message: Message, *, by: User | None = None) -> J
         job=job, attempt=job.attempt_number, event=event, state=job.state, at=now(), by=by, message=message
     )
     live.nudge(job.pk)
+    if job.state in LIVE:  # whatever is requested of a job is noted
+        agent_wakeup.request(job.pk)
     return row
 
 

@@ -53,9 +53,11 @@ def update(seen: MonitoringSnapshot, moment: datetime) -> int:
     A breach is pending until it lasted `for_s` of its rule. What is raised is told once: to the addresses,
     and to the administrators as a notification; a silenced one is told if it outlives the silence.
     """
+    lasting = set(Alarm.objects.filter(ended_at=None).values_list("rule", flat=True))
     for rule in AlarmRule.objects.filter(key__in=RULES):
         found = breaches(rule.key, seen, rule.threshold) if rule.enabled else []
-        _update_rule(rule, found, moment)
+        if found or rule.pk in lasting:
+            _update_rule(rule, found, moment)
     raised = list(Alarm.objects.filter(ended_at=None).exclude(raised_at=None).select_related("rule"))
     quiet = list(AlarmSilence.objects.filter(until__gt=moment))
     for alarm in raised:

@@ -117,7 +117,7 @@ class Monitor:
             except Exception:
                 log.exception("monitor: a look failed, the next one follows")
             while not stopped() and time.monotonic() - begun < TICK_S:
-                time.sleep(0.2)
+                time.sleep(0.5)
         try:
             if self.acting:
                 leases.release(LEASE, self.holder)

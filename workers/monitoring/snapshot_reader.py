@@ -143,6 +143,8 @@ def _cards(moment: datetime) -> tuple[Card, ...]:
 
 def _queues(moment: datetime) -> tuple[Queue, ...]:
     """By cluster; a job that ran before waits since its attempt ended, not since it was first queued."""
+    if not Job.objects.waiting().exists():
+        return ()
     held = held_back.reasons(moment)  # these wait for something else than machines
     rows = Job.objects.waiting().annotate(ran=Max("attempts__ended_at"))
     found: dict[str, list[float]] = {}

@@ -25,21 +25,22 @@ from workers.jobs import actions, following
 from workers.models import Job
 from workers.planner.plan import Plan, plan
 from workers.scheduling import explaining, liveness, overdue, placing, reading
-from workers.states import FINAL
+from workers.states import FINAL, Desired, JobState
 
 log = logging.getLogger(__name__)
 
 LEASE = leases.SCHEDULER
 POLL_S, IDLE_POLL_S = 1.0, min(3.0, env.NODE_SUSPECT_S / 5)
-"""Between passes that nothing asked for: with jobs that wait or run, and without any. Submissions wake it."""
+"""Between passes that nothing asked for: while jobs wait for devices, and otherwise. Submissions and ends wake it."""
 REST_FACTOR, MAX_REST_S = 2.0, 0.25
 """After a pass it rests for so many times as long as that took, and at most so long, whoever wakes it."""
 RENEW_S = 3.0
 FULL_PASS_S = 5.0
-"""Time alone changes a plan (guard, limits): plan at least this often while anybody waits."""
+"""Time alone changes a plan (guard, limits): plan at least this often while jobs wait."""
 FIGURES_S = 60.0
 """How often use and typical run times are read again."""
 IDLE_LOOK_S = 30.0
+"""How often it plans while no job waits, and looks for jobs that do not use their devices."""
 SHOWN_AT_ONCE = 200
 """Positions further back are written less often."""
 FAR_BACK_S = 15.0
@@ -68,7 +69,7 @@ class Scheduler:
         self.figures = SlowInputs()
         self._renewed = self._planned = self._wrote_far = self._looked_idle = float("-inf")
         self._signature: object = None
-        self._is_idle = False
+        self._waits = False  # whether a job waits for devices, or to come back to them
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Repeat passes until `stopped`. While the database is away or busy passes fail, the process stays."""
@@ -87,7 +88,7 @@ class Scheduler:
                     self._signature = None
                 # every job that ends wakes the scheduler: where many do, one pass serves several
                 time.sleep(min(MAX_REST_S, REST_FACTOR * (time.monotonic() - begun)))
-                scheduler_wakeup.wait(IDLE_POLL_S if self._is_idle else POLL_S, without_broker_s=POLL_S)
+                scheduler_wakeup.wait(POLL_S if self._waits else IDLE_POLL_S, without_broker_s=POLL_S)
         finally:
             if self.epoch is not None:
                 leases.release(LEASE, self.holder)
@@ -98,16 +99,21 @@ class Scheduler:
             return None
         moment = now()
         liveness.silent_nodes(moment, leases.watched(LEASE, moment))
-        self._is_idle = not Job.objects.exclude(state__in=FINAL).exists()
-        if not self._is_idle:
+        alive = set(Job.objects.exclude(state__in=FINAL).order_by().values_list("state", "desired").distinct())
+        self._waits = any(state == JobState.QUEUED or desired == Desired.EVICT for state, desired in alive)
+        if alive:
             overdue.over_time(moment)
+        if self._waits:
             following.end_in_vain()
         if self.clock() - self._looked_idle >= IDLE_LOOK_S:
             self._looked_idle = self.clock()
             overdue.idle(moment)
             overdue.long_paused(moment)
+        unplanned_s = self.clock() - self._planned
+        if not self._waits and unplanned_s < IDLE_LOOK_S:
+            return None
         seen = planner_input.signature()
-        if seen == self._signature and self.clock() - self._planned < (IDLE_LOOK_S if self._is_idle else FULL_PASS_S):
+        if seen == self._signature and unplanned_s < (FULL_PASS_S if self._waits else IDLE_LOOK_S):
             return None
         self._signature, self._planned = seen, self.clock()
         begun = time.monotonic()

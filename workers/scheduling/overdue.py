@@ -33,8 +33,10 @@ def over_time(moment: datetime) -> list[int]:
 
     Paused time does not count, as it does not for the supervisor, which keeps the same limit on its node.
     """
-    requested = []
-    for attempt in Attempt.objects.filter(pk__in=_nearly_up(moment)).select_related("job__cluster", "job__owner"):
+    requested, found = [], _nearly_up(moment)
+    if not found:
+        return []
+    for attempt in Attempt.objects.filter(pk__in=found).select_related("job__cluster", "job__owner"):
         job = attempt.job
         limit, left = run_time.runtime(job), run_time.left(job, attempt, moment)
         if limit is None or left is None:

@@ -45,6 +45,7 @@ _EVENT_OF_REQUEST = {
     Desired.RELEASE: (E.RELEASE_REQUESTED, S.PREEMPTING),
 }
 _ENDING = (Desired.STOP, Desired.FINISH)
+_CHANGING = (S.ASSIGNED, S.STARTING, S.STOPPING)  # here time alone may require something
 _GOING_ON = (Desired.RUN, Desired.PAUSE)
 LIMIT_UNKNOWN = "?"
 TOLD_BY_STARTER_S = 2.0  # who starts a job says so itself, unless it was killed meanwhile
@@ -69,6 +70,9 @@ class AttemptMonitor:
         self.overdue, self.leftovers = overdue.Overdue(), overdue.Leftovers()
         self.seen = time.monotonic()
         self.ended: dict[str, Any] | None = None  # how it ended, until `settling.settle` has written that
+        self.supervisor: int | None = None
+        """Process that reports in files whatever happens next; None while only further looks can find that out."""
+        self.is_watched = False  # whether such a report wakes the agent
 
     def look(self, attempt: Attempt, *, settle: bool = True) -> bool:
         """Bring rows and files together once; False when no supervisor exists yet and one should be started.
@@ -76,7 +80,7 @@ class AttemptMonitor:
         Args:
             settle: write its end now; False leaves a plain one in `ended` for `settling.settle`.
         """
-        self.attempt = attempt
+        self.attempt, self.supervisor = attempt, None
         kept = records.read(self.run.path / records.SUPERVISOR)
         cause = self._cause()
         if kept is None and cause is None:
@@ -98,10 +102,12 @@ class AttemptMonitor:
                 return True
             if not settle and settling.is_plain(attempt.job, ended):
                 self.ended = ended
-                self._report_log_growth(last=True)
+                self.report_log_growth(last=True)
                 return True
             self._report(kept, over=ended is not None)
-            self._report_log_growth(last=ended is not None)
+            self.report_log_growth(last=ended is not None)
+            if ended is None and attempt.job.nodes == 1 and attempt.job.state not in _CHANGING:
+                self.supervisor = int(kept["pid"])
             all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
             if ended and all_ended and not self._fell_with_another(ended, cause):
                 self._ended({**ended, **gangs.meaning(cause)})
@@ -206,7 +212,7 @@ class AttemptMonitor:
         elif job.state == S.PAUSED and status == "running":
             self._move(E.RESUMED)
 
-    def _report_log_growth(self, *, last: bool) -> None:
+    def report_log_growth(self, *, last: bool = False) -> None:
         """Tell viewers that the log grew."""
         size = self.log.look(last=last)
         if size is not None:

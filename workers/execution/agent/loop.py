@@ -1,4 +1,8 @@
-"""Node agent: one per node. It keeps no state of its own; rows and run directories hold everything."""
+"""Node agent: one per node. It keeps no state of its own; rows and run directories hold everything.
+
+It looks at an attempt when something happens to it (`events`), and at all of them every `FULL_LOOK_S`: that finds what
+no event announced. Attempts that start, gangs, and attempts whose events cannot be received it looks at every `LOOK_S`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
@@ -20,7 +24,7 @@ from aiplatform.lib.errors import NameTaken
 from workers import clock, kinds, scratch
 from workers.clock import now
 from workers.exec import socket_paths
-from workers.execution import agent_wakeup, launching, publishing
+from workers.execution import launching, publishing
 from workers.execution.agent import (
     cards,
     containers,
@@ -33,11 +37,12 @@ from workers.execution.agent import (
     sharing,
 )
 from workers.execution.agent.attempt_monitor import AttemptMonitor
+from workers.execution.agent.events import Due, Events
 from workers.execution.agent.heartbeat import Heartbeat
 from workers.execution.agent.npu_logs import NpuLogs
 from workers.machines import lifecycle, unkillable
 from workers.machines.telemetry import sampler
-from workers.models import Attempt, Device, Node
+from workers.models import Allocation, Attempt, Device, Node
 from workers.output import metrics
 from workers.output.reporting import ingest as reporting
 from workers.supervisor import sandbox
@@ -45,10 +50,11 @@ from workers.supervisor import sandbox
 log = logging.getLogger(__name__)
 
 REFUSED_CODE = os.EX_CONFIG  # of the process: starting it again would change nothing
-LOOK_S = 0.2
-IDLE_LOOK_S = 2.0  # while nothing runs here: the start of a job wakes the agent
-INGEST_S, INGEST_LONGEST_S = 1.0, 5.0  # between two rounds of taking in figures; after so long a round ends
-HEARTBEAT_S = 5.0
+LOOK_S = 0.2  # between looks at what no event announces; while something runs also at the lengths of logs
+FULL_LOOK_S = 2.0  # between looks at everything
+REST_FACTOR, MIN_REST_S = 3.0, 0.02  # rest after a look, by how long it took: one look then serves several events
+INGEST_S, INGEST_LONGEST_S = 2.0, 5.0  # between two rounds of taking in figures; after so long a round ends
+HEARTBEAT_S, IDLE_HEARTBEAT_S = 5.0, 10.0  # between two samples of the node, while something runs and otherwise
 SWEEP_S = 5.0
 TIDY_S = 300.0
 NEW_LAUNCHES = 2  # of each look: where many wait, their worker is at it, and would only be slowed down
@@ -74,9 +80,12 @@ class Agent:
         self.cards = cards.Memory()
         self.npu_logs = NpuLogs()
         self.mps = mps.MpsWatch()
+        self.events = Events(self.name)
+        self.attempts: dict[int, Attempt] = {}  # those that this node leads, as they were when looked at
+        self._unsettled: set[int] = set()  # attempts to look at every `LOOK_S`
         self._begun = 0  # launches of this look
         self._ingested_last = 0  # attempt
-        self._beaten = self._ingested = self._swept = self._tidied = float("-inf")
+        self._looked = self._beaten = self._ingested = self._swept = self._tidied = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Repeat passes until `stopped`. While the database is away passes fail, the process stays.
@@ -84,13 +93,16 @@ class Agent:
         A machine that was removed, or whose name belongs to another, ends with `refusal` set.
         """
         known = False
-        wakeup = agent_wakeup.Wakeup(self.name, without_s=LOOK_S)
+        self.events.open(stopped)
         while not stopped():
             begun = self.clock()
             self.pulse.looked()
+            due, failed = self.events.take(), True
+            due.everything |= begun - self._looked >= (FULL_LOOK_S if self.events.announce_starts else LOOK_S)
             try:
                 known = known or bool(self.register())
-                self.tick()
+                self.tick(due)
+                failed = False
             except (OperationalError, InterfaceError) as exc:
                 log.warning("database away, trying again: %s", exc)
                 close_old_connections()
@@ -100,46 +112,46 @@ class Agent:
                 break
             except Exception:
                 log.exception("a look failed, the next one follows")
-            if self._is_idle() and known:
-                self._rest(wakeup, stopped)
+            if failed:
+                self._looked = float("-inf")  # what was due still is
+                time.sleep(LOOK_S)
             else:
-                time.sleep(max(0.02, LOOK_S - (self.clock() - begun)))
-        wakeup.close()
+                self._rest(begun, has_looked=bool(due))
+        self.events.close()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
-    def _is_idle(self) -> bool:
-        """Whether no attempt runs, starts or is published here, so that only a start can change that."""
-        return not (self.watched or self.remote or self.launches or self.busy)
-
-    def _rest(self, wakeup: agent_wakeup.Wakeup, stopped: Callable[[], bool]) -> None:
-        """Wait for work, at most `IDLE_LOOK_S`; a signal to end is noticed within `LOOK_S`."""
-        until = self.clock() + IDLE_LOOK_S
-        while not stopped() and (rest_s := until - self.clock()) > 0:
-            if wakeup.wait(min(rest_s, LOOK_S)):
-                return
+    def _rest(self, begun: float, *, has_looked: bool) -> None:
+        """Wait until something happens or is due."""
+        if has_looked or self._unsettled:
+            time.sleep(min(LOOK_S, max(MIN_REST_S, REST_FACTOR * (self.clock() - begun))))
+        is_quiet = not (self.watched or self._unsettled or self.launches)
+        next_at = self._looked + FULL_LOOK_S if is_quiet else begun + LOOK_S
+        self.events.wait(next_at - self.clock())
 
     def register(self) -> Node:
         return registration.register(self.name, self.probe.cards())
 
-    def tick(self) -> None:
-        """One pass over every live attempt of this node, and what else is due."""
+    def tick(self, due: Due | None = None) -> None:
+        """Look at the attempts of this node of which something is due, and do what else is.
+
+        Args:
+            due: None: look at all of them.
+        """
         moment = self.clock()
-        self._begun = 0
-        attempts = self._attempts()
-        for pk in set(self.watched) - {attempt.pk for attempt in attempts}:
-            del self.watched[pk]
+        due = Due(everything=True) if due is None else due
         with after_commit.collected():
-            for attempt in attempts:
-                self._each(attempt, self._look)
-            self._settle()
-        for pk, rank in remote_ranks.look(self.name, self.remote):
-            self._begin((pk, rank))
+            fresh = self._look_at(due) if due or self._unsettled else set()
+            for pk, monitor in self.watched.items():
+                if pk not in fresh:
+                    self._each(monitor.attempt, self._report_log_growth)
+        if due.everything:
+            self._looked = moment
         self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
         self.busy = {key: future for key, future in self.busy.items() if not future.done()}
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
-            self._ingest(attempts)
-        if moment - self._beaten >= HEARTBEAT_S:
+            self._ingest(self.attempts.values())
+        if moment - self._beaten >= (HEARTBEAT_S if self.watched or self._unsettled else IDLE_HEARTBEAT_S):
             self._beaten = moment
             self.beat()
         if moment - self._swept >= SWEEP_S:
@@ -156,7 +168,37 @@ class Agent:
             for job_id in publishing.unpublished():
                 self._aside(("publish", job_id), partial(publishing.publish, job_id))
 
-    def _ingest(self, attempts: Sequence[Attempt]) -> None:
+    def _look_at(self, due: Due) -> set[int]:
+        """Look at the attempts that are due, new or about to change; return them."""
+        self._begun = 0
+        held = Allocation.objects.filter(node__name=self.name, released_at=None, attempt__ended_at=None)
+        ranks_here = set(held.values_list("attempt", "rank"))
+        led = {pk for pk, rank in ranks_here if rank == 0}
+        self.events.keep(led)
+        for pk in set(self.watched) - led:
+            del self.watched[pk]
+        asked = led if due.everything else led & (due.attempts | self._unsettled) | led - self.watched.keys()
+        attempts = self._attempts(asked)
+        self.attempts = {pk: one for pk, one in self.attempts.items() if pk in led} | {one.pk: one for one in attempts}
+        for attempt in attempts:
+            self._each(attempt, self._look)
+        self._settle()
+        self._unsettled = {pk for pk in led - asked if pk in self._unsettled}
+        self._unsettled |= {pk for pk in asked if not self._is_announced(pk)}
+        others = {pk for pk, rank in ranks_here if rank}
+        self._unsettled |= others
+        for pk, rank in remote_ranks.look(self.name, self.remote) if others or self.remote else ():
+            self._begin((pk, rank))
+        return asked
+
+    def _is_announced(self, pk: int) -> bool:
+        """Whether events report whatever happens next to an attempt."""
+        monitor = self.watched.get(pk)
+        if monitor is None or monitor.supervisor is None or not monitor.is_watched:
+            return False
+        return self.events.follow(pk, monitor.supervisor)
+
+    def _ingest(self, attempts: Iterable[Attempt]) -> None:
         """Take in figures until the time for it is used: jobs that report without end must not hold up the looks.
 
         Those who were not reached come first in the next round.
@@ -170,10 +212,14 @@ class Agent:
             self._ingested_last = attempt.pk
 
     def _look(self, attempt: Attempt) -> None:
-        watched = self.watched.setdefault(attempt.pk, AttemptMonitor(attempt))
+        watched = self.watched.get(attempt.pk) or self.watched.setdefault(attempt.pk, AttemptMonitor(attempt))
+        watched.is_watched = self.events.watch(attempt.pk, attempt.job_id, watched.run.path)
         if not watched.look(attempt, settle=False) and self._begun < NEW_LAUNCHES and self._begin((attempt.pk, 0)):
             self._begun += 1
             watched.launch_requested = time.monotonic()
+
+    def _report_log_growth(self, attempt: Attempt) -> None:
+        self.watched[attempt.pk].report_log_growth()
 
     def _settle(self) -> None:
         """Write how attempts ended that only exited, all together; one by one where that fails."""
@@ -226,11 +272,11 @@ class Agent:
             )
         self.sharing.look(here, sample.jobs, moment, self.clock())
 
-    def _attempts(self) -> list[Attempt]:
-        mine = Attempt.objects.filter(
-            ended_at=None, allocations__node__name=self.name, allocations__released_at=None, allocations__rank=0
-        )
-        return list(mine.distinct().select_related("job__cluster").order_by("pk"))
+    def _attempts(self, numbers: Collection[int]) -> list[Attempt]:
+        if not numbers:
+            return []
+        live = Attempt.objects.filter(pk__in=numbers, ended_at=None)
+        return list(live.select_related("job__cluster").order_by("pk"))
 
     def _begin(self, rank: tuple[int, int]) -> bool:
         """Start one rank of an attempt in a thread of its own: one that hangs holds up no other, nor our end.

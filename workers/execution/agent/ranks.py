@@ -43,6 +43,8 @@ class RankRun:
 def of(node: str) -> list[RankRun]:
     """Every live attempt that holds something of a node, oldest first."""
     held = Allocation.objects.filter(node__name=node, released_at=None, attempt__ended_at=None)
+    if not held.exists():  # far cheaper than the rows with all their columns, and most nodes are idle at times
+        return []
     found: dict[int, RankRun] = {}
     rows = held.select_related("attempt__job__cluster", "device").order_by("attempt", "device__index", "pk")
     for row in rows:

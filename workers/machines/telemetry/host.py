@@ -81,7 +81,8 @@ class Host:
 
         Memory counts private pages of every process and the largest share of common pages once.
         """
-        processes = self._processes()
+        roots = list(roots)
+        processes = self._processes() if roots else {}
         children: dict[int, list[int]] = defaultdict(list)
         for pid, process in processes.items():
             children[process.parent].append(pid)

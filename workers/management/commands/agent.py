@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from aiplatform import checks
+from workers import agent_wakeup
 from workers.execution.agent.loop import REFUSED_CODE, Agent
 from workers.monitoring.monitor import Monitor
 
@@ -23,8 +24,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         stopped = threading.Event()
+
+        def stop(*_signal: object) -> None:
+            stopped.set()
+            agent_wakeup.notify(settings.NODE)
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopped.set())
+            signal.signal(number, stop)
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
         with (settings.RUN_DIR / f"agent-{settings.NODE}.lock").open("w") as lock:
             while not stopped.is_set():

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from aiplatform import checks
+from workers import scheduler_wakeup
 from workers.monitoring.monitor import Monitor
 from workers.scheduling.loop import Scheduler
 
@@ -19,8 +20,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         stopped = threading.Event()
+
+        def stop(*_signal: object) -> None:
+            stopped.set()
+            scheduler_wakeup.wake()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopped.set())
+            signal.signal(number, stop)
         watching = Monitor().start(stopped.is_set)
         Scheduler().run(stopped.is_set)
         watching.join(2)
