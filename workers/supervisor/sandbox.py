@@ -38,6 +38,7 @@ _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", 
                 "latency_stats", "sysrq-trigger")  # fmt: skip
 _EMPTY_FOLDERS = ("/proc/acpi", "/proc/scsi", "/sys/fs", "/sys/kernel", "/sys/firmware")
 FILTER = "seccomp"
+EXEC_INPUT = 3  # what the process that becomes the exec server reads; shells know descriptors of one digit
 CONNECT = "aip-connect"  # beside the socket of the egress proxy
 _SSH, _SSH_CONFIG = "/usr/bin/ssh", "/etc/ssh/ssh_config"
 _SSH_CONFIG_BESIDE = "/etc/ssh/ssh_config.d/aip.conf"  # where root inside may install ssh, which brings the other one
@@ -108,10 +109,19 @@ def _ssh_config(ticket: Ticket) -> bytes:
 
 
 def _in_memory(content: bytes) -> int:
-    opened = os.memfd_create("handed", 0)  # children inherit it
-    os.write(opened, content)
-    os.lseek(opened, 0, os.SEEK_SET)
+    opened = past_exec_input(os.memfd_create("handed", 0))  # children inherit it
+    os.pwrite(opened, content, 0)  # which reads it from the start
     return opened
+
+
+def past_exec_input(opened: int) -> int:
+    """Return this descriptor, or a copy where it has the number that the exec server's input is to have."""
+    if opened != EXEC_INPUT:
+        return opened
+    copy = os.dup(opened)
+    os.set_inheritable(copy, os.get_inheritable(opened))
+    os.close(opened)
+    return copy
 
 
 def _copy(path: str) -> bytes:
