@@ -9,8 +9,9 @@ In every tier a job has no capability, gains none by any program, and may not as
 import os
 import shlex
 import stat
+import time
 
-from workers.supervisor import env_file, idmapped, landlock, privileges, root_inside, seccomp
+from workers.supervisor import env_file, idmapped, landlock, privileges, records, root_inside, seccomp
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -61,9 +62,7 @@ def handed(ticket: Ticket) -> "dict[str, int]":
     """
     if ticket.tier < BUBBLEWRAP:
         return {}
-    made = {path: content for path in (f"/etc/{name}" for name in COPIED) if (content := _copy(path))}
-    if "/etc" in _own_system(ticket):
-        made = {}
+    made = {} if "/etc" in _own_system(ticket) else copies()
     if seccomp.works():
         made[FILTER] = seccomp.program(ticket.calls)
     home = ticket.env.get("HOME", "/tmp")
@@ -124,20 +123,33 @@ def past_exec_input(opened: int) -> int:
     return copy
 
 
+def copies() -> "dict[str, bytes]":
+    """Return what the files of COPIED hold now. Files that did not change since the last call are not read again."""
+    return {path: content for path in (f"/etc/{name}" for name in COPIED) if (content := _copy(path))}
+
+
+_copied: "dict[str, tuple[tuple[int, ...], bytes]]" = {}  # by path: inode, mode, size and times, and the content then
+
+
 def _copy(path: str) -> bytes:
     """What a small file holds that everybody may read; nothing of any other."""
     try:
         about = os.stat(path)
     except OSError:
         return b""
-    small = stat.S_ISREG(about.st_mode) and about.st_size <= _COPY_BYTES
-    return _read(path) if small and about.st_mode & stat.S_IROTH else b""
+    now = (about.st_dev, about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    before, content = _copied.get(path, ((), b""))
+    if before != now:
+        small = stat.S_ISREG(about.st_mode) and about.st_size <= _COPY_BYTES
+        content = _read(path) if small and about.st_mode & stat.S_IROTH else b""
+        if time.time() - about.st_ctime > 1.0:  # another change within one tick of the clock would not be seen
+            _copied[path] = now, content
+    return content
 
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return records.content(path)
     except OSError:
         return b""
 
@@ -288,9 +300,9 @@ def _folder_for_all(path: str, most_bytes: int) -> list[str]:
 
 def _way_to(paths: "Iterable[str]") -> list[str]:
     """Flags that make the folders above these, but what the system's hold; root could alone enter them otherwise."""
-    folders = set()
+    folders: set[str] = set()
     for path in paths:
-        while (path := os.path.dirname(path)) != "/":
+        while (path := path[: path.rfind("/")]) and path not in folders:
             if not path.startswith(SYSTEM):
                 folders.add(path)
     return [flag for folder in sorted(folders) for flag in ("--perms", "0755", "--dir", folder)]
