@@ -19,6 +19,7 @@ GROWING = {
     "inference/traffic/differing.py": {"_kept"},  # when a picture of a service was last kept
     "inference/traffic/routing.py": {"_loads"},  # requests under way by server
     "workers/output/job_stream.py": {"_streams"},
+    "workers/supervisor/sandbox.py": {"_copied"},  # what the system files copied into sandboxes held
 }
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from tests.running import wait_for as until
-from tests.workers.supervised import BEST
-from workers.supervisor import exec_socket
+from tests.workers.supervised import BEST, PYTHON
+from workers.supervisor import exec_socket, processes, records
 
 FRAME = struct.Struct(">cI")
 PATIENCE_S = 60
+WAITS = [PYTHON, "-I", "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
 
 
 class Asked:
@@ -100,3 +101,14 @@ def served(run):
             return job
 
         yield one
+
+
+def server_of(job):
+    """The pid of the server itself: acts are its children, and carry its name."""
+    named = [pid for pid in job.programs() if processes.name(pid) == exec_socket.NAME]
+    tops = [pid for pid in named if parent(pid) not in named]
+    return tops[0] if len(tops) == 1 else 0
+
+
+def parent(pid):
+    return int(records.text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[1])

@@ -10,15 +10,14 @@ import socket
 import pytest
 
 from tests.running import wait_for as until
-from tests.workers.exec_client import Asked, served
+from tests.workers.exec_client import WAITS, Asked, served, server_of
 from tests.workers.supervised import BEST, PYTHON
-from workers.supervisor import exec_socket, processes, records
+from workers.supervisor import processes
 from workers.supervisor.inside import acts, sessions
 
 __all__ = ["served"]  # a fixture
 pytestmark = pytest.mark.sockets("exec servers of jobs")
 TIERS = pytest.mark.parametrize("tier", range(BEST + 1))
-WAITS = [PYTHON, "-I", "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
 #: Says each TERM that it hears, and ends a while after the first.
 COUNTS_TERMS = """
 import os, signal, time
@@ -52,17 +51,6 @@ env | cut -d= -f1 | sort
 ls /proc/$$/fd
 exec $0 -I -S -c 'import os; os.waitpid(-1, os.WNOHANG)'
 """
-
-
-def server_of(job):
-    """The pid of the server itself: acts are its children, and carry its name."""
-    named = [pid for pid in job.programs() if processes.name(pid) == exec_socket.NAME]
-    tops = [pid for pid in named if parent(pid) not in named]
-    return tops[0] if len(tops) == 1 else 0
-
-
-def parent(pid):
-    return int(records.text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[1])
 
 
 @TIERS

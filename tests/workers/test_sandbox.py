@@ -10,7 +10,9 @@ import socket
 import struct
 import sys
 import tempfile
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -332,3 +334,21 @@ def test_sandbox_copies_nothing_that_is_large_or_not_for_everybody(tmp_path, mon
         os.close(opened)
 
     assert files.keys() - {sandbox.FILTER, env_file.PATH} == {f"/etc/{names[0]}"}
+
+
+def test_sandbox_reads_a_system_file_again_once_it_changed(tmp_path, monkeypatch):
+    read, original = [], sandbox._read
+    monkeypatch.setattr(sandbox, "_read", lambda path: read.append(path) or original(path))
+    file = tmp_path / "services"
+    file.write_text("ssh 22")
+    later = SimpleNamespace(time=lambda: time.time() + 5)
+    monkeypatch.setattr(sandbox, "time", later)
+
+    assert [sandbox._copy(str(file)) for _ in range(3)] == [b"ssh 22"] * 3
+    assert len(read) == 1
+    file.write_text("ssh 2222")
+    assert sandbox._copy(str(file)) == b"ssh 2222"
+    file.chmod(0o600)
+    assert sandbox._copy(str(file)) == b""
+    file.unlink()
+    assert sandbox._copy(str(file)) == b""

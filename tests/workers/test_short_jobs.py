@@ -81,7 +81,7 @@ def test_short_jobs_cost_few_statements_each(put, agent):
     assert Job.objects.filter(state="succeeded").count() == 1 + FEW + MANY
     assert Device.objects.get(kind="cpu").used == 0
     assert each["placing"] <= 1, each
-    assert each["starting"] <= 5, each
+    assert each["starting"] <= 3, each
     assert each["ending"] <= 2, each
     assert each["keeping"] <= 14, each  # most of them for the notification
 

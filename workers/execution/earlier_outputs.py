@@ -36,7 +36,8 @@ def linked(attempt: Attempt, run: RunDir) -> Mapping[str, str]:
         OutputsGone: the earlier job left nothing, or its files were removed since.
     """
     rows = []
-    for dependency in attempt.job.dependencies.filter(outputs=True):  # few have any: they read the other job themselves
+    read = [dependency for dependency in attempt.job.dependencies.all() if dependency.outputs]
+    for dependency in read:  # few have any: they read the other job themselves
         folder = folder_of(dependency.on)
         if folder is None:
             raise OutputsGone(wording.message("job.outputs_gone", job=dependency.on_id))

@@ -85,7 +85,7 @@ def _live(allocations: QuerySet[Allocation]) -> QuerySet[Allocation]:
 def _attempts(**which: object) -> QuerySet[Attempt]:
     """Attempts to start, with what a start reads of them."""
     current = Attempt.objects.filter(ended_at=None, number=F("job__attempt_number"), **which)
-    return current.select_related("job__cluster", "job__owner")
+    return current.select_related("job__cluster", "job__owner").prefetch_related("job__dependencies")
 
 
 def start(attempt_id: int, rank: int = 0) -> None:

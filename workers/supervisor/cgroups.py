@@ -7,7 +7,7 @@ cgroup v2 (https://docs.kernel.org/admin-guide/cgroup-v2.html) where its memory 
 import os
 import signal
 
-from workers.supervisor import processes
+from workers.supervisor import processes, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,12 +124,14 @@ def available() -> bool:
 
 def _read(path: str) -> str:
     try:
-        with open(path) as file:
-            return file.read()
+        return records.text(path)
     except OSError:
         return ""
 
 
 def _write(path: str, value: str) -> None:
-    with open(path, "w") as file:
-        file.write(value)
+    opened = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(opened, value.encode())
+    finally:
+        os.close(opened)

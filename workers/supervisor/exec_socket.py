@@ -107,8 +107,12 @@ def _remove_folder(path: str) -> None:
 
 def server(ticket: "Ticket", listener: socket.socket) -> list[str]:
     """Return what stands before the command, in its sandbox: it leaves the server there and becomes the command."""
-    network = f"own:{ticket.egress_socket}" if ticket.own_network else "shared"
-    return [sys.executable, "-I", "-S", SERVER, str(listener.fileno()), network]
+    return [sys.executable, "-I", "-S", SERVER, str(listener.fileno()), network(ticket)]
+
+
+def network(ticket: "Ticket") -> str:
+    """Return what the server is told of the job's network."""
+    return f"own:{ticket.egress_socket}" if ticket.own_network else "shared"
 
 
 def end(path: str) -> list[int]:

@@ -14,7 +14,7 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE.rsplit("/", 2)[0])  # -I leaves nothing on the path but the stdlib
 
-from workers.supervisor import cgroups, daemon, records, seccomp  # noqa: E402, F401 - found by the line above, and warm
+from workers.supervisor import cgroups, daemon, records, sandbox, seccomp  # noqa: E402, F401 - found by the line above, and warm
 
 
 def main(argv: list[str]) -> int:
@@ -25,6 +25,7 @@ def main(argv: list[str]) -> int:
     _call_me([*_python(), os.path.join(HERE, "fork_server.py")])
     if seccomp.works():
         seccomp.program()
+    sandbox.copies()
     gc.freeze()  # what is there now is shared with all supervisors: looking through it would copy it
     while True:
         request, pipes, _flags, _sender = socket.recv_fds(door, 8192, 1)

@@ -1,8 +1,6 @@
 """Process supervisor: runs one command. Requests in, steps of the ladder, records out."""
 
-import ctypes
 import os
-import select
 import signal
 import time
 
@@ -14,6 +12,7 @@ from workers.supervisor.ladder import Ladder, ProcessPause
 from workers.supervisor.logfile import LogFile
 from workers.supervisor.sweep import sweep
 from workers.supervisor.ticket import Ticket
+from workers.supervisor.wakeups import Wakeups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _IDLE_S, _BUSY_S = 0.5, 0.05
 _WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than half of it is taken
-_IN_MOVED_TO = 0x80
 _FATAL = {"kill": "stopping", "stop": "stopping", "finish": "finishing", "suspend": "suspending"}  # by verb
 
 
@@ -53,7 +51,9 @@ class ProcessSupervisor:
         self._code: int | None = None
         self.watch = CommandWatch(self._layers)
         self._group: Group | None = None
-        self._wake, self._woken = self._watch()
+        self.wakeups = Wakeups(run)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._node_goes_down)
 
     def _file(self, name: str) -> str:
         return os.path.join(self.run, name)
@@ -161,7 +161,8 @@ class ProcessSupervisor:
             sandbox.give(self.ticket)
         if self.ticket.tier >= sandbox.OWN_UID:
             self._group = self._grouped()
-        return spawn.start(self.ticket, self.log.path, self._group)
+        pid, self.wakeups.server = spawn.start(self.ticket, self.log.path, self._group)
+        return pid
 
     def _grouped(self) -> "Group":
         """The limits of the kernel for this job. Tier 3 only."""
@@ -368,28 +369,13 @@ class ProcessSupervisor:
             more |= {"limit": self.limit, "node_down": self.told_to_end}
             self.records.put(records.STATUS, {"state": state, "since": time.time(), **more})
 
-    def _watch(self) -> tuple[int, int]:
-        """Return inotify's and the signal pipe's descriptor, the two things worth waking for."""
-        libc = ctypes.CDLL(None, use_errno=True)
-        wake = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if wake >= 0:
-            libc.inotify_add_watch(wake, os.fsencode(self.run), _IN_MOVED_TO)
-        woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, self._node_goes_down)
-        return wake, woken
-
     def _node_goes_down(self, *_: object) -> None:
         self.told_to_end = True
 
     def _sleep(self, timeout_s: float | None = None) -> None:
         busy = self.ladder or self._ends() or self.state in ("pausing", "evicting", "returning") or self.hold.active
         wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
-        sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
-        for fd in select.select([*sources, *self._ended_fds()], [], [], wait_s)[0]:
-            if fd in sources:
-                os.read(fd, 65536)
+        self.wakeups.wait(wait_s, self._ended_fds())
 
     def _ended_fds(self) -> list[int]:
         """What else becomes readable when the command ends; its parent is told by a signal."""

@@ -9,8 +9,9 @@ In every tier a job has no capability, gains none by any program, and may not as
 import os
 import shlex
 import stat
+import time
 
-from workers.supervisor import env_file, idmapped, landlock, privileges, root_inside, seccomp
+from workers.supervisor import env_file, idmapped, landlock, privileges, records, root_inside, seccomp
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -38,6 +39,7 @@ _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", 
                 "latency_stats", "sysrq-trigger")  # fmt: skip
 _EMPTY_FOLDERS = ("/proc/acpi", "/proc/scsi", "/sys/fs", "/sys/kernel", "/sys/firmware")
 FILTER = "seccomp"
+EXEC_INPUT = 3  # what the process that becomes the exec server reads; shells know descriptors of one digit
 CONNECT = "aip-connect"  # beside the socket of the egress proxy
 _SSH, _SSH_CONFIG = "/usr/bin/ssh", "/etc/ssh/ssh_config"
 _SSH_CONFIG_BESIDE = "/etc/ssh/ssh_config.d/aip.conf"  # where root inside may install ssh, which brings the other one
@@ -60,9 +62,7 @@ def handed(ticket: Ticket) -> "dict[str, int]":
     """
     if ticket.tier < BUBBLEWRAP:
         return {}
-    made = {path: content for path in (f"/etc/{name}" for name in COPIED) if (content := _copy(path))}
-    if "/etc" in _own_system(ticket):
-        made = {}
+    made = {} if "/etc" in _own_system(ticket) else copies()
     if seccomp.works():
         made[FILTER] = seccomp.program(ticket.calls)
     home = ticket.env.get("HOME", "/tmp")
@@ -108,10 +108,27 @@ def _ssh_config(ticket: Ticket) -> bytes:
 
 
 def _in_memory(content: bytes) -> int:
-    opened = os.memfd_create("handed", 0)  # children inherit it
-    os.write(opened, content)
-    os.lseek(opened, 0, os.SEEK_SET)
+    opened = past_exec_input(os.memfd_create("handed", 0))  # children inherit it
+    os.pwrite(opened, content, 0)  # which reads it from the start
     return opened
+
+
+def past_exec_input(opened: int) -> int:
+    """Return this descriptor, or a copy where it has the number that the exec server's input is to have."""
+    if opened != EXEC_INPUT:
+        return opened
+    copy = os.dup(opened)
+    os.set_inheritable(copy, os.get_inheritable(opened))
+    os.close(opened)
+    return copy
+
+
+def copies() -> "dict[str, bytes]":
+    """Return what the files of COPIED hold now. Files that did not change since the last call are not read again."""
+    return {path: content for path in (f"/etc/{name}" for name in COPIED) if (content := _copy(path))}
+
+
+_copied: "dict[str, tuple[tuple[int, ...], bytes]]" = {}  # by path: inode, mode, size and times, and the content then
 
 
 def _copy(path: str) -> bytes:
@@ -120,14 +137,19 @@ def _copy(path: str) -> bytes:
         about = os.stat(path)
     except OSError:
         return b""
-    small = stat.S_ISREG(about.st_mode) and about.st_size <= _COPY_BYTES
-    return _read(path) if small and about.st_mode & stat.S_IROTH else b""
+    now = (about.st_dev, about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    before, content = _copied.get(path, ((), b""))
+    if before != now:
+        small = stat.S_ISREG(about.st_mode) and about.st_size <= _COPY_BYTES
+        content = _read(path) if small and about.st_mode & stat.S_IROTH else b""
+        if time.time() - about.st_ctime > 1.0:  # another change within one tick of the clock would not be seen
+            _copied[path] = now, content
+    return content
 
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return records.content(path)
     except OSError:
         return b""
 
@@ -278,9 +300,9 @@ def _folder_for_all(path: str, most_bytes: int) -> list[str]:
 
 def _way_to(paths: "Iterable[str]") -> list[str]:
     """Flags that make the folders above these, but what the system's hold; root could alone enter them otherwise."""
-    folders = set()
+    folders: set[str] = set()
     for path in paths:
-        while (path := os.path.dirname(path)) != "/":
+        while (path := path[: path.rfind("/")]) and path not in folders:
             if not path.startswith(SYSTEM):
                 folders.add(path)
     return [flag for folder in sorted(folders) for flag in ("--perms", "0755", "--dir", folder)]

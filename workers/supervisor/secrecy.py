@@ -22,19 +22,27 @@ def reach(secrets: "Sequence[str]") -> int:
 
 def masked(data: bytes, secrets: "Sequence[str]") -> bytes:
     """Return `data` with every secret and API token starred out, of the same length."""
-    for pattern in (_pattern(tuple(secrets)), TOKEN):
-        if pattern is not None and (pattern is not TOKEN or b"aip_" in data):
-            data = pattern.sub(lambda found: b"*" * len(found[0]), data)
-    return data
+    words = _words(tuple(secrets))
+    if any(word in data for word in words):  # most texts hold none, and a pattern takes a while to compile
+        data = _pattern(words).sub(_stars, data)
+    return TOKEN.sub(_stars, data) if b"aip_" in data else data
+
+
+def _stars(found: re.Match[bytes]) -> bytes:
+    return b"*" * len(found[0])
 
 
 @functools.lru_cache(maxsize=256)
-def _pattern(secrets: tuple[str, ...]) -> re.Pattern[bytes] | None:
+def _words(secrets: tuple[str, ...]) -> tuple[bytes, ...]:
+    """What is starred out, longest first."""
     # a key of several lines is printed line by line, or with other ends of lines; a shell prints none with its margins
     parts = {part for word in secrets for part in (word, word.strip(), *map(str.strip, word.splitlines()))}
-    words = {word.encode() for word in parts if len(word) >= SHORTEST}
-    longest_first = sorted(words, key=len, reverse=True)
-    return re.compile(b"|".join(map(re.escape, longest_first))) if words else None
+    return tuple(sorted((word.encode() for word in parts if len(word) >= SHORTEST), key=len, reverse=True))
+
+
+@functools.lru_cache(maxsize=256)
+def _pattern(words: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(map(re.escape, words)))
 
 
 def mask_file(path: "str | os.PathLike[str]", secrets: "Sequence[str]") -> int:

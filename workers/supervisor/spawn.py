@@ -5,7 +5,8 @@ import os
 import resource
 import signal
 
-from workers.supervisor import env_file, exec_socket, idmapped, processes, root_inside, sandbox
+from workers.supervisor import env_file, exec_socket, exec_wakeup, idmapped, processes, root_inside, sandbox
+from workers.supervisor.exec_wakeup import ExecWakeup
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -22,8 +23,11 @@ def become_subreaper() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(ticket: Ticket, log: str, group: "Group | None" = None) -> int:
-    """Start the command of `ticket` with both outputs into the file `log`; return its pid.
+def start(ticket: Ticket, log: str, group: "Group | None" = None) -> "tuple[int, ExecWakeup | None]":
+    """Start the command of `ticket` with both outputs into the file `log`.
+
+    Returns:
+        Its pid, and what wakes its exec server where that starts at the first connection.
 
     Args:
         group: the limits it lives under, in tier 3.
@@ -36,13 +40,17 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> int:
     if ticket.tier < sandbox.BUBBLEWRAP and ticket.tmp:
         env_file.write(ticket.tmp, ticket.env, ticket.uid)
     listener = exec_socket.listen(ticket.exec_socket, log)
-    argv = sandbox.wrapped(ticket, files, exec_socket.server(ticket, listener) if listener else [])
-    said, say = os.pipe()  # closed by exec: silence means that the command runs
+    wakeup = ExecWakeup(ticket, listener) if listener and exec_wakeup.is_possible(ticket) else None
+    before = wakeup.before() if wakeup else exec_socket.server(ticket, listener) if listener else []
+    argv = sandbox.wrapped(ticket, files, before)
+    said, say = map(sandbox.past_exec_input, os.pipe())  # closed by exec: silence means that the command runs
     pid = os.fork()
     if pid == 0:
         try:
             _become(ticket, supervisor_pid, log, group)
-            if listener:
+            if wakeup:
+                wakeup.hand_on()
+            elif listener:
                 listener.set_inheritable(True)
             os.execvpe(argv[0], argv, sandbox.environment(ticket))
         except OSError as exc:
@@ -50,7 +58,9 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> int:
         finally:
             os._exit(127)
     os.close(say)
-    if listener:
+    if wakeup:
+        wakeup.begun()
+    elif listener:
         listener.close()  # whoever asks a server that is gone shall hear that at once
     for opened in files.values():
         os.close(opened)
@@ -60,8 +70,10 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> int:
         os.close(said)
     if number:
         os.waitpid(pid, 0)
+        if wakeup:
+            wakeup.close()
         raise OSError(int(number), os.strerror(int(number)), name)
-    return pid
+    return pid, wakeup
 
 
 def _become(ticket: Ticket, supervisor_pid: int, log: str, group: "Group | None") -> None:

@@ -6,6 +6,10 @@ that is handed over. NETWORK is "shared", or "own:" and the socket of the way ou
 It stands before the command of a job, in its sandbox: it leaves the server behind, a process of its own, and becomes
 the command, which therefore keeps its parent, its signals and its exit code. Nothing but this file is read before the
 command begins.
+
+`exec_server.py --socket-on-stdin NETWORK COMMAND PARENT` is the server alone, started at the first connection
+(`exec_wakeup`). The socket arrives through its standard input; COMMAND and PARENT are the pids of the command and of
+its parent. Supervisors that began before an upgrade call the new file this way, too.
 """
 
 import _signal  # `signal` builds its names anew at each start: half of all the time this takes
@@ -18,12 +22,16 @@ if TYPE_CHECKING:
 
 NAME = "aip-exec"  # what the server and its acts are called in /proc
 MEANT_FOR_THE_COMMAND = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGUSR1, _signal.SIGUSR2)
+ON_STDIN = "--socket-on-stdin"
 _PR_SET_NAME = 15
 
 
 def main() -> None:
-    """Leave the server behind and become the command."""
+    """Leave the server behind and become the command, or be the server alone."""
     listens, network, *argv = sys.argv[1:]
+    if listens == ON_STDIN:
+        _call_me(NAME)
+        _serve(lambda: _received(0), network, int(argv[0]), int(argv[1]))
     command, parent = os.getpid(), os.getppid()
     taken = _connected(listens)
     _call_me(NAME)  # the supervisor shall know the server from what the job leaves; exec names the command anew
@@ -56,11 +64,17 @@ def _connected(listens: str) -> "Callable[[], int]":
     except OSError:  # too late: the command runs all the same
         return lambda: -1
 
-    def take() -> int:
-        handed = door.recvmsg(1, _socket.CMSG_SPACE(4))[1]
-        return int.from_bytes(handed[0][2][:4], sys.byteorder) if handed else -1
+    return lambda: _received(door.fileno())
 
-    return take
+
+def _received(descriptor: int) -> int:
+    """Return the number of the listening socket that arrives through another one, -1 where none does."""
+    import _socket  # noqa: PLC0415 - not needed before the command begins
+
+    door = _socket.socket(fileno=descriptor)
+    handed = door.recvmsg(1, _socket.CMSG_SPACE(4))[1]
+    door.detach()
+    return int.from_bytes(handed[0][2][:4], sys.byteorder) if handed else -1
 
 
 def _call_me(name: str) -> None:
