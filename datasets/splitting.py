@@ -15,8 +15,9 @@ from typing import Any
 
 from datasets.formats.neutral import SPLITS
 
-#: What a file name counts: "scene7_0012.png" and "scene7_0013.png" are pictures of "scene7".
-_COUNTER = re.compile(r"[\W_]*\d*[\W_]*\Z")
+#: The number at the end of a name, read backwards: "scene7_0012.png" and "scene7_0013.png" are images of "scene7".
+#: A search for it from the front takes cubic time.
+_COUNTER_REVERSED = re.compile(r"[\W_]*+\d*+[\W_]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ def by_folder(path: str) -> str:
 def by_prefix(path: str) -> str:
     """The name without its ending and without the number it ends with; folders count too."""
     name = PurePosixPath(path)
-    return str(name.with_name(_COUNTER.sub("", name.stem) or "#"))
+    counter = _COUNTER_REVERSED.match(name.stem[::-1])
+    return str(name.with_name(name.stem[: len(name.stem) - (counter.end() if counter else 0)] or "#"))
 
 
 GROUPS: Mapping[str, Callable[[str], str]] = {"folder": by_folder, "prefix": by_prefix}

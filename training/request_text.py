@@ -17,29 +17,38 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid
 
 LONGEST = 200_000  # characters
+MAX_NODES = 20_000  # values, names, and beginnings and ends of lists and mappings
+MAX_DEPTH = 40  # lists and mappings inside one another
+MAX_NUMBER_LENGTH = 300  # characters: numbers of base 60 take quadratic time
 FIELD = "text"
 PARAMETER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,39})\s*\}\}")
 
 
-class _Loader(yaml.SafeLoader):
-    """Plain values alone: no aliases, which can stand for endless text, no dates, no name twice."""
+_CLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            raise yaml.MarkedYAMLError(None, None, _("aliases are not read here"), self.peek_event().start_mark)  # type: ignore[no-untyped-call]  # of PyYAML
-        return super().compose_node(parent, index)
+
+class _Loader(_CLoader):  # type: ignore[misc, valid-type]  # of libyaml where it is installed
+    """Plain values alone: no dates, no name twice, no numbers that are long to read."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _value in node.value:
-            if key.value in seen:
+            if isinstance(key.value, str) and key.value in seen:
                 raise yaml.MarkedYAMLError(
                     None, None, _("%(name)s is given twice") % {"name": key.value}, key.start_mark
                 )
-            seen.add(key.value)
+            seen.add(str(key.value))
         return super().construct_mapping(node, deep=deep)
 
+    def construct_number(self, node: yaml.ScalarNode) -> float:
+        if len(node.value) > MAX_NUMBER_LENGTH:
+            raise yaml.MarkedYAMLError(None, None, _("this number is too long"), node.start_mark)
+        is_whole = node.tag.endswith(":int")
+        return self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
 
+
+for _kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in rows if tag != "tag:yaml.org,2002:timestamp"]
     for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -94,16 +103,15 @@ def read(text: str) -> dict[str, Any]:
         raise Invalid(_("A request has at most %(most)s characters.") % {"most": LONGEST}, field=FIELD)
     words = _Words(text)
     try:
+        _check(words.text)
         value = yaml.load(words.text, Loader=_Loader)  # noqa: S506 - a loader of plain values
         json.dumps(value, allow_nan=False)
         value = words.back(value)
     except yaml.MarkedYAMLError as exc:
         mark, why = exc.problem_mark, exc.problem or exc.context or ""
+        line = min(mark.line, text.count("\n")) + 1 if mark else 1  # libyaml counts one more at the end
         raise Invalid(
-            _("Line %(line)s cannot be read: %(why)s.")
-            % {"line": mark.line + 1 if mark else 1, "why": words.back(why)},
-            field=FIELD,
-            line=mark.line + 1 if mark else 1,
+            _("Line %(line)s cannot be read: %(why)s.") % {"line": line, "why": words.back(why)}, field=FIELD, line=line
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError):
         raise Invalid(_("This is no YAML or JSON of plain values."), field=FIELD) from None
@@ -114,6 +122,27 @@ def read(text: str) -> dict[str, Any]:
     return value
 
 
+def _check(text: str) -> None:
+    """Refuse what takes long to read, before anything is built of it.
+
+    Raises:
+        MarkedYAMLError: too many values, nested too deep, an alias, which can stand for endless text, or no YAML.
+    """
+    depth = 0
+    event: Any
+    for count, event in enumerate(yaml.parse(text, Loader=_CLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        problem = ""
+        if isinstance(event, yaml.AliasEvent):
+            problem = _("aliases are not read here")
+        elif count > MAX_NODES:
+            problem = _("a request has at most %(most)s values") % {"most": MAX_NODES}
+        elif depth > MAX_DEPTH:
+            problem = _("lists and mappings are nested deeper than %(most)s levels") % {"most": MAX_DEPTH}
+        if problem:
+            raise yaml.MarkedYAMLError(None, None, problem, event.start_mark)
+
+
 def written(request: Mapping[str, Any]) -> str:
     """A request as YAML, its fields in their order."""
     return yaml.dump(dict(request), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100) if request else ""
@@ -122,6 +151,7 @@ def written(request: Mapping[str, Any]) -> str:
 def lines_of(text: str) -> dict[str, int]:
     """The line on which each field of a readable text begins, from 1."""
     words = _Words(text)
+    _check(words.text)
     node = yaml.compose(words.text, Loader=_Loader)
     if not isinstance(node, yaml.MappingNode):
         return {}

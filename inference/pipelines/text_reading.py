@@ -20,10 +20,11 @@ MOST_BYTES = 1 << 20
 DEEPEST = 40  # mappings and lists inside one another
 MOST_DOCUMENTS = 2
 MOST_PARTS = 200_000  # keys, values, beginnings and ends
+MAX_NUMBER_LENGTH = 300  # characters
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _UNCLEAR = re.compile(
-    r"y|n|yes|no|on|off|[-+]?0[0-9_]+|[-+]?0[xob][0-9a-f_]+|[-+]?[0-9][0-9_]*_[0-9_.]*|[-+]?[0-9]+(?::[0-5]?[0-9])+"
+    r"y|n|yes|no|on|off|[-+]?0[0-9_]+|[-+]?0[xob][0-9a-f_]+|[-+]?[0-9]+_[0-9_.]*|[-+]?[0-9]+(?::[0-5]?[0-9])+"
     r"|[-+]?\.inf|\.nan",
     re.ASCII | re.IGNORECASE,
 )
@@ -94,9 +95,9 @@ def plain(text: str) -> Any:
     if _UNCLEAR.fullmatch(text):
         raise ValueError(text)
     if _WHOLE.fullmatch(text):
-        return int(text) if len(text) <= 300 else _too_large(text)
+        return int(text) if len(text) <= MAX_NUMBER_LENGTH else _too_large(text)
     if _NUMBER.fullmatch(text):
-        number = float(text)
+        number = float(text) if len(text) <= MAX_NUMBER_LENGTH else _too_large(text)
         return number if abs(number) != float("inf") else _too_large(text)
     return text
 

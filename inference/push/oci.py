@@ -21,6 +21,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import outbound
+from aiplatform.lib.challenges import parse_challenge
 from aiplatform.lib.errors import Invalid
 from inference.push import wire
 from inference.push.way import Came, Option, Parcel, Place, PushFailed, Tested, failed
@@ -33,7 +34,6 @@ EMPTY = b"{}"
 CHUNK = 32 << 20
 MOST_RESUMED = 5
 MOST_TOKEN = 16 << 10
-_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 Body = Callable[[], Iterable[bytes]]
 
 
@@ -191,15 +191,14 @@ class Registry:
         return url
 
     def _signed_in(self, challenge: str) -> dict[str, str]:
-        kind, _space, rest = challenge.partition(" ")
+        scheme, told = parse_challenge(challenge)
         username = self.place.option("username")
         both = base64.b64encode(f"{username}:{self.place.secret}".encode()).decode()
         basic = {"Authorization": f"Basic {both}"} if username else {}
-        if kind.lower() == "basic" and basic:
+        if scheme == "basic" and basic:
             return basic
-        if kind.lower() != "bearer":
+        if scheme != "bearer":
             raise failed("credentials", host=self.host, status=401)
-        told = dict(_CHALLENGE.findall(rest))
         realm = told.get("realm", "")
         if not (realm.startswith("https://") or realm.startswith(f"{self.root}/")):
             raise failed("redirected", host=self.host, other=wire.host_of(realm))  # a password in the open

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from aiplatform.lib.files import OutsideRoot, open_beneath, walk_beneath
+from aiplatform.lib.line_diff import Budget, unified_rows
 from aiplatform.lib.secret_names import hidden
 from training.experiments.models import Run
 from training.models import CodeSnapshot
 
 MOST_FILES, LONGEST, MOST_LINES = 500, 200_000, 1500
-AROUND = 3  # lines around a change
+MAX_BYTES = 8 << 20  # of the code of all compared runs
+
+
+@dataclass(slots=True)
+class Limits:
+    """Work left for the comparisons of one page."""
+
+    steps: Budget = field(default_factory=Budget)
+    bytes: int = field(default_factory=lambda: MAX_BYTES)
 
 
 @dataclass(frozen=True)
@@ -38,31 +48,52 @@ def has_code(run: Run) -> bool:
     return _request(run) is not None
 
 
+def compare(runs: Sequence[Run]) -> list[tuple[Run, list[FileDifference]]]:
+    """Compare the code of the first run with that of each other one; all comparisons share one limit of work."""
+    limits = Limits()
+    before = dict(_texts(runs[0], limits)) if len(runs) > 1 else {}
+    return [(run, _differences(before, dict(_texts(run, limits)), limits)) for run in runs[1:]]
+
+
 def differences(first: Run, second: Run) -> list[FileDifference]:
     """What the second run's code differs in from the first one's; nothing where neither has code of its own."""
-    mine, theirs = dict(_texts(first)), dict(_texts(second))
-    found, left = [], MOST_LINES
+    return compare([first, second])[0][1]
+
+
+def _differences(
+    mine: Mapping[str, bytes | None], theirs: Mapping[str, bytes | None], limits: Limits
+) -> list[FileDifference]:
+    found: list[FileDifference] = []
+    left = MOST_LINES
     for path in sorted({*mine, *theirs}):
         before, after = mine.get(path, b""), theirs.get(path, b"")
+        if before is None or after is None:
+            said = _("Not compared: only the first %(most)s MiB of code are read.") % {"most": MAX_BYTES >> 20}
+            return [*found, FileDifference(path, [("@", said)], cut=True)]
         if before == after:
             continue
         if b"\x00" in before or b"\x00" in after:
             found.append(FileDifference(path, [], binary=True))
             continue
-        rows = lines(before.decode(errors="replace"), after.decode(errors="replace"))
+        rows = lines(before.decode(errors="replace"), after.decode(errors="replace"), limits.steps)
         found.append(FileDifference(path, rows[:left], cut=len(rows) > left))
         left = max(0, left - len(rows))
     return found
 
 
-def lines(before: str, after: str) -> list[tuple[str, str]]:
-    """What two texts differ in, as `FileDifference` has it; nothing of equal ones."""
-    old, new = before.splitlines(), after.splitlines()
-    found: list[tuple[str, str]] = []
-    for line in list(difflib.unified_diff(old, new, lineterm="", n=AROUND))[2:]:
-        sign = line[:1] if line[:1] in "+-@" and line else " "
-        found.append((sign, line if sign == "@" else line[1:]))
-    return found
+def lines(before: str, after: str, budget: Budget | None = None) -> list[tuple[str, str]]:
+    """What two texts differ in, as `FileDifference` has it; nothing of equal ones.
+
+    Args:
+        budget: shared with other comparisons; once it is used up, changed lines are shown as replaced, and a header
+            says so.
+    """
+    budget = budget or Budget()
+    rows = unified_rows(before, after, budget)
+    if rows and budget.is_exceeded:
+        said = _("Too many changes to compare line by line: everything between the first and the last is replaced.")
+        rows.insert(0, ("@", said))
+    return rows
 
 
 def _request(run: Run) -> Any:
@@ -73,7 +104,7 @@ def _request(run: Run) -> Any:
     return getattr(run.job, "command", None)
 
 
-def _texts(run: Run) -> Iterator[tuple[str, bytes]]:
+def _texts(run: Run, limits: Limits) -> Iterator[tuple[str, bytes | None]]:
     request = _request(run)
     if request is None:
         return
@@ -85,15 +116,21 @@ def _texts(run: Run) -> Iterator[tuple[str, bytes]]:
     if variables:
         yield "<variables>", "".join(f"{name}={value}\n" for name, value in sorted(variables.items())).encode()
     if request.code is not None:
-        yield from _files(request.code)
+        yield from _files(request.code, limits)
 
 
-def _files(code: CodeSnapshot) -> Iterator[tuple[str, bytes]]:
+def _files(code: CodeSnapshot, limits: Limits) -> Iterator[tuple[str, bytes | None]]:
+    """Yield the files in the order of their names; None for the content of those beyond the limit."""
     try:
         for number, path in enumerate(walk_beneath(code.path, lenient=True)):
             if number >= MOST_FILES:
                 return
+            if limits.bytes <= 0:
+                yield path, None
+                continue
             with os.fdopen(open_beneath(code.path, path), "rb") as file:
-                yield path, file.read(LONGEST)
+                content = file.read(LONGEST)
+            limits.bytes -= len(content)
+            yield path, content
     except (OSError, OutsideRoot):
         return

@@ -115,7 +115,7 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "keys": keys,
         "rows": rows,
         "params": {row.name: [None if value is None else str(value)[:60] for value in row.values] for row in rows},
-        "code": [(run, coded[0], code.differences(coded[0], run)) for run in coded[1:]],
+        "code": [(run, coded[0], files) for run, files in code.compare(coded)],
         "differing": [row.name for row in rows if row.differs],
         "figures": [(key, [own.get(key) for own in figures]) for key in keys if not key.startswith("system/")],
     }

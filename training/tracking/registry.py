@@ -21,7 +21,7 @@ from training.tracking.models import LoggedModel, TrackedModel, TrackedVersion
 
 LONGEST_NAME, MOST_FACTS, MOST_VERSIONS = 250, 100, 10_000
 STAGES = {"none": "None", "staging": "Staging", "production": "Production", "archived": "Archived"}
-_SOURCE = re.compile(r"(runs|models|mlflow-artifacts):/+(?!.*(?:\.\.|[\\%?#]))[\w./@ -]+\Z", re.ASCII)
+_SOURCE = re.compile(r"(runs|models|mlflow-artifacts):/(?!.*(?:\.\.|[\\%?#]))[\w./@ -]+\Z", re.ASCII)
 _ALIAS = re.compile(r"(?!latest\Z)(?!v\d+\Z)[A-Za-z0-9_-]{1,250}\Z")
 
 

@@ -50,6 +50,27 @@ def test_binary_and_long_files_are_not_shown_whole(two):
     assert sum(len(one.lines) for one in found.values()) <= code.MOST_LINES
 
 
+def test_code_that_changed_in_many_places_is_shown_as_replaced(two):
+    paths = [run.training.code.path for run in two]
+    (paths[0] / "long.txt").write_text("".join(f"{number}\n" for number in range(5000)))
+    (paths[1] / "long.txt").write_text("".join(f"{number}\n" for number in reversed(range(5000))))
+
+    found = {one.path: one for one in code.differences(*two)}["long.txt"]
+
+    assert found.lines[0][0] == "@"
+    assert "Too many changes" in found.lines[0][1]
+    assert found.cut
+
+
+def test_code_beyond_the_limit_of_bytes_is_not_compared(two, monkeypatch):
+    monkeypatch.setattr(code, "MAX_BYTES", 4)
+
+    *_others, last = code.differences(*two)
+
+    assert last.cut
+    assert "Not compared" in last.lines[0][1]
+
+
 def test_page_shows_the_code_to_who_sees_the_jobs_alone(two, as_alice, as_bob):
     query = "&".join(f"run={run.pk}" for run in two)
     page = as_alice.get(f"/training/compare/?{query}").content.decode()

@@ -84,7 +84,7 @@ def test_everything_wrong_is_said_at_once_by_its_line(alice):
         ("runs: [99999999999999999999]", "Line 2: runs cannot be read"),
         ("columns: [[a]]", "Line 2: columns cannot be read"),
         ("<<: {filter: lr > 1}\nruns: [1]", "Line 1: Name runs by their numbers or by a filter"),
-        ("? [a]\n: b", "Line 1: This is no YAML"),
+        ("? [a]\n: b", "Line 2 cannot be read"),
         ("title: !!binary aGk=", "Line 1: This is no YAML"),
         ("1: 2", "Line 1: Write one field a line"),
         ("title: .nan", "Line 1: This is no YAML or JSON of plain values."),

@@ -11,7 +11,6 @@ import base64
 import hashlib
 import http.client
 import json
-import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from typing import Any, BinaryIO
 from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 
 from aiplatform.lib import disk, wording
+from aiplatform.lib.challenges import parse_challenge
 from aiplatform.lib.errors import DomainError
 from workers.exec.allowed_hosts import AllowedHosts
 from workers.exec.egress import is_public
@@ -35,7 +35,6 @@ MOST_MANIFEST, MOST_TOKEN = 4 << 20, 64 << 10
 CHUNK = 1 << 20
 INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
-_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -229,11 +228,11 @@ class Registry:
     def _signed_in(self, challenges: list[str], scope: str, patience: Patience) -> str:
         """What to say of ourselves to the registry, which asks for it; "" where we have nothing to say."""
         for challenge in challenges:
-            kind, _space, rest = challenge.partition(" ")
-            if kind.lower() == "basic" and self.login.username:
+            scheme, params = parse_challenge(challenge)
+            if scheme == "basic" and self.login.username:
                 return self._basic()
-            if kind.lower() == "bearer":
-                return f"Bearer {self._token(dict(_CHALLENGE.findall(rest)), scope, patience)}"
+            if scheme == "bearer":
+                return f"Bearer {self._token(params, scope, patience)}"
         return ""
 
     def _token(self, told: dict[str, str], scope: str, patience: Patience) -> str:
