@@ -59,12 +59,18 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def numbers(data: memoryview, value: int | Span) -> list[int]:
-    """A repeated int64 field, packed or not."""
+def numbers(data: memoryview, value: int | Span, *, most: int) -> list[int]:
+    """A repeated int64 field, packed or not.
+
+    Raises:
+        Damaged: more than `most` numbers.
+    """
     if isinstance(value, int):
         return [signed(value)]
     values, (at, end) = [], value
     while at < end:
+        if len(values) == most:
+            raise Damaged(_("A list of numbers in the file is too long."))
         number, at = _varint(data, at, end)
         values.append(signed(number))
     return values

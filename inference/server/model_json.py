@@ -11,6 +11,7 @@ from inference.server import graph_json
 from inference.server.spec import BGR, RGB, TENSOR, DecodeSpec, InputSpec, ModelClass, ModelSpec
 from inference.task_kinds import TASKS
 
+MAX_BYTES = 8 << 20
 MAX_SIDE = 8192
 MAX_CLASSES = 100_000
 MOST_OVERLAP = 0.9
@@ -29,6 +30,8 @@ def load(directory: Path) -> ModelSpec:
     path = directory / "model.json"
     if not path.exists():
         return ModelSpec(task=TENSOR)
+    if path.stat().st_size > MAX_BYTES:
+        raise BadModel(f"model.json has more than {MAX_BYTES >> 20} MiB.")
     try:
         data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as exc:

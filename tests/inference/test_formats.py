@@ -96,6 +96,35 @@ def test_onnx_reader_refuses_operators_of_foreign_libraries(tmp_path):
         reader.inspect(saved(tmp_path, graph))
 
 
+@pytest.mark.parametrize("dims", [[2**62] * 300, [2**61 - 1] * 20 + [0], [1] * 65, [2**40, 2**40], [-1]])
+def test_onnx_reader_refuses_a_weight_of_impossible_shape(tmp_path, dims):
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=dims)
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x")], [value("y")], [tensor])
+
+    with pytest.raises(RefusedModel):
+        reader.inspect(saved(tmp_path, graph))
+
+
+def test_onnx_reader_refuses_more_fields_than_a_model_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "MAX_FIELDS", 1000)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08\x08" * 1001)  # ir_version, again and again
+
+    with pytest.raises(RefusedModel, match="more than 1,000 fields"):
+        reader.inspect(path)
+
+
+def test_onnx_reader_knows_names_of_outer_graphs_alone(tmp_path):
+    def conditional(uses):
+        inner = helper.make_graph([helper.make_node("Neg", [uses], ["r"])], "inner", [], [value("r")])
+        node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
+        return helper.make_graph([node], "g", [value("x"), value("c", ())], [value("y")])
+
+    assert reader.inspect(saved(tmp_path, conditional("x"))).nodes == 3
+    with pytest.raises(RefusedModel, match="before anything computes it"):
+        reader.inspect(saved(tmp_path, conditional("y")))
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"\x00" * 64, b"\xff" * 64, b"PK\x03\x04" + b"\x00" * 60, b"\x3a\xff\xff\xff\x0f"]
 )
@@ -121,6 +150,9 @@ def test_safetensors_inspect_counts_a_sound_file(tmp_path):
         ({"a": tensor(0, 16, [4])}, bytes(99)),
         ({"a": tensor(0, 16, [2**40])}, bytes(16)),
         ({"a": {"dtype": "F32", "shape": [-4], "data_offsets": [0, 16]}}, bytes(16)),
+        ({"a": tensor(0, 0, [2**61 - 1] * 60 + [0])}, b""),
+        ({"a": tensor(0, 0, [0] * 65)}, b""),
+        (b'{"a": {"dtype": "F32", "shape": [' + b"9" * 5000 + b', 0], "data_offsets": [0, 0]}}', b""),
         ({"a": 1}, b""),
         (b"[]", b""),
         (b"{", b""),
@@ -137,6 +169,13 @@ def test_safetensors_inspect_refuses_a_header_of_two_to_the_63(tmp_path):
 
     with pytest.raises(RefusedModel, match="longer than the file"):
         safetensors.inspect(path)
+
+
+def test_safetensors_inspect_refuses_a_header_longer_than_any_models(tmp_path):
+    header = b" " * (safetensors.MAX_HEADER_BYTES + 1)
+
+    with pytest.raises(RefusedModel, match="more than 8 MiB"):
+        safetensors.inspect(safetensors_file(tmp_path, header, b""))
 
 
 @pytest.mark.parametrize("name", ["model.pt", "weights.pkl", "sub/deep/model.joblib", "x.PTH", "model.pt2"])

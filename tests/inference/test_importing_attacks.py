@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from onnx import TensorProto, helper
 
 from aiplatform.lib import disk, file_names, files
 from aiplatform.lib.errors import DomainError
@@ -123,3 +124,15 @@ def test_version_that_another_worker_made_meanwhile_leaves_no_folder(alice, home
 
     root = Path(settings.DATA_ROOT) / "models"
     assert not [path for path in root.rglob("*") if path.is_file()]
+
+
+def test_model_with_a_weight_of_300_dimensions_is_answered_with_400(api, home):
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2**62] * 300)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", ends[:1], ends[1:], [weight])
+    (home / "net.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+
+    answer = api.post("/api/v1/models/", {"name": "net", "path": "net.onnx"}, format="json")
+
+    assert answer.status_code == 400
+    assert "dimensions" in answer.json()["detail"]
