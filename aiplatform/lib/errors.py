@@ -34,6 +34,9 @@ class DomainError(Exception):
         return " ".join(dict.fromkeys(refusal.message for refusal in self.every))
 
 
+MAX_REFUSALS = 200  # that one request reports; further ones are left out
+
+
 class Refusals:
     """Collects refusals of checks that do not depend on each other, so that people hear all of them at once.
 
@@ -43,6 +46,7 @@ class Refusals:
 
     def __init__(self) -> None:
         self.all: list[DomainError] = []
+        self._known: set[tuple[str, str]] = set()
 
     def __enter__(self) -> None:
         return None
@@ -52,8 +56,11 @@ class Refusals:
     ) -> bool:
         if not isinstance(exc, DomainError) or isinstance(exc, NotAllowed):
             return False
-        said = {(refusal.blamed, refusal.message) for refusal in self.all}
-        self.all += [refusal for refusal in exc.every if (refusal.blamed, refusal.message) not in said]
+        for refusal in exc.every:
+            key = (refusal.blamed, refusal.message)
+            if key not in self._known and len(self.all) < MAX_REFUSALS:
+                self._known.add(key)
+                self.all.append(refusal)
         return True
 
     def __bool__(self) -> bool:

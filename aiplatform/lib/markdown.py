@@ -16,6 +16,9 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 
 LONGEST = 100_000
+MAX_MARKS = 15_000  # characters that mean something, about 10 µs each
+MAX_LINES = 5_000  # about 40 µs each
+_MARKS = "[]*_`|<&!\\~"
 _SCHEMES = ("http://", "https://", "mailto:", "/", "#")
 
 
@@ -41,7 +44,7 @@ def render(
     apart: bool = False,
     top: int | None = None,
 ) -> SafeString:
-    """The text as HTML; "" for an empty one.
+    """The text as HTML; "" for an empty one, preformatted where it is too complex.
 
     Args:
         fences: what stands in place of fenced blocks, by their lines.
@@ -49,8 +52,11 @@ def render(
         apart: for a file that leaves the site: links to its own pages lead nowhere.
         top: level of the highest headings; None is two below what is written.
     """
+    text = _storable(text, longest)
+    if is_too_complex(text):
+        return SafeString(f"<pre>{escapeHtml(text)}</pre>")
     parser = _parser()
-    tokens = parser.parse(_storable(text, longest))
+    tokens = parser.parse(text)
     levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
     below = 2 if top is None else top - min(levels, default=1)
     env = {"fences": fences or {}, "apart": apart, "below": below}
@@ -58,13 +64,19 @@ def render(
 
 
 def fences(text: str, *, longest: int = LONGEST) -> list[Fence]:
-    """The fenced blocks of a text that stand for themselves."""
-    tokens = _parser().parse(_storable(text, longest))
+    """The fenced blocks of a text that stand for themselves; none of one that is shown as it is."""
+    text = _storable(text, longest)
+    tokens = [] if is_too_complex(text) else _parser().parse(text)
     return [
         Fence(token.map[0] + 1, (token.info.split() or [""])[0], token.content)
         for token in tokens
         if token.type == "fence" and token.level == 0 and token.map
     ]
+
+
+def is_too_complex(text: str) -> bool:
+    """Whether a text takes too long to format, so that it is shown as it was written."""
+    return text.count("\n") > MAX_LINES or sum(map(text.count, _MARKS)) > MAX_MARKS
 
 
 def _storable(text: str, longest: int) -> str:

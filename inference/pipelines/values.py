@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.errors import MAX_REFUSALS, Invalid, Refusals
 
 ITEM = "item"
 DEEPEST = 30  # lists and objects inside one another
@@ -116,7 +116,9 @@ def _texts(tree: Any) -> Iterator[str]:
 
 def _read(text: str) -> list[str]:
     found, read = Refusals(), []
-    for match in _REFERENCE.finditer(text):
+    for count, match in enumerate(_REFERENCE.finditer(text)):
+        if count > MAX_REFUSALS and found:
+            break
         name = match["name"]
         if match.group() == "$${":
             continue

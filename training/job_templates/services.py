@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import secret_names
+from aiplatform.lib import secret_names, shell_words
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from training import request_schemas, request_secrets
@@ -249,7 +248,7 @@ def _check_words(schema: RequestSchema, content: Content) -> None:
     for field in schema.command_lines:
         text = places.filled(content.request.get(field) or "", short)
         try:
-            words = shlex.split(text) if isinstance(text, str) else []
+            words = shell_words.split(text) if isinstance(text, str) else []
         except ValueError:  # a quotation mark is open
             words = text.split()
         with found:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from django.utils.translation import gettext as _
 
-from aiplatform.lib import secret_names, titles
+from aiplatform.lib import secret_names, shell_words, titles
 from aiplatform.lib.errors import Invalid
 
 MOST = 65_536  # characters
@@ -76,7 +75,7 @@ def filled(text: str, places: Mapping[str, str]) -> list[str]:
     Raises:
         ValueError: an open quote, which whoever took the text has refused.
     """
-    found = shlex.split(text)
+    found = shell_words.split(text)
     for name, value in places.items():
         found = [word.replace(f"{{{name}}}", value) for word in found]
     return found
@@ -85,6 +84,6 @@ def filled(text: str, places: Mapping[str, str]) -> list[str]:
 def words(text: str) -> list[str]:
     """Split it as a shell would, roughly where a quotation mark is open."""
     try:
-        return shlex.split(text)
+        return shell_words.split(text)
     except ValueError:
         return text.split()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import sealed
+from aiplatform.lib import sealed, shell_words
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
 from training import run_inputs
@@ -170,7 +169,7 @@ def check_arguments(line: str, known: Collection[str] = PLACEHOLDERS) -> str:
         Invalid: an open quote, a NUL, a hidden secret, or an unknown placeholder.
     """
     try:
-        words = shlex.split(line)
+        words = shell_words.split(line)
     except ValueError:
         raise Invalid(_("A quotation mark in the run parameters is not closed."), field="arguments") from None
     if "\0" in line:

@@ -18,6 +18,7 @@ from training import presets
 
 PARAMETER, CHOICE, OWN = "network", "architecture", "own"
 OFFERED = ("classes", "channels", "width", "height")  # what `build` is given where it asks for it
+MAX_BRACES = 1000
 EXAMPLES = Path(presets.__file__).parent / "networks"
 
 
@@ -48,6 +49,8 @@ def check(params: Mapping[str, Any]) -> None:
 
 
 def _parsed(text: str) -> ast.Module:
+    if text.count("{") > MAX_BRACES:  # fields of f-strings take quadratic time
+        raise _refused(_("A network has at most %(most)s opening braces.") % {"most": MAX_BRACES})
     try:
         return ast.parse(text)
     except SyntaxError as exc:

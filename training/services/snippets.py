@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import Any
 
-from aiplatform.lib import secret_names
+from aiplatform.lib import secret_names, shell_words
 from training.models import TrainingJob
 from training.programs import program
 from training.services import jobs
@@ -17,7 +17,7 @@ def secrets_of(training: TrainingJob) -> list[str]:
     if training.preset:
         return []
     try:
-        words = shlex.split(training.arguments)
+        words = shell_words.split(training.arguments)
     except ValueError:
         words = training.arguments.split()
     named = [*secret_names.values(training.params), *secret_names.values_in_words(words)]

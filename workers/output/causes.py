@@ -21,7 +21,8 @@ from workers.models import Allocation, Job
 from workers.output import logs, waiting_cards
 from workers.states import JobState, Reason
 
-SEEN_BYTES = logs.PIECE  # from the end of the log
+SEEN_BYTES = logs.PIECE  # from the ends of all logs together; about 60 ms of CPU time
+MIN_SEEN_BYTES, MAX_RANKS = 4096, 32
 MOST_SHOWN = 3
 
 WORDS = {
@@ -176,7 +177,8 @@ def of(job: Job) -> list[Cause]:
     ended = job.state == JobState.FAILED or job.reason in (Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME)
     if not ended or not job.attempt_number:
         return []
-    texts = [logs.piece(job, tail=SEEN_BYTES, rank=rank).text for rank in job.ranks]
+    tail = max(MIN_SEEN_BYTES, SEEN_BYTES // max(1, len(job.ranks)))
+    texts = [logs.piece(job, tail=tail, rank=rank).text for rank in job.ranks[:MAX_RANKS]]
     causes = [*_by_mps(job, texts), *in_texts(texts)][:MOST_SHOWN]
     if not causes and job.reason == Reason.OUT_OF_MEMORY:
         causes = [Cause(message("cause.memory"))]
