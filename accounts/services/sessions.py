@@ -12,6 +12,7 @@ from django.utils.timezone import now
 
 from accounts.models import User, UserSession
 from accounts.services import audit
+from aiplatform.lib import stamps
 
 SEEN_EVERY_S = 60.0  # how often a session's last sight is written down
 LOOKED_AT = "seen"  # key in the session
@@ -59,10 +60,9 @@ def seen(request: Any) -> None:
     last = request.session.get(LOOKED_AT)
     if last is None or now().timestamp() - last < SEEN_EVERY_S:
         return
-    request.session[LOOKED_AT] = now().timestamp()
-    UserSession.objects.filter(session_key=request.session.session_key).update(
-        seen_at=now(), address=str(request.META.get("REMOTE_ADDR") or "")[:45]
-    )
+    row = UserSession.objects.filter(session_key=request.session.session_key)
+    if stamps.stamp(row, seen_at=now(), address=str(request.META.get("REMOTE_ADDR") or "")[:45]):
+        request.session[LOOKED_AT] = now().timestamp()  # saved with the answer; not where a writer holds the lock
 
 
 def moved(*, old: str | None, new: str | None) -> None:

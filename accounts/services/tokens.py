@@ -11,6 +11,7 @@ from django.utils.timezone import now
 
 from accounts.models import ApiToken, User
 from accounts.services import audit
+from aiplatform.lib import stamps
 
 PREFIX = "aip_"
 
@@ -51,7 +52,7 @@ def find(secret: str) -> ApiToken | None:
     if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= moment):
         return None
     if token.last_used_at is None or moment - token.last_used_at > timedelta(minutes=1):
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=moment)
+        stamps.stamp(ApiToken.objects.filter(pk=token.pk), last_used_at=moment)
     return token
 
 

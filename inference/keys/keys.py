@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.services import audit
 from accounts.services.tokens import digest
+from aiplatform.lib import stamps
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from inference.keys.tables import ServiceKey
@@ -83,7 +84,7 @@ def find(slug: str, secret: str) -> ServiceKey | None:
         return None
     moment = now()
     if key.last_used_at is None or moment - key.last_used_at > timedelta(minutes=1):
-        ServiceKey.objects.filter(pk=key.pk).update(last_used_at=moment)
+        stamps.stamp(ServiceKey.objects.filter(pk=key.pk), last_used_at=moment)
     return key
 
 

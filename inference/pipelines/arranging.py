@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import rates, sealed, signatures
-from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, NotFound, Refusals
 from datasets.models import Dataset
 from inference.models import Service
 from inference.pipelines import firing, graph, inlining, triggers, writing
@@ -225,8 +225,13 @@ def _holds(until: str) -> bool:
     return datetime.fromisoformat(until) > now()
 
 
-def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: Mapping[str, Any]) -> PipelineRun | None:
+def delivered(
+    trigger: PipelineTrigger | None, *, signature: str, body: bytes, facts: Mapping[str, Any]
+) -> PipelineRun | None:
     """Answer a delivery to a webhook; None where the same one began a run before.
+
+    Args:
+        trigger: None where there is no such webhook, which is answered like one whose secret the sender does not know.
 
     Raises:
         BadSignature: it was not proven to come from who knows the secret, now.
@@ -234,7 +239,10 @@ def delivered(trigger: PipelineTrigger, *, signature: str, body: bytes, facts: M
         BeganNone: an earlier run goes on, or its run was refused.
         Invalid: it is switched off.
     """
-    delivery = signatures.verify(_holding(trigger), signature, body, now())
+    secrets_held = [secrets.token_urlsafe(32)] if trigger is None else _holding(trigger)
+    delivery = signatures.verify(secrets_held, signature, body, now())
+    if trigger is None:
+        raise NotFound(_("There is no such webhook."))  # nobody can sign with a secret made just now
     rates.limit(f"pipeline-delivery-{trigger.pk}", most=MOST_A_MINUTE, within_s=60)
     if not trigger.is_on:
         raise Invalid(_("This trigger is switched off."))

@@ -118,6 +118,13 @@ def test_k06_webhook_begins_one_run_for_each_delivery_that_is_proven(client, ali
     run = PipelineRun.objects.get()
     assert (run.owner, run.trigger["payload"]) == (alice, {"commit": "abc"})
     assert told["secret"] not in PipelineTrigger.objects.get().secret
+    missing = "/api/v1/pipeline-hooks/987654/"
+    for headers in ({}, {signatures.HEADER: signatures.header("wrong", sent, clock.now())}):
+        answers = [
+            client.post(url, sent, content_type="application/json", headers=headers) for url in (told["url"], missing)
+        ]
+        assert answers[0].status_code == answers[1].status_code == 403
+        assert answers[0].json()["detail"] == answers[1].json()["detail"]
     other = arranging.create(made, user=alice, kind="webhook")[1]
     assert deliver(other) == 403  # the secret of another trigger
     assert deliver(body=sent + b" " * arranging.MOST_BODY) == 400

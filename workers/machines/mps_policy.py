@@ -13,10 +13,11 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.services import audit
 from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from workers import kinds
 from workers.machines import lifecycle
-from workers.models import Allocation, Job, Node
+from workers.models import Allocation, Device, Job, Node
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,23 @@ class MpsView:
     gain: str
 
 
+class MpsImpossible(DomainError):
+    """The node reports that it cannot share its GPUs by MPS, or has none."""
+
+    code = "mps_impossible"
+
+
 @transaction.atomic
 def allow(node: Node, *, by: User | None = None) -> Node:
-    """Let jobs that start on shares of this machine's cards use them through MPS, where it can."""
+    """Let jobs that start on shares of this node's GPUs use them through MPS.
+
+    Raises:
+        MpsImpossible: the node has no GPU, or its agent reports what stands in the way.
+    """
+    if not node.devices.filter(kind=Device.Kind.GPU).exists():
+        raise MpsImpossible(_("%(node)s has no GPU that MPS could share.") % {"node": node.name})
+    if reasons := obstacles(node):
+        raise MpsImpossible(" ".join(map(str, reasons)))
     if Node.objects.filter(pk=node.pk, mps=False).update(mps=True):
         lifecycle.record(node, "mps_allowed", wording.message("node.mps_allowed"), by=by)
         audit.record(by, "node_mps", node)

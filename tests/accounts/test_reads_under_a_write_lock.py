@@ -1,0 +1,69 @@
+"""Reads answer while another process holds the write lock of SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from accounts.models import ApiToken, UserSession
+from accounts.services import tokens
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def locked():
+    """Hold the write lock, as a long migration or import does."""
+    if connection.vendor != "sqlite" or "memory" in str(connection.settings_dict["NAME"]):
+        pytest.skip("the database has no single write lock")
+    connection.ensure_connection()
+    with closing(sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+        other.execute("ROLLBACK")
+
+
+def test_request_with_a_token_is_answered_under_a_write_lock(alice, request):
+    _token, secret = tokens.issue(user=alice, name="script")
+    Client().get("/api/v1/me/")  # imports
+    request.getfixturevalue("locked")
+    began = time.monotonic()
+
+    answer = Client(headers={"Authorization": f"Bearer {secret}"}).get("/api/v1/me/")
+
+    assert answer.status_code == 200
+    assert time.monotonic() - began < 1  # a writer may wait 20 s
+    assert ApiToken.objects.get().last_used_at is None
+
+
+def test_use_of_a_token_is_stamped_where_no_lock_is_held(alice):
+    _token, secret = tokens.issue(user=alice, name="script")
+
+    assert tokens.find(secret) is not None
+
+    assert ApiToken.objects.get().last_used_at is not None
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout")
+            assert cursor.fetchone()[0] > 0  # later writes wait again
+
+
+def test_page_of_a_session_is_answered_under_a_write_lock(alice, request):
+    browser = Client()
+    browser.force_login(alice)
+    session = browser.session
+    session["seen"] = 0.0
+    session.save()
+    UserSession.objects.filter(session_key=session.session_key).update(seen_at="2020-01-01T00:00:00Z")
+    request.getfixturevalue("locked")
+    began = time.monotonic()
+
+    answer = browser.get("/api/v1/me/")
+
+    assert answer.status_code == 200
+    assert time.monotonic() - began < 1
