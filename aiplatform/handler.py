@@ -8,6 +8,7 @@ download holds none of the threads.
 from __future__ import annotations
 
 import asyncio
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,14 +16,22 @@ from asgiref.sync import sync_to_async
 from django.core import signals
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, JsonResponse
 from django.urls import set_script_prefix
+from django.utils.translation import gettext as _
 
 from accounts.asgi import in_callers_language
+from accounts.models import User
 from aiplatform import bodies
+from aiplatform.fairness import RETRY_AFTER_S, TooBusy, Turns
+from aiplatform.lib.problems import problem
 
 THREADS = 8
 """Requests that one process works on at once; more wait their turn. A thread holds one database connection."""
+
+SWITCH_INTERVAL_S = 0.0005
+"""How long a thread that computes keeps the interpreter while the event loop waits for it; Python's own 5 ms add up
+to seconds for a body of many pieces."""
 
 
 class Handler(ASGIHandler):
@@ -30,6 +39,8 @@ class Handler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
+        self._turns = Turns()
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
 
     def load_middleware(self, is_async: bool = False) -> None:
@@ -47,7 +58,11 @@ class Handler(ASGIHandler):
             await self.send_response(answer, send)
             return
         try:
-            response = await self._in_thread(self._answer, scope, body)
+            async with self._turns.turn(scope):
+                response = await self._in_thread(self._answer, scope, body)
+        except TooBusy:
+            with in_callers_language(scope):
+                response = _too_busy()
         finally:
             body.close()
         if not response.streaming:
@@ -68,6 +83,10 @@ class Handler(ASGIHandler):
         request, refusal = self.create_request(scope, body)
         response: Any = refusal if request is None else self.get_response(request)
         response._handler_class = type(self)  # names the sender of the signal at its end
+        for name in ("user", "_cached_user"):  # of a token, and of a session; neither looked up here
+            user: Any = None if request is None else vars(request).get(name)
+            if issubclass(type(user), User):  # isinstance would load a lazy user
+                self._turns.remember(scope, user.pk)
         if not response.streaming:
             response.close()
         ended: HttpResponseBase = response
@@ -85,6 +104,13 @@ class Handler(ASGIHandler):
             for task in (sending, gone):
                 task.cancel()
             await asyncio.gather(sending, gone, return_exceptions=True)
+
+
+def _too_busy() -> JsonResponse:
+    sentence = _("Too many of your requests are in progress. Send fewer at a time, or try again in a moment.")
+    answer = JsonResponse(problem(429, "too_busy", sentence), status=429, content_type="application/problem+json")
+    answer["Retry-After"] = str(RETRY_AFTER_S)
+    return answer
 
 
 async def _hung_up(receive: Any) -> None:

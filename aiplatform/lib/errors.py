@@ -46,7 +46,7 @@ class Refusals:
 
     def __init__(self) -> None:
         self.all: list[DomainError] = []
-        self._known: set[tuple[str, str]] = set()
+        self._known: set[tuple[str | None, str]] = set()
 
     def __enter__(self) -> None:
         return None

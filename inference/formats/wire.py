@@ -67,7 +67,8 @@ def numbers(data: memoryview, value: int | Span, *, most: int) -> list[int]:
     """
     if isinstance(value, int):
         return [signed(value)]
-    values, (at, end) = [], value
+    values: list[int] = []
+    at, end = value
     while at < end:
         if len(values) == most:
             raise Damaged(_("A list of numbers in the file is too long."))

@@ -229,6 +229,13 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("memory of the gateway, 20 sessions", r"gateway: ([\d.]+ MiB)", "≤ 150 MiB", ""),
         ],
     ),
+    "parsers": (
+        [[]],
+        [
+            ("steepest growth of a parser's CPU time", r"steepest exponent ([\d.]+)", "≤ 1.2", ""),
+            ("parsers above 50 ms at the largest size", r"largest size: (\d+)", "", ""),
+        ],
+    ),
     "learning": (
         [[]],
         [

@@ -216,7 +216,7 @@ register(
             "digits": repeated("9", "a = "), "text": repeated("a", '"""'), "calls": repeated("f("),
             "lambdas": repeated("lambda:"), "braces in f": repeated("{a}", 'f"', '"'), "commas": repeated("a,"),
         },
-        50_000,
+        own_network.MAX_LENGTH,
         ("training.services.own_network",), 'def build(): pass')
 )  # fmt: skip
 register(

@@ -26,6 +26,7 @@ SHORT: dict[str, list[str]] = {
     "hosts": ["--models", "2", "--rounds", "1", "--seconds", "0.5"],
     "images": ["--mb", "5", "--files", "200", "--starts", "2"],
     "logs": ["50", "200", "3"],
+    "parsers": ["--short"],
     "pipelines": ["--runs", "20", "--items", "8"],
     "ports": [],
     "predict": ["--pictures", "32"],

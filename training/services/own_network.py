@@ -18,7 +18,7 @@ from training import presets
 
 PARAMETER, CHOICE, OWN = "network", "architecture", "own"
 OFFERED = ("classes", "channels", "width", "height")  # what `build` is given where it asks for it
-MAX_BRACES = 1000
+MAX_LENGTH, MAX_BRACES = 50_000, 1000
 EXAMPLES = Path(presets.__file__).parent / "networks"
 
 
@@ -44,6 +44,8 @@ def check(params: Mapping[str, Any]) -> None:
         raise _refused(_("Write the network, or choose one of the others."))
     if text.strip() and params.get(CHOICE) != OWN:
         raise _refused(_("A network is written here, and another one is chosen. Choose own, or empty the text."))
+    if len(text) > MAX_LENGTH:
+        raise _refused(_("A network has at most %(most)s characters.") % {"most": MAX_LENGTH})
     if text.strip():
         _check_build(_parsed(text))
 
