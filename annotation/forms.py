@@ -17,6 +17,7 @@ from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
 from datasets.models import DatasetVersion
+from datasets.services.datasets import NAME_MAX
 from datasets.version_choice import DatasetVersionChoice
 
 LONGEST_CLASS = 50
@@ -184,4 +185,11 @@ class ConvertForm(forms.Form):
     target = forms.ChoiceField(label=_("Format"), choices=targets)
     make_version = forms.BooleanField(
         label=_("Also make it a dataset version that trainings can use"), required=False, initial=True
+    )
+    new_dataset = forms.CharField(
+        label=_("New dataset"),
+        max_length=NAME_MAX,
+        required=False,
+        help_text=_("Leave empty to add a version to the dataset of the images."),
+        widget=forms.TextInput(attrs={"class": "input"}),
     )

@@ -185,6 +185,7 @@ ENDS = {
     "rank_ended": Wording(_("The part on its node %(rank)s ended.")),
     "rank_ended_so": Wording(_("The part on its node %(rank)s ended. %(how)s"), how=nested("how")),
     "rank_killed": Wording(_("The part on its node %(rank)s was killed.")),
+    "not_started_again": Wording(_("%(why)s The service is not started again."), why=nested("why")),
     "starts_again": Wording(_("%(why)s It starts again in %(seconds)s s."), why=nested("why")),
     "tried_again": Wording(
         _("%(why)s It is tried again in %(seconds)s s (%(number)s of %(most)s)."), why=nested("why")

@@ -21,6 +21,7 @@ from annotation.models import (
 from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.models import DatasetVersion
+from datasets.services.datasets import NAME_MAX
 
 
 class ProjectIn(serializers.Serializer):
@@ -161,6 +162,10 @@ class ExportIn(serializers.Serializer):
     dataset = VisibleField(AnnotationSet)
     target = serializers.ChoiceField(targets(), default="coco")
     make_version = serializers.BooleanField(default=True)
+    new_dataset = serializers.CharField(
+        max_length=NAME_MAX, default="", allow_blank=True,
+        help_text="Name of a new dataset for the version; empty: a version of the dataset of the images.",
+    )  # fmt: skip
 
 
 class ExportOut(OutMixin, serializers.ModelSerializer):

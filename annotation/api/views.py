@@ -197,9 +197,8 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         given = self.valid(wire.ExportIn)
         pick: AnnotationSet = given["dataset"]
         annotation_set = get_object_or_404(AnnotationSet.objects.visible_to(request.user), pk=pick.pk, project=project)
-        export = exports.start(
-            annotation_set=annotation_set, by=request.user, target=given["target"], make_version=given["make_version"]
-        )
+        chosen = {name: given[name] for name in ("target", "make_version", "new_dataset")}
+        export = exports.start(annotation_set=annotation_set, by=request.user, **chosen)
         return Response(wire.ExportOut(export).data, status=202, headers={"Location": f"{request.path}{export.pk}/"})
 
     @extend_schema(responses={(200, "application/json"): OpenApiTypes.BINARY})

@@ -37,6 +37,9 @@ class Export(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED, editable=False)
     make_version = models.BooleanField(default=True)  # also freeze as a dataset version a training can pin
     version = models.ForeignKey("datasets.DatasetVersion", models.SET_NULL, null=True, blank=True, related_name="+")
+    dataset = models.ForeignKey(  # new, for the version; None: it becomes a version of the source's dataset
+        "datasets.Dataset", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     tries = models.PositiveSmallIntegerField(default=0)
     path = models.CharField(max_length=500, blank=True)
     sha256 = models.CharField(max_length=64, blank=True)

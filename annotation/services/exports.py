@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
+from accounts.permissions import Action
 from aiplatform.lib import disk, zips
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
@@ -32,12 +33,13 @@ from annotation.services import filling
 from datasets.formats import stored
 from datasets.formats.exports import FORMATS, Drawn, Source
 from datasets.models import DatasetVersion
-from datasets.services import versions
+from datasets.services import datasets, removal, versions
 
 log = logging.getLogger(__name__)
 SILENT = timedelta(seconds=60)  # without a sign of life before another worker takes over
 CLAIMS = Claims(ttl=SILENT, epoch="tries")
 MAX_TRIES = 5
+RELATED = ("set__source__dataset", "set__project", "created_by", "dataset")
 SIGN_EVERY = 5_000  # rows between two signs of life
 
 Live = Q(state__in=[Export.State.QUEUED, Export.State.CONVERTING])
@@ -53,13 +55,17 @@ class NotFilled(DomainError):
     code = "not_ready"
 
 
-def start(*, annotation_set: AnnotationSet, by: User, target: str = "coco", make_version: bool = True) -> Export:
+def start(
+    *, annotation_set: AnnotationSet, by: User, target: str = "coco", make_version: bool = True, new_dataset: str = ""
+) -> Export:
     """Queue a conversion.
 
     Args:
         make_version: also freeze the result as an annotated version of the source's dataset.
+        new_dataset: name of a new dataset of `by` that gets the version instead.
 
     Raises:
+        NameTaken, Invalid: `new_dataset` cannot be used.
         AlreadyConverting: one of this set is under way.
         NotFilled: the set's images are still being listed.
     """
@@ -67,7 +73,17 @@ def start(*, annotation_set: AnnotationSet, by: User, target: str = "coco", make
         raise NotFilled(_("The images of this dataset are still being listed. Try again in a minute."))
     try:
         with transaction.atomic():
-            export = Export.objects.create(set=annotation_set, created_by=by, target=target, make_version=make_version)
+            dataset = None
+            if new_dataset:
+                by.require(Action.DATASETS_CREATE)
+                dataset = datasets.create(owner=by, name=new_dataset, intro="")
+            export = Export.objects.create(
+                set=annotation_set,
+                created_by=by,
+                target=target,
+                make_version=make_version or dataset is not None,
+                dataset=dataset,
+            )
             enqueue("annotation.convert", export_id=export.pk)
     except IntegrityError:
         raise AlreadyConverting(_("A conversion of this dataset is under way.")) from None
@@ -79,7 +95,7 @@ def convert(export_id: int) -> None:
     claim = CLAIMS.take(Export.objects.filter(Live, pk=export_id), state=Export.State.CONVERTING)
     if claim is None:
         return
-    export = Export.objects.select_related("set__source__dataset", "set__project", "created_by").get(pk=export_id)
+    export = Export.objects.select_related(*RELATED).get(pk=export_id)
     try:
         if not export.sha256:
             _write_file(export, claim)
@@ -89,6 +105,7 @@ def convert(export_id: int) -> None:
         log.info("export=%s taken over by another worker", export_id)
         return
     except (DomainError, OSError, coco.BadExport) as exc:
+        _discard_dataset(export)
         _end(claim, Export.State.FAILED, detail=disk.sentence() if disk.is_full(exc) else str(exc)[:500])
         log.warning("export=%s failed: %s", export_id, exc)
         return
@@ -238,12 +255,19 @@ def _freeze(export: Export, claim: Claim) -> None:
         "project": export.set.project.name, "set": export.set.name, "number": export.pk,
     }  # fmt: skip
     # A worker that died between making the version and naming it here left it to be found.
-    version = source.dataset.versions.filter(parent=source, note=note, annotated=True).first()
+    dataset = export.dataset or source.dataset
+    version = dataset.versions.filter(parent=source, note=note, annotated=True).first()
     if version is None:
         version = versions.create_from_coco(
-            dataset=source.dataset, parent=source, coco=_coco_of(export), by=export.created_by, note=note
+            dataset=dataset, parent=source, coco=_coco_of(export), by=export.created_by, note=note
         )
     claim.write(version=version)
+
+
+def _discard_dataset(export: Export) -> None:
+    """Free the name of a new dataset whose only version could not be made."""
+    if export.dataset is not None and not export.dataset.versions.exists():
+        removal.hide(export.dataset)
 
 
 def _end(claim: Claim, state: str, *, detail: str = "") -> None:

@@ -30,13 +30,17 @@ def facts_of(sets: list[AnnotationSet]) -> dict[str, Any]:
 
 
 def leading_on(annotation_set: AnnotationSet, user: User) -> dict[str, Any]:
-    """The newest conversion of a set and where its version may go from there: {conversion, offers}."""
+    """The newest conversion of a set, and the newest version made of it with where that may go from there.
+
+    Returns {conversion, version, offers}: a later conversion without a version does not hide an earlier one.
+    """
     conversion = facts_of([annotation_set])["conversions"].get(annotation_set.pk)
-    version: DatasetVersion | None = conversion.version if conversion else None
-    if version is None or not DatasetVersion.objects.visible_to(user).filter(pk=version.pk).exists():
-        return {"conversion": conversion, "offers": []}
-    offered = ways.offers(version, user)
-    return {"conversion": conversion, "offers": [offer for offer in offered if offer.name != OWN_WAY]}
+    made = Export.objects.filter(set=annotation_set, state=Export.State.SUCCESS).exclude(version=None).order_by("-pk")
+    seen = DatasetVersion.objects.visible_to(user).select_related("dataset")
+    version = seen.filter(pk__in=made.values("version")[:1]).first()
+    offered = ways.offers(version, user) if version is not None else []
+    offers = [offer for offer in offered if offer.name != OWN_WAY]
+    return {"conversion": conversion, "version": version, "offers": offers}
 
 
 def download(request: HttpRequest, export: Export) -> HttpResponseBase:

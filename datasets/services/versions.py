@@ -26,6 +26,7 @@ from datasets.formats.neutral import NONE, SHAPES, ImageItem, Parsed
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
 
+HARMLESS = {"unlisted_image", "extra_fields"}  # problems of a COCO file that a version can be made of nevertheless
 ROWS = 2000  # per transaction: other writers get their turn
 Progress = Callable[[int], None]
 
@@ -188,7 +189,7 @@ def create_from_coco(
     """
     listing = Listing(coco.parent, files=[coco.name], images=list(parent.assets.values_list("path", flat=True)))
     parsed = read_coco(listing)
-    broken = [problem for problem in parsed.problems.listed if problem.fatal or problem.code == "missing_image"]
+    broken = [problem for problem in parsed.problems.listed if problem.code not in HARMLESS]
     if broken:
         first = broken[0]
         raise AnnotationsRefused(

@@ -22,6 +22,8 @@ from inference.server.memory import keep_freed
 from inference.server.service import Service
 
 log = logging.getLogger("inference.server")
+UNUSABLE = os.EX_DATAERR  # exit code: the model cannot be loaded; the platform does not start the service again
+_PASSING = ("memory", "alloc", "cuda", "cudnn", "device", "driver", "timed out")  # in ONNX Runtime's messages
 STALLED = 70  # exit code: the model hangs; the platform starts the service again
 
 
@@ -57,11 +59,11 @@ def _one() -> int:
         spec = model_json.load(settings.model_dir)
         engine = composed.load(settings.model_dir, spec, threads=settings.threads)
     except (ValueError, model_json.BadModel) as exc:
-        log.error("%s", exc)
-        return 1
+        log.error("The model cannot be loaded: %s", exc)
+        return UNUSABLE
     except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public
         log.error("The model cannot be loaded: %s", exc)
-        return 1
+        return 1 if _may_pass(exc) else UNUSABLE
     engine.warm_up()
     service = Service(settings, spec, engine)
     threading.Thread(target=_watch, args=(service,), daemon=True, name="watchdog").start()
@@ -72,6 +74,12 @@ def _one() -> int:
     )  # fmt: skip
     _listen(Server(service).app(), settings)
     return 0
+
+
+def _may_pass(exc: Exception) -> bool:
+    """Whether another start may succeed: memory or a device was missing, and not the model wrong."""
+    words = str(exc).lower()
+    return isinstance(exc, OSError | MemoryError) or any(mark in words for mark in _PASSING)
 
 
 def _listen(app: Any, settings: settings_of.Settings) -> None:

@@ -10,8 +10,8 @@ from django.utils.timezone import now
 from aiplatform.lib import disk
 from annotation import coco
 from annotation.models import Export
-from annotation.services import exports, work
-from datasets.services import versions
+from annotation.services import exports, listing, work
+from datasets.services import datasets, versions
 from tests.factories import annotation as make
 from tests.factories.annotation import converted
 
@@ -170,3 +170,46 @@ def test_coco_export_fails_with_a_refused_version(annotated, alice, monkeypatch)
     monkeypatch.setattr(versions, "create_from_coco", refuse)
 
     assert converted(annotated, alice).state == "failed"
+
+
+def test_conversion_into_a_new_dataset_leaves_the_source_as_it_is(annotated, alice):
+    export = converted(annotated, alice, new_dataset="labelled")
+
+    version = export.version
+    assert (version.dataset.name, version.dataset.owner, version.number) == ("labelled", alice, 1)
+    assert (version.parent, version.annotation_count) == (annotated.source, 2)
+    assert annotated.source.dataset.versions.count() == 1
+
+
+def test_conversion_refuses_a_taken_name_and_frees_one_it_could_not_fill(annotated, alice, monkeypatch):
+    with pytest.raises(datasets.NameTaken):
+        exports.start(annotation_set=annotated, by=alice, new_dataset=annotated.source.dataset.name)
+    assert not Export.objects.exists()
+
+    def refuse(**_given):
+        raise versions.AnnotationsRefused("no")
+
+    monkeypatch.setattr(versions, "create_from_coco", refuse)
+    assert converted(annotated, alice, new_dataset="labelled").state == "failed"
+    monkeypatch.undo()
+    assert converted(annotated, alice, new_dataset="labelled").version.dataset.name == "labelled"
+
+
+def test_a_later_file_does_not_hide_the_version_of_an_earlier_conversion(annotated, alice, as_alice):
+    version = converted(annotated, alice).version
+    converted(annotated, alice, target="voc", make_version=False)
+
+    shown = listing.leading_on(annotated, alice)
+    page = as_alice.get(f"/annotation/projects/{annotated.project_id}/datasets/{annotated.pk}/").content.decode()
+
+    assert (shown["conversion"].target, shown["version"]) == ("voc", version)
+    assert "train" in [offer.name for offer in shown["offers"]]
+    assert f'href="/datasets/{version.dataset_id}/v{version.number}/"' in page
+
+
+def test_conversion_into_a_new_dataset_by_api(annotated, api):
+    where = f"/api/v1/annotation/projects/{annotated.project_id}/exports/"
+    answer = api.post(where, {"dataset": annotated.pk, "new_dataset": "labelled"}, format="json")
+
+    assert answer.status_code == 202
+    assert Export.objects.get().dataset.name == "labelled"

@@ -3,7 +3,10 @@
 import base64
 import http.client
 import json
+import os
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 import tritonclient.http as triton
 
 from tests.inference import pictures, tiny
+from tests.inference.launching import ROOT
 
 pytestmark = pytest.mark.sockets("a model server of its own")
 
@@ -244,3 +248,16 @@ def test_model_server_without_description_speaks_tensors_only(serve, tmp_path):
 
     assert np.array_equal(answer.as_numpy("y"), x)
     assert ask(port, "POST", "/predict", pictures.plain())[0] == 400
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.json"])
+def test_model_server_ends_with_a_code_of_its_own_where_no_start_would_help(tmp_path, name):
+    folder = tiny.classifier(tmp_path)
+    (folder / name).write_bytes(b"broken")
+    given = {"PATH": os.environ["PATH"], "AIP_PORT": "1", "AIP_MODEL_DIR": str(folder), "AIP_MODEL_NAME": "tiny"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "inference.server"], cwd=ROOT, env=given, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, "ERROR The model cannot be loaded: " in done.stdout) == (os.EX_DATAERR, True)

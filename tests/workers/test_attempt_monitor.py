@@ -47,6 +47,20 @@ def test_attempt_monitor_restarts_a_failed_service_after_a_delay(service):
     assert Device.objects.get(kind="gpu").used == 0
 
 
+def test_attempt_monitor_starts_no_service_again_whose_program_says_it_would_fail_again(service):
+    log = work.run_dir(service).log
+    log.write_text(
+        "2026-01-01 10:00:00,000 INFO loading\n2026-01-01 10:00:01,000 ERROR The model cannot be loaded: X.\n"
+    )
+    ended(service, code=os.EX_DATAERR)
+
+    look(service)
+
+    assert (service.state, service.not_before) == ("failed", None)
+    assert str(service.message) == "The model cannot be loaded: X. The service is not started again."
+    assert Device.objects.get(kind="gpu").used == 0
+
+
 def test_attempt_monitor_says_that_the_disk_was_full_when_a_program_failed(alice, cluster):
     job = work.job(alice, cluster, state="running")
     work.hold(job, work.node().devices.get(kind="cpu"), share=1)

@@ -1,12 +1,17 @@
 import json
+from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from tests.factories import curves, work
 from workers.models import Curve
-from workers.output import curve_rows, metrics, point_files
+from workers.output import curve_rows, metric_names, metrics, point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -56,8 +61,8 @@ def test_metrics_ingest_passes_over_nonsense(running):
     ]
     report(running, raw=b"\n".join(lines) + b"\n")
 
-    assert metrics.ingest(attempt(running)) == 1
-    assert metrics.curves(running).keys == ["ok"]
+    assert metrics.ingest(attempt(running)) == 3
+    assert sorted(metrics.curves(running).keys) == ["_system/cpu", metric_names.key_of("k" * 200), "ok"]
 
 
 def test_metrics_ingest_gives_progress_to_the_job_and_no_curve(running):
@@ -214,3 +219,59 @@ def test_metrics_of_a_curve_without_end_are_kept_up_to_a_number_of_points(runnin
 def test_points_of_every_name_lie_in_the_folder_of_their_attempt(key):
     assert point_files.path(1, 2, key).parent == point_files.folder(1, 2)
     assert point_files.path(1, 2, key).resolve().parent == point_files.folder(1, 2).resolve()
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("val 损失/平均", "val 损失/平均"),
+        ("loss:val", "loss:val"),
+        ("top-5 [%]", "top-5 [%]"),
+        ("system/cpu", "_system/cpu"),
+    ],
+)
+def test_metrics_keep_their_names_in_any_script(running, name, key):
+    report(running, {"step": 1, name: 0.5})
+
+    metrics.ingest(attempt(running))
+
+    assert metrics.curves(running).series == {key: [(1, 0.5)]}
+
+
+def test_metrics_with_names_that_no_curve_can_have_are_not_dropped(running):
+    names = ["a\nb", "a\tb", "x" * 100, "损" * 100, '"quoted"']
+    report(running, {"step": 1, **dict.fromkeys(names, 0.5)})
+
+    metrics.ingest(attempt(running))
+
+    found = metrics.curves(running)
+    assert len(found.series) == len(names)
+    assert set(found.series) == {metric_names.key_of(name) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("reported", "latest"),
+    [
+        ([(1, 0.9), (2, 0.5)], (2, 0.5)),
+        ([(10, 0.1), (5, 0.7)], (10, 0.1)),
+        ([(3, 0.2), (3, 0.4)], (3, 0.4)),
+    ],
+)
+def test_latest_value_is_that_of_the_highest_step(running, reported, latest):
+    for step, value in reported:
+        metrics.add(attempt(running), [("loss", step, value, NOON + timedelta(seconds=step % 3))])
+
+    assert metrics.curves(running).newest["loss"] == {"step": latest[0], "value": latest[1]}
+
+
+def test_steps_that_a_resumed_run_writes_again_count_once():
+    points = np.array([(1, 9.0, 1), (2, 8.0, 2), (3, 7.0, 3), (2, 6.0, 4), (3, 5.0, 5), (4, 4.0, 6)], point_files.POINT)
+
+    kept = metrics.without_repeated(points)
+
+    assert list(zip(kept["step"].tolist(), kept["value"].tolist(), strict=True)) == [
+        (1, 9.0),
+        (2, 6.0),
+        (3, 5.0),
+        (4, 4.0),
+    ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,12 +17,11 @@ from training.experiments.models import Run, RunCurve
 from training.tracking.models import MetricName, OddPoint
 from workers import live
 from workers.models import Attempt, Curve
-from workers.output import curve_rows, metrics, point_files
+from workers.output import curve_rows, metric_names, metrics, point_files
 
 LONGEST_NAME = 250
 MOST_ODD = 1000
 """Values that are no numbers, of one run; of more nobody learns anything."""
-_UNUSABLE = re.compile(r"[^\w./ @%()+-]", re.ASCII)
 _SYSTEM = "system/"
 Odd = OddPoint.Value
 
@@ -48,19 +45,18 @@ class Latest:
     at: datetime
 
 
+def keys_of(run: Run, names: Iterable[str]) -> dict[str, str]:
+    """Name → key of its curve: the one that the run has for it already, else as `metric_names` makes it."""
+    wanted = list(dict.fromkeys(names))
+    known = dict(MetricName.objects.filter(run=run, name__in=wanted).values_list("name", "key"))
+    return {name: known.get(name) or key_of(name, of_job=run.job_id is not None) for name in wanted}
+
+
 def key_of(name: str, *, of_job: bool) -> str:
-    """The name of a metric's curve: the same one where a curve may have it, else one made of it."""
-    if of_job and name.startswith(_SYSTEM):  # these are what the platform measures itself
-        return _made(f"mlflow-{name}")
-    return name if metrics.is_key(name) else _made(name)
-
-
-def _made(name: str) -> str:
-    if metrics.is_key(name):
+    """The key of a metric's new curve; what a run without a job measures itself stays "system/…"."""
+    if not of_job and name.startswith(metric_names.SYSTEM) and metric_names.is_name(name):
         return name
-    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
-    text = _UNUSABLE.sub("_", name)[:50]
-    return f"{text if text[:1].isalnum() else f'_{text[:49]}'}@{mark}"
+    return metric_names.key_of(name)
 
 
 def log(run: Run, reported: Sequence[Metric]) -> None:
@@ -72,7 +68,7 @@ def log(run: Run, reported: Sequence[Metric]) -> None:
     if not reported:
         return
     owner, attempt = _owner(run)
-    named = {name: key_of(name, of_job=attempt is not None) for name in dict.fromkeys(one.name for one in reported)}
+    named = keys_of(run, (one.name for one in reported))
     _check(owner, named)
     MetricName.objects.bulk_create(
         [MetricName(run=run, key=key, name=name) for name, key in named.items() if key != name], ignore_conflicts=True
@@ -131,7 +127,7 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, Latest]]:
         found[row.run_id][row.key] = Latest(row.value, row.step, row.at)
     for odd in OddPoint.objects.filter(run__in=found):
         before = found[odd.run_id].get(odd.key)
-        if before is None or before.at <= odd.at:
+        if before is None or (before.step, before.at) < (odd.step, odd.at):
             found[odd.run_id][odd.key] = Latest(odd.value, odd.step, odd.at)
     for name in MetricName.objects.filter(run__in=found):
         own = found[name.run_id]
@@ -142,7 +138,7 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, Latest]]:
 
 def history(run: Run, name: str) -> list[Latest]:
     """All values of a metric, oldest first."""
-    key = key_of(name, of_job=run.job_id is not None)
+    key = keys_of(run, [name])[name]
     parts = [point_files.read(file, count) for file, count in _files(run, key)]
     points = np.concatenate([np.empty(0, point_files.POINT), *parts])
     found = [Latest(value, step, times.moment(at)) for step, value, at in points.tolist()]

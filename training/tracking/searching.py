@@ -18,6 +18,7 @@ from training.experiments.models import Param, RunCurve, Tag
 from training.experiments.querysets import RunQuerySet
 from training.tracking import figures, runs
 from training.tracking.filters import ATTRIBUTE, METRIC, PARAM, Comparison, Order
+from training.tracking.models import MetricName
 from workers.models import Curve
 
 TEXTS = {"=", "!=", "LIKE", "ILIKE", "IN", "NOT IN", "IS NULL", "IS NOT NULL"}
@@ -95,9 +96,10 @@ def _tag_of_column(key: str) -> Any:
 
 
 def _metric(name: str) -> Any:
-    alone, of_job = (figures.key_of(name, of_job=of_job) for of_job in (False, True))
-    own = RunCurve.objects.filter(run=OuterRef("pk"), key=alone).values("value")[:1]
-    newest = Curve.objects.filter(attempt__job=OuterRef("job"), key=of_job).order_by("-attempt__number")
+    keys = {figures.key_of(name, of_job=of_job) for of_job in (False, True)}
+    keys.update(MetricName.objects.filter(name=name).values_list("key", flat=True).distinct())
+    own = RunCurve.objects.filter(run=OuterRef("pk"), key__in=keys).values("value")[:1]
+    newest = Curve.objects.filter(attempt__job=OuterRef("job"), key__in=keys).order_by("-attempt__number")
     return Coalesce(Subquery(own), Subquery(newest.values("value")[:1]), output_field=FloatField())
 
 

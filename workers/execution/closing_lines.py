@@ -12,6 +12,24 @@ from workers.supervisor import log_lines
 log = logging.getLogger(__name__)
 
 _SEEN_BYTES = 8192
+_ERROR_MARK = " ERROR "  # of Python's logging
+MAX_ERROR_LENGTH = 400
+
+
+def last_error(path: Path) -> str:
+    """The last line that a program logged as an error, without its time; "" where the end of the log has none."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _SEEN_BYTES))
+            lines = file.read(_SEEN_BYTES).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    for line in reversed(lines):
+        _time, mark, words = line.partition(_ERROR_MARK)
+        if mark and words.strip():
+            return words.strip()[:MAX_ERROR_LENGTH]
+    return ""
 
 
 def add(path: Path, phase: str, code: str, /, **facts: object) -> None:

@@ -90,10 +90,18 @@ def append(
                 curve.lowest, curve.lowest_step = value, step
             if value > curve.highest:
                 curve.highest, curve.highest_step = value, step
+        newest = max(own, key=_place)
+        if not curve.count or _place((curve.step, curve.value, curve.at)) <= _place(newest):
+            curve.step, curve.value, curve.at = newest
         curve.count += len(kept)
-        curve.step, curve.value, curve.at = own[-1]
         changed.append(curve)
     return changed
+
+
+def _place(point: tuple[int, float, datetime]) -> tuple[int, datetime, float]:
+    """What decides which point is the latest: step, then time, then value, as in MLflow."""
+    step, value, at = point
+    return step, at, value
 
 
 def keep(owner: Owner, changed: Sequence[Figures]) -> None:

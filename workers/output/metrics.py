@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ from aiplatform.lib.numbers import finite
 from workers import live
 from workers.clock import now
 from workers.models import Attempt, Curve, Figures, Job
-from workers.output import curve_rows, point_files
+from workers.output import curve_rows, metric_names, point_files
 from workers.output.curve_rows import Point
 from workers.output.point_files import Points
 from workers.output.reporting import naming
@@ -40,7 +39,7 @@ LONGEST_LINE = 64 * 1024
 MOST_KEYS = 200
 MOST_POINTS = 2000
 MAX_STEP = 2**62
-_KEY = re.compile(r"[A-Za-z0-9_][\w./ @%()+-]{0,59}\Z", re.ASCII)
+EVENT_FILES = "events:"  # source of curves from TensorBoard's files, see naming.py
 _ABOUT = {"step", "time", "progress", "eta_s", "phase"}  # say where the line stands, are no curves
 
 
@@ -67,11 +66,6 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
     if heard:  # where it stands is news too
         live.nudge(attempt.job_id)
     return taken
-
-
-def is_key(name: str) -> bool:
-    """Whether a curve may have this name."""
-    return bool(_KEY.match(name))
 
 
 def has_figures(job: Job) -> bool:
@@ -196,8 +190,8 @@ class _Lines:
                 self.about["progress"] = min(1.0, max(0.0, number))
             elif key == "eta_s":
                 self.about["eta_s"] = max(0.0, number)
-            elif key not in _ABOUT and _KEY.match(key) and not key.startswith("system/"):
-                self._point(key, number, at)
+            elif key not in _ABOUT and (named := metric_names.key_of(key)):
+                self._point(named, number, at)
 
     def _point(self, key: str, number: float, at: datetime) -> None:
         if key not in self.keys and len(self.keys) >= MOST_KEYS:
@@ -249,13 +243,27 @@ def curves(
         if keys is not None and curve.key not in keys:
             continue
         points = point_files.read(point_files.path(job.pk, number, curve.key), curve.count)
-        if (np.diff(points["step"]) < 0).any():
+        if curve.source.startswith(EVENT_FILES):
+            points = without_repeated(points)
+        elif (np.diff(points["step"]) < 0).any():
             points = points[np.argsort(points["step"], kind="stable")]
         kept = thin(points, max(2, min(max_points, MOST_POINTS)))
         found.series[curve.key] = list(zip(kept["step"].tolist(), kept["value"].tolist(), strict=True))
         found.times[curve.key] = kept["at"].tolist()
         found.newest[curve.key] = {"step": curve.step, "value": curve.value}
     return found
+
+
+def without_repeated(points: Points) -> Points:
+    """Points of event files without those that a resumed run reported again, as TensorBoard shows them.
+
+    A step that is not higher than the ones before means that the program went back to it: what was reported from
+    there on does not count any more.
+    """
+    if len(points) < 2:
+        return points
+    lowest_after = np.minimum.accumulate(points["step"][::-1])[::-1][1:]
+    return points[np.append(points["step"][:-1] < lowest_after, True)]
 
 
 def thin(points: Points, most: int) -> Points:

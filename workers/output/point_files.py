@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 from django.conf import settings
+
+from workers.output import metric_names
 
 POINT = np.dtype([("step", "<i8"), ("value", "<f8"), ("at", "<f8")])
 Points = np.ndarray[Any, np.dtype[Any]]
@@ -30,7 +31,7 @@ def folder(job_id: int | str, number: int) -> Path:
 
 def path(job_id: int | str, number: int, key: str) -> Path:
     """Return the file of one curve."""
-    return folder(job_id, number) / f"{quote(key, safe=' @()+-')}.points"
+    return folder(job_id, number) / f"{metric_names.file_name(key)}.points"
 
 
 @contextmanager

@@ -51,9 +51,10 @@ export class Bar {
       rejected: t("Sent back"), accepted: t("Accepted"),
     };
     const chip = this.#find("task-state");
-    const state = task?.state === "new" && drawn ? "in_progress" : task?.state;
-    chip.textContent = words[state] ?? "";
-    chip.className = `annotator-task chip ${CHIPS[state] ?? "chip-end"}`;
+    // as the server says once the first edit is saved; shapes that came with the images are none
+    if (task?.state === "new" && (desk.store.done.length || desk.store.undone.length)) task.state = "in_progress";
+    chip.textContent = words[task?.state] ?? "";
+    chip.className = `annotator-task chip ${CHIPS[task?.state] ?? "chip-end"}`;
     for (const act of [...allKinds().map(({ tool }) => tool), "numbers", "submit"]) this.#shut(act, desk.locked);
     if (task) review.refresh(task);
     this.edits();

@@ -10,7 +10,7 @@ from training.experiments.models import Run, RunCurve
 from training.tracking import runs, tokens
 from training.tracking.models import OddPoint
 from workers.models import Attempt, Curve, Job
-from workers.output import metrics, point_files
+from workers.output import metric_names, metrics, point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -108,7 +108,7 @@ def test_metric_keeps_its_name_where_no_curve_can_have_it(script, name):
     assert script.data(uid)["metrics"] == {name: 2.0}
     assert len(script.get("metrics/get-history", run_id=uid, metric_key=name)["metrics"]) == 2
     curve = Curve.objects.get()
-    assert metrics.is_key(curve.key)
+    assert metric_names.is_name(curve.key)
     assert not curve.key.startswith("system/")
 
 

@@ -53,6 +53,7 @@ BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
 LONGEST_RETRY_PAUSE_S = 86_400
+PERMANENT_FAILURE = os.EX_DATAERR  # exit code of a program that no further start would help
 SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
 
 
@@ -253,14 +254,21 @@ class AttemptMonitor:
                 Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
             if stays and job.state == S.QUEUED:  # it had been paused or idle: only its owner continues it
                 Job.objects.filter(pk=job.pk).update(desired=Desired.PAUSE)
-            self._start_again()
+            self._start_again(verdict.exit_code)
 
-    def _start_again(self) -> None:
-        """A service that failed starts again, with growing pauses; any other job as often as was requested."""
+    def _start_again(self, exit_code: int | None = None) -> None:
+        """A service that failed starts again, with growing pauses; any other job as often as was requested.
+
+        A service whose program says by its exit code that another start would fail in the same way stays failed.
+        """
         job = self.attempt.job
         if job.state != S.FAILED or job.desired in _ENDING:
             return
-        if job.restart == Job.Restart.ON_FAILURE:
+        if job.restart == Job.Restart.ON_FAILURE and exit_code == PERMANENT_FAILURE:
+            why = closing_lines.last_error(self.run.log)
+            message = wording.message("job.not_started_again", why=wording.verbatim(why) if why else job.message)
+            Job.objects.filter(pk=job.pk, state=S.FAILED).update(message=message)
+        elif job.restart == Job.Restart.ON_FAILURE:
             pause_s = self._pause_of_a_service()
             closing_lines.add(self.run.log, log_lines.PROGRAM, "starts_again", seconds=pause_s)
             self._move(E.REQUEUED, message=wording.message("job.starts_again", why=job.message, seconds=pause_s))

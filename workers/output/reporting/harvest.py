@@ -13,11 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-LONGEST_KEY = 60
 LONGEST_NAME = 120
 MAX_STEP = 2**62
-_NO_KEY = re.compile(r"[^\w./ @%()+-]+", re.ASCII)
-_NO_START = re.compile(r"\A[^A-Za-z0-9_]+")
 _NO_NAME = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -89,16 +86,6 @@ class Harvest:
 
     def miss(self, code: str) -> None:
         self.missed[code] += 1
-
-
-def key_of(name: str) -> str:
-    """A name as a key of curves, "" of an empty one. A mark tells long ones, and those in other scripts, apart."""
-    key = _NO_START.sub("", _NO_KEY.sub("_", name.strip()))
-    if key.startswith("system/"):
-        key = f"_{key}"
-    if not key or (len(key) <= LONGEST_KEY and name.isascii()):
-        return key
-    return f"{key[: LONGEST_KEY - 9]}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def name_of(name: str) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from workers.output.reporting.harvest import Source, key_of
+from workers.output.metric_names import key_of
+from workers.output.reporting.harvest import Source
 
 _SPLIT = re.compile(r"(train|val|eval|test)(?:ing|id|idation|uation)?\Z", re.IGNORECASE)
 """Folders whose name says what their figures are of: part of the key where that has no group, as in `train/loss`."""

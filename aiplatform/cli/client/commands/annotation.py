@@ -39,7 +39,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     _which(verb)
     verb.add_argument("--as", dest="target", choices=TARGETS, default="coco", help="format; all but coco are zips")
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
-    _which(annotation.verb("freeze", freeze, "Make an annotated dataset version of the labels; prints its id."))
+    verb = annotation.verb("freeze", freeze, "Make an annotated dataset version of the labels; prints its id.")
+    _which(verb)
+    verb.add_argument("--new-dataset", default="", metavar="NAME", help="in a new dataset instead of the images' own")
 
 
 def _which(verb: argparse.ArgumentParser) -> None:
@@ -68,7 +70,7 @@ def export(args: argparse.Namespace) -> int | None:
 
 
 def freeze(args: argparse.Namespace) -> int | None:
-    made = _converted(args, make_version=True)
+    made = _converted(args, make_version=True, new_dataset=args.new_dataset)
     if made["state"] == "failed":
         return JOB_FAILED
     if not args.json:
@@ -77,13 +79,17 @@ def freeze(args: argparse.Namespace) -> int | None:
     return None
 
 
-def _converted(args: argparse.Namespace, *, make_version: bool, target: str = "coco") -> dict[str, Any]:
+def _converted(
+    args: argparse.Namespace, *, make_version: bool, target: str = "coco", new_dataset: str = ""
+) -> dict[str, Any]:
     """The finished export, with the `route` it lives under."""
     project = lookup.project(args.client, args.project)
     route = f"annotation/projects/{project}/exports/"
     fields: dict[str, Any] = {"dataset": _set(args, project), "make_version": make_version}
     if target != "coco":
         fields["target"] = target
+    if new_dataset:
+        fields["new_dataset"] = new_dataset
     made = args.client.post(route, fields, once=True)
     row = waiting.until_over(args.client, f"{route}{made['id']}/", until={"success"})
     if row["state"] == "failed":
