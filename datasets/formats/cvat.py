@@ -82,8 +82,8 @@ class _File:
 
     def read(self, root: ElementTree.Element) -> None:
         for label in root.iterfind(".//meta//labels/label/name"):
-            if label.text and label.text.strip() and label.text.strip() not in self.named.order:
-                self.named.order.append(label.text.strip())
+            if label.text and label.text.strip():
+                self.named.order[label.text.strip()] = None
         for track in root.iterfind("track"):
             boxes = sum(1 for _shape in track)
             where = f"{self.name}: track[{track.get('id', '')}]"

@@ -15,7 +15,6 @@ from datasets.formats.problems import Problems
 #: How a path is looked up by a name that differs from it.
 KEYS: dict[str, Callable[[str], str]] = {
     "path": lambda path: path,
-    "name": lambda path: PurePosixPath(path).name,
     "case": lambda path: PurePosixPath(path).name.casefold(),
     "escape": lambda path: unescaped(PurePosixPath(path).name),
     "stem": lambda path: stem_of(PurePosixPath(path).name),
@@ -55,6 +54,21 @@ class Match:
             problems.add(where, "several_images", said)
         elif self.by:
             problems.note(where, f"matched_{self.by}", message(_FALLBACKS[self.by], name=name, image=self.source))
+
+
+def key_function(what: str) -> Callable[[str], str]:
+    """How paths are looked up: a name of `KEYS`, or "last N" for the last N parts."""
+    word, _space, count = what.partition(" ")
+    if word == "last":
+        return lambda path: last_parts(path.split("/"), int(count))
+    return KEYS[what]
+
+
+def last_parts(parts: list[str], count: int) -> str:
+    """The last parts of a path as it is compared: folders in any case, the name as it is. "" where there are fewer."""
+    if count > len(parts):
+        return ""
+    return "/".join([*map(str.casefold, parts[-count:-1]), parts[-1]])
 
 
 def plain(name: str) -> str:

@@ -93,7 +93,7 @@ class _Region:
     """What several results say of one region: its value, and the size its percents are of."""
 
     value: dict[str, Any]
-    labels: list[str]
+    labels: dict[str, None]
     kind: str
     width: int | None
     height: int | None
@@ -209,15 +209,15 @@ def _regions(results: list[Any]) -> Iterator[_Region]:
     joined: dict[Any, _Region] = {}
     for at, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
-            joined[at, ""] = _Region({}, [], "", None, None)
+            joined[at, ""] = _Region({}, {}, "", None, None)
             continue
         value: dict[str, Any] = result["value"]
         kind, labels = _kind(value, str(result.get("type") or ""))
         number = result.get("id")
         key = (number, "region") if isinstance(number, str) and number and kind != "choices" else (at, "")
-        region = joined.setdefault(key, _Region({}, [], "", None, None))
+        region = joined.setdefault(key, _Region({}, {}, "", None, None))
         region.value |= value
-        region.labels += [label for label in labels if label not in region.labels]
+        region.labels |= dict.fromkeys(labels)
         region.kind = region.kind or kind
         region.width = region.width or _side(result.get("original_width") or value.get("original_width"))
         region.height = region.height or _side(result.get("original_height") or value.get("original_height"))

@@ -165,7 +165,13 @@ def _polygon(points: list[tuple[float, float]]) -> Shape:
 def _join(first: Shape, further: Shape) -> None:
     rings: Any = first.segmentation
     rings += further.segmentation
-    first.bbox, first.area = spanned(rings), first.area + further.area
+    first.bbox = spanned([_corners(first.bbox), _corners(further.bbox)])
+    first.area += further.area
+
+
+def _corners(bbox: tuple[float, float, float, float]) -> list[float]:
+    x, y, width, height = bbox
+    return [x, y, x + width, y + height]
 
 
 def _attributes(entry: dict[str, Any]) -> dict[str, Any]:

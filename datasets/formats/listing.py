@@ -45,6 +45,7 @@ class Listing:
     encoding: str = ""
     tick: Callable[[], None] = lambda: None
     _foreign: bytes | None = None
+    _depth: int | None = None  # parts of the longest path of an image
     _cache: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @classmethod
@@ -95,10 +96,9 @@ class Listing:
             ("escape", image_names.unescaped(last)),
             ("stem", image_names.stem_of(last)),
         ):
-            candidates = self._by(by).get(key, [])
-            if not candidates:
+            fitting, shared = self._with_suffix(wanted) if by == "name" else self._alike(by, key, wanted)
+            if not fitting:
                 continue
-            fitting, shared = image_names.longest_suffix(candidates, wanted)
             if len(fitting) > 1 and split:
                 fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])] or fitting
             if by != "name" and len(fitting) > 1:
@@ -107,6 +107,20 @@ class Listing:
                 by = "suffix"
             return Match(nearest(fitting, near), "" if by == "name" else by, len(fitting))
         return Match(None)
+
+    def _with_suffix(self, wanted: str) -> tuple[list[str], int]:
+        """Images whose path ends as `wanted` does, folders in any case, and in how many parts; the most there are."""
+        parts = wanted.split("/")
+        if self._depth is None:
+            self._depth = max((path.count("/") + 1 for path in self.images), default=1)
+        for count in range(min(len(parts), self._depth), 0, -1):
+            if found := self._by(f"last {count}").get(image_names.last_parts(parts, count)):
+                return found, count
+        return [], 0
+
+    def _alike(self, by: str, key: str, wanted: str) -> tuple[list[str], int]:
+        candidates = self._by(by).get(key, [])
+        return image_names.longest_suffix(candidates, wanted) if candidates else ([], 0)
 
     def find_stem(self, stem: str) -> list[str]:
         """Images called `stem`, whatever their folder and ending."""
@@ -156,9 +170,10 @@ class Listing:
 
     def _by(self, what: str) -> dict[str, list[str]]:
         if what not in self._cache:
+            key_of = image_names.key_function(what)
             index: dict[str, list[str]] = defaultdict(list)
             for path in self.images:
-                index[image_names.KEYS[what](unicodedata.normalize("NFC", path))].append(path)
+                index[key_of(unicodedata.normalize("NFC", path))].append(path)
             self._cache[what] = dict(index)
         return self._cache[what]
 

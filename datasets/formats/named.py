@@ -18,7 +18,7 @@ class NamedClasses:
         order: names in the order of the file; others follow in natural order.
     """
 
-    order: list[str] = field(default_factory=list)
+    order: dict[str, None] = field(default_factory=dict)
     shapes: list[tuple[ImageItem, str, Shape]] = field(default_factory=list)
     tags: list[tuple[ImageItem, str, str]] = field(default_factory=list)
 

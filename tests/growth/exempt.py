@@ -9,7 +9,6 @@ IN_JOB = "runs in the process of a job"
 CLIENT = "runs on the computer of the user, or by hand on the server"
 NODE = "reads what the agent or the supervisor of the same node wrote"
 JSON_ONLY = "json.loads alone, of at most {limit}"
-DATA = "runs in the import worker; entries follow with the readers of data sets"
 IMAGES = "Pillow, under limits of pixels and bytes"
 
 EXEMPT: dict[str, str] = {
@@ -20,9 +19,12 @@ EXEMPT: dict[str, str] = {
     "aiplatform.lib.plain_cache": OWN,
     "aiplatform.lib.sealed": OWN,
     "aiplatform.lib.archives": "counts and sizes are limited before anything is unpacked, see tests/attacks",
-    "datasets.formats": DATA,
-    "datasets.services": DATA,
-    "datasets.inspector": DATA,
+    "datasets.formats.mask_pairs": IMAGES,
+    "datasets.formats.masks": IMAGES,
+    "datasets.formats.stored": OWN,
+    "datasets.formats.writer": OWN,
+    "datasets.services": OWN,
+    "datasets.inspector": OWN,
     "datasets.pictures": IMAGES,
     "inference.batch.predictions": OWN,
     "inference.batch.results": JSON_ONLY.format(limit="MOST_BYTES"),
