@@ -299,7 +299,7 @@ def test_mps_daemon_trusts_no_process_id_that_jobs_wrote(control, share, alice):
         sleeper.wait()
 
 
-def test_mps_watch_tells_of_obstacles_only_where_it_is_allowed(node, control, monkeypatch):
+def test_mps_watch_reports_obstacles_also_where_it_is_not_allowed_so_that_allowing_is_refused(node, control, monkeypatch):
     monkeypatch.setattr(nvml, "sharing", lambda uuid: Sharing((8, 0), "exclusive" if uuid == "node1-1" else "default"))
     watch = MpsWatch()
 
@@ -309,7 +309,10 @@ def test_mps_watch_tells_of_obstacles_only_where_it_is_allowed(node, control, mo
     watch.look(node.name)
 
     assert [why["code"] for why in allowed["obstacles"]] == ["mps.exclusive"]
-    assert watch.facts == {}
+    assert watch.facts == allowed
+    Node.objects.update(facts={"mps": watch.facts})
+    with pytest.raises(mps_policy.MpsImpossible):
+        mps_policy.allow(Node.objects.get(pk=node.pk))
 
 
 COUNTS = """

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class MpsWatch:
-    """One per agent. `facts` is what the machine's row says: {} while nobody allows MPS and no daemon is left."""
+    """One per agent. `facts` is what the node's row says; {} on a node without GPUs."""
 
     def __init__(self) -> None:
         self.facts: dict[str, Any] = {}
@@ -38,9 +38,11 @@ class MpsWatch:
         here = [owner for owner in daemons.owners() if owner != gain.OWNER and Daemon(owner).has_folders()]
         seen = [_keep(node, Daemon(owner)) for owner in sorted({*here, *clients})]
         running = [about for about in seen if about]
-        if not node.mps and not running:
+        gpus = node.devices.filter(kind=Device.Kind.GPU).exclude(health=Device.Health.GONE)
+        if not (node.mps or running or gpus.exists()):
             self.facts = {}
             return
+        # also while MPS is off: whoever switches it on is refused with the reason
         self.facts = {"obstacles": [why.as_json() for why in obstacles(node)], "daemons": running}
 
 
