@@ -107,6 +107,9 @@ MASKS = {
     "unsure_masks": Wording(
         _("%(mask)s may be a mask of %(image)s. It is imported as an image. Choose what the images of this folder are.")
     ),
+    "detected_masks": Wording(
+        _("%(mask)s is read as a mask of %(image)s: it has few values and the same name. Choose images if it is none.")
+    ),
     "mask_size": Wording(
         _("The mask has %(rows)s × %(columns)s pixels (height × width), the image %(height)s × %(width)s.")
     ),

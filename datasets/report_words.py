@@ -157,6 +157,7 @@ MEANINGS: dict[str, Any] = {
     ),
     "other_encoding": ngettext_lazy("file in another encoding than UTF-8", "files in another encoding than UTF-8"),
     "uncertain_encoding": ngettext_lazy("file whose encoding is uncertain", "files whose encoding is uncertain"),
+    "detected_masks": ngettext_lazy("folder read as masks by its content", "folders read as masks by their content"),
     "unsure_masks": ngettext_lazy("folder that may hold masks", "folders that may hold masks"),
     "unreadable": ngettext_lazy("annotation file that cannot be read", "annotation files that cannot be read"),
     "unsafe_xml": ngettext_lazy("XML file with entities", "XML files with entities"),

@@ -65,6 +65,8 @@ def read(listing: Listing, format_name: str, *, images_only: bool = False) -> Pa
     _account(listing, parsed, images_only=images_only)
     for folder, (mask, image) in listing.unsure_masks.items():
         parsed.problems.add(folder, "unsure_masks", message("report.unsure_masks", mask=mask, image=image))
+    for folder, (mask, image) in listing.detected_masks.items():
+        parsed.problems.note(folder, "detected_masks", message("report.detected_masks", mask=mask, image=image))
     return parsed
 
 

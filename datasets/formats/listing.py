@@ -32,6 +32,7 @@ class Listing:
         masks: mask image → its picture, "" where that is not there.
         litter: files of operating systems, which are passed over.
         unsure_masks: folder whose images may be masks → an example: one of them and the image of the same name.
+        detected_masks: the same for folders whose images are read as masks because of their content alone.
         encoding: that a user chose for texts that are not UTF-8; "" detects it.
         tick: called now and then by readers that take long.
     """
@@ -42,6 +43,7 @@ class Listing:
     masks: dict[str, str] = field(default_factory=dict)
     litter: int = 0
     unsure_masks: dict[str, tuple[str, str]] = field(default_factory=dict)
+    detected_masks: dict[str, tuple[str, str]] = field(default_factory=dict)
     encoding: str = ""
     tick: Callable[[], None] = lambda: None
     _foreign: bytes | None = None
@@ -67,7 +69,7 @@ class Listing:
         images = [name for name in names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
         pairs = mask_pairs.find(root, images, mask_folders)
         pictures = [name for name in images if name not in pairs.images]
-        return cls(root, names, pictures, pairs.images, litter, pairs.unsure)
+        return cls(root, names, pictures, pairs.images, litter, pairs.unsure, pairs.detected)
 
     def with_suffix(self, suffix: str) -> list[str]:
         return [name for name in self.files if name.lower().endswith(suffix)]

@@ -42,10 +42,12 @@ class MaskPairs:
     Args:
         images: mask → the image it belongs to; "" for a mask in a folder of masks whose image is not there.
         unsure: folder that may hold masks → an example: a file of it and the image of the same name.
+        detected: the same for folders that are taken for masks by their content alone.
     """
 
     images: dict[str, str] = field(default_factory=dict)
     unsure: dict[str, tuple[str, str]] = field(default_factory=dict)
+    detected: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def find(root: Path, images: Sequence[str], chosen: Mapping[str, str] | None = None) -> MaskPairs:
@@ -142,6 +144,8 @@ def _by_content(root: Path, images: Sequence[str], chosen: Mapping[str, str], fo
         verdict = MASKS if chosen.get(folder) == MASKS else _verdict(root, pairs)
         if verdict == MASKS:
             found.images.update(pairs)
+            if folder not in chosen:
+                found.detected[folder] = pairs[0]
         elif verdict:
             found.unsure[folder] = pairs[0]
 

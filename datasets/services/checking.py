@@ -69,7 +69,8 @@ def check(row: Import, claim: ImportClaim) -> None:
     report = _report(parsed, format_name=format_name, size_bytes=size) | {"files": files, "leaks": leaked} | unpacked
     report["unlabelled"] = not images_only and detect.is_unlabelled(parsed)
     report["wrapper"] = str(listing.root.relative_to(root))
-    report["unsure_masks"] = {folder: list(pair) for folder, pair in listing.unsure_masks.items()}
+    pairs = listing.unsure_masks | listing.detected_masks
+    report["unsure_masks"] = {folder: list(pair) for folder, pair in pairs.items()}
     claim.finish(state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0)
 
 

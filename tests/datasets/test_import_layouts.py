@@ -155,3 +155,13 @@ def test_same_named_photographs_of_two_classes_are_no_masks(tmp_path):
     put(tmp_path, {f"{label}/{n}.png": photo() for label in ("cat", "dog") for n in range(3)})
 
     assert read_folder(tmp_path).format == "folders"
+
+
+def test_masks_that_only_their_content_tells_are_noted_and_may_be_taken_as_images(tmp_path):
+    for name in "abc":
+        put(tmp_path, {f"rgb/{name}.png": photo(), f"edges/{name}.png": mask_png(two_objects())})
+
+    parsed, refused = read_folder(tmp_path), Listing.of(tmp_path, mask_folders={"edges": "images"})
+
+    assert (parsed.format, notes(parsed)) == ("masks", {"detected_masks": 1})
+    assert (len(refused.images), refused.detected_masks) == (6, {})
