@@ -127,7 +127,7 @@ class Walk:
         page.set_input_files("[data-file]", str(archive))
         expect(page.get_by_text("The file has arrived.")).to_be_visible(timeout=PATIENCE_MS)
         page.get_by_role("button", name="Create and check the data").click()
-        take = page.get_by_role("button", name=re.compile("Import .* image"))
+        take = page.get_by_role("button", name=re.compile("Import .* image|import the rest"))
         expect(take).to_be_visible(timeout=PATIENCE_MS)
         self.seen(page, "import-report")
         take.click()

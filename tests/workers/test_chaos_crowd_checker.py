@@ -9,7 +9,7 @@ import pytest
 from tests.cases import case_table
 from tests.chaos.checker import Findings
 from tests.chaos.crowd_checker import Known, check
-from tests.chaos.recovery import Signs, Strike, figures, table
+from tests.chaos.recovery import UNHINDERED, Signs, Strike, figures, table
 
 LOG = b"line 000001 of job 7 attempt 1\nline 000002 of job 7 attempt 1\n"
 RINGS = [[0, 0, 1, 0, 1, 1, 0, 1]]
@@ -149,12 +149,15 @@ def test_recovery_counts_from_the_strike_to_newer_signs(tmp_path):
     assert signs.after("up", 10.0) is None
 
 
+CALM = (0.0, 9.0)
+
+
 def test_recovery_table_has_a_line_for_each_kind_and_for_nothing():
     strikes = [Strike("agent", "killed", 10.0), Strike("agent", "killed", 20.0), Strike("web", "stopped", 15.0)]
 
-    rows = {row.name: row for row in table(strikes, lambda s: s.at / 10, [11.0, 24.0], random.Random(1))}
+    rows = {row.name: row for row in table(strikes, lambda s: s.at / 10, [11.0, 24.0], CALM, random.Random(1))}
 
-    assert set(rows) == {"agent killed", "web stopped", "any part killed", "nothing"}
+    assert set(rows) == {"agent killed", "web stopped", "any part killed", UNHINDERED, "nothing"}
     assert rows["any part killed"].strikes == 2
     assert rows["agent killed"].healthy == {"median": 1.5, "p95": 2.0, "max": 2.0}
     assert rows["agent killed"].next_job == {"median": 2.5, "p95": 4.0, "max": 4.0}
@@ -162,7 +165,7 @@ def test_recovery_table_has_a_line_for_each_kind_and_for_nothing():
 
 
 def test_recovery_tells_how_often_nothing_came_back():
-    rows = table([Strike("agent", "killed", 1.0)], lambda _strike: None, [], random.Random(1))
+    rows = table([Strike("agent", "killed", 1.0)], lambda _strike: None, [], CALM, random.Random(1))
 
     row = next(row for row in rows if row.name == "agent killed")
     assert (row.never, row.healthy, figures([])) == (1, {}, {})
@@ -171,7 +174,7 @@ def test_recovery_tells_how_often_nothing_came_back():
 def test_recovery_table_measures_the_next_job_after_a_process_without_a_sign_of_life_was_killed():
     strikes = [Strike(kind, "killed", 10.0) for kind in ("forks", "supervisor forks")]
 
-    rows = {row.name: row for row in table(strikes, lambda _strike: None, [13.0], random.Random(1))}
+    rows = {row.name: row for row in table(strikes, lambda _strike: None, [13.0], CALM, random.Random(1))}
 
     assert set(rows) == {"forks killed", "supervisor forks killed", "nothing"}
     assert {row.never for row in rows.values()} == {0}

@@ -41,6 +41,8 @@ FACTS = {
     "people": "anna", "comment": "as it stands", "question": "as it stands", "rule": "digits > 1",
     "values": "digits = 2", "step": "digits", "answer": "digits",
     "page": "/account/secrets/", "near": "ap50",
+    "format": "VIA", "advice": "COCO", "rows": 30, "columns": 40, "low": -5, "high": 70000, "others": "big5",
+    "mask": "b/1_mask.png",
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {
@@ -58,7 +60,7 @@ NAMES = {
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"\b(?:the|its|is|was|are|of|it|for|with|and|asked|ended|more|job|machine|card)\b", re.IGNORECASE)
 #: What a Chinese text may keep: names, and words of others.
-FOREIGN = ("OSError: [Errno 28]", "python", "digits", "gpu", "until six", "cells", "card", "as it stands", "no card")
+FOREIGN = ("OSError: [Errno 28]", "CVAT for images", "python", "digits", "gpu", "until six", "cells", "card", "as it stands", "no card")
 CODES = WORDINGS.codes()
 
 
