@@ -43,15 +43,15 @@ class Options:
         Raises:
             Invalid: an unknown encoding, or a folder that is neither masks nor images.
         """
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             if self.encoding and not _is_encoding(self.encoding):
                 raise Invalid(
                     _("“%(name)s” is no known encoding. Examples: gb18030, shift_jis, cp1252.")
                     % {"name": self.encoding[:40]},
                     field="encoding",
                 )
-        with found:
+        with refusals:
             wrong = [
                 name for name, kind in self.mask_folders.items() if kind not in {mask_pairs.MASKS, mask_pairs.IMAGES}
             ]
@@ -60,7 +60,7 @@ class Options:
                     _("Folder “%(name)s”: choose masks or images.") % {"name": next(iter(wrong), "")[:200]},
                     field="mask_folders",
                 )
-        found.end()
+        refusals.end()
         return self
 
 

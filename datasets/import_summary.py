@@ -38,24 +38,24 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         ngettext("%(count)s annotation", "%(count)s annotations", objects["used"]) % _count(objects["used"]),
         ngettext("%(count)s class", "%(count)s classes", classes) % _count(classes),
     ]
-    told = [_("Used: %(parts)s.") % {"parts": ", ".join(used)}]
+    sentences = [_("Used: %(parts)s.") % {"parts": ", ".join(used)}]
     if objects["skipped"]:
         text = _("Skipped: %(skipped)s of %(total)s annotations.")
-        told.append(text % {"skipped": Count(objects["skipped"]), "total": Count(objects["total"])})
+        sentences.append(text % {"skipped": Count(objects["skipped"]), "total": Count(objects["total"])})
     if count := counts["images"]["skipped"]:
-        told.append(ngettext("Skipped: %(count)s image.", "Skipped: %(count)s images.", count) % _count(count))
+        sentences.append(ngettext("Skipped: %(count)s image.", "Skipped: %(count)s images.", count) % _count(count))
     if count := counts["unused_label_files"]:
         text = ngettext(
             "Not used: %(count)s file that looks like annotations.",
             "Not used: %(count)s files that look like annotations.",
             count,
         )
-        told.append(text % _count(count))
+        sentences.append(text % _count(count))
     count = counts["problems"]
-    told.append(ngettext("%(count)s problem.", "%(count)s problems.", count) % _count(count))
+    sentences.append(ngettext("%(count)s problem.", "%(count)s problems.", count) % _count(count))
     if counts["unlabelled"]:
-        told.append(_("No annotations would be imported. Correct the files, or allow an import without annotations."))
-    return told
+        sentences.append(_("No annotations would be imported. Correct the files, or allow an import without annotations."))
+    return sentences
 
 
 def _count(count: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from datasets.services import datasets, imports, sources, uploads
 def start(
     *,
     source: sources.Source,
-    about: Mapping[str, str],
+    origin: Mapping[str, str],
     title: str,
     filename: str,
     by: User,
@@ -27,7 +27,7 @@ def start(
     field: str = "folder",
     **reading: Any,
 ) -> Import:
-    """Begin to import the files that `source` gives for `about` as a new dataset of `by`.
+    """Begin to import the files that `source` gives for `origin` as a new dataset of `by`.
 
     Args:
         title: of the files, from which the dataset is named where `name` is "".
@@ -39,24 +39,24 @@ def start(
         Invalid, NotFound: the files cannot be read, or there are none.
         NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
     """
-    metadata = {sources.KEY: source.name, "filename": filename, **about}
-    found = Refusals()
+    metadata = {sources.KEY: source.name, "filename": filename, **origin}
+    refusals = Refusals()
     length = 0
-    with found:
+    with refusals:
         length = sum(_bytes(root / path) for root, path, _name in source.files(by, metadata))
         if not length:
             raise Invalid(_("There is nothing in it. Choose a job, or a folder, with files."), field=field)
-    with found:
+    with refusals:
         taken = set(Dataset.objects.visible_to(by).values_list("name", flat=True))
         name = name or titles.derived(title, taken=taken, room=datasets.NAME_MAX)
         datasets.check(owner=by, name=name)
-    found.end()
+    refusals.end()
     with transaction.atomic():
         upload = uploads.begin(owner=by, length=length, metadata=metadata)
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it is here
         dataset = datasets.create(owner=by, name=name, intro="")
-        given: dict[str, Any] = {"wanted": "auto", "agreed": True, **reading}
-        return imports.start(dataset=dataset, by=by, upload_id=upload.pk, creates_dataset=True, **given)
+        arguments: dict[str, Any] = {"wanted": "auto", "agreed": True, **reading}
+        return imports.start(dataset=dataset, by=by, upload_id=upload.pk, creates_dataset=True, **arguments)
 
 
 def _bytes(path: Path) -> int:

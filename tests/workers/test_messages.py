@@ -60,7 +60,10 @@ NAMES = {
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"\b(?:the|its|is|was|are|of|it|for|with|and|asked|ended|more|job|machine|card)\b", re.IGNORECASE)
 #: What a Chinese text may keep: names, and words of others.
-FOREIGN = ("OSError: [Errno 28]", "CVAT for images", "python", "digits", "gpu", "until six", "cells", "card", "as it stands", "no card")
+FOREIGN = (
+    "OSError: [Errno 28]", "CVAT for images", "python", "digits", "gpu", "until six", "cells", "card", "as it stands",
+    "no card",
+)  # fmt: skip
 CODES = WORDINGS.codes()
 
 

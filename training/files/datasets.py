@@ -30,11 +30,11 @@ def make(place: Place, *, by: User, name: str = "", **reading: Any) -> Import:
         NameTaken, TooLarge, DiskFull.
     """
     by.require(Action.JOBS_VIEW)
-    about = {"path": place.path} | ({"shared": str(place.share.pk)} if place.share else {})
+    origin = {"path": place.path} | ({"shared": str(place.share.pk)} if place.share else {})
     title = place.name.rpartition(".")[0] or place.name or by.username
     filename = place.path or place.name or "home"
     return from_files.start(
-        source=SOURCE, about=about, title=title, filename=filename, by=by, name=name, field="path", **reading
+        source=SOURCE, origin=origin, title=title, filename=filename, by=by, name=name, field="path", **reading
     )
 
 

@@ -33,9 +33,9 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "", **reading: Any
         NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
     """
     by.require(Action.JOBS_VIEW)
-    about = {"job": str(job.pk), "folder": folder}
+    origin = {"job": str(job.pk), "folder": folder}
     return from_files.start(
-        source=SOURCE, about=about, title=job.name, filename=f"job-{job.pk}", by=by, name=name, **reading
+        source=SOURCE, origin=origin, title=job.name, filename=f"job-{job.pk}", by=by, name=name, **reading
     )
 
 
