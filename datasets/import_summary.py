@@ -54,7 +54,9 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     count = counts["problems"]
     sentences.append(ngettext("%(count)s problem.", "%(count)s problems.", count) % _count(count))
     if counts["unlabelled"]:
-        sentences.append(_("No annotations would be imported. Correct the files, or allow an import without annotations."))
+        sentences.append(
+            _("No annotations would be imported. Correct the files, or allow an import without annotations.")
+        )
     return sentences
 
 
