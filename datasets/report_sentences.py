@@ -139,6 +139,12 @@ SHAPES = {
     "predictions": Wording(
         _("The task has predictions and no annotation. Accept them in Label Studio and export again.")
     ),
+    "not_submitted": Wording(
+        _("The task has only cancelled annotations or drafts. Submit them in Label Studio and export again.")
+    ),
+    "fraction_boxes": Wording(
+        _("All coordinates are between 0 and 1 but are read as pixels. Convert fractions to pixels and import again.")
+    ),
     "several_annotations": Wording(
         _("The task has several annotations; the ground truth or else the newest is imported.")
     ),
@@ -190,6 +196,11 @@ LABELS = {
     "same_line": Wording(_("The line stands twice in this file; one was left out.")),
     "yolo_keypoints": Wording(_("The keypoints of a box were left out; YOLO's are not read.")),
     "score": Wording(_("A box came with a score, which was left out.")),
+    "no_yaml_names": Wording(
+        _("The class names of this file cannot be read. List them below “names:”, indented by spaces.")
+    ),
+    "other_names": Wording(_("The file lists other class names than %(file)s, whose names are used.")),
+    "same_class_name": Wording(_("%(count)s classes are called “%(name)s”."), count=thousands("count")),
     "unnamed_class": Wording(_("Class %(index)s has no name in the list; it is called %(index)s.")),
     "not_xml": Wording(_("The file is not readable XML (%(error)s).")),
     "file_too_large": Wording(_("The file is larger than %(most_mib)s MiB."), most_mib=thousands("most_mib")),

@@ -89,6 +89,14 @@ MEANINGS: dict[str, Any] = {
     "video_track": ngettext_lazy("box of a video track, skipped", "boxes of video tracks, skipped"),
     "ellipse": ngettext_lazy("ellipse converted to a polygon", "ellipses converted to polygons"),
     "predictions": ngettext_lazy("task with predictions only", "tasks with predictions only"),
+    "not_submitted": ngettext_lazy(
+        "object of a draft or a cancelled annotation, skipped", "objects of drafts or cancelled annotations, skipped"
+    ),
+    "fractions": ngettext_lazy(
+        "dataset with coordinates that look like fractions", "datasets with coordinates that look like fractions"
+    ),
+    "other_names": ngettext_lazy("list of other class names", "lists of other class names"),
+    "same_class_name": ngettext_lazy("class name that is used twice", "class names that are used twice"),
     "several_annotations": ngettext_lazy(
         "shape of a further annotation of a task, skipped", "shapes of further annotations of tasks, skipped"
     ),

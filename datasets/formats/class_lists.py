@@ -40,19 +40,19 @@ class ClassNames:
 
 
 def listed(listing: Listing, problems: Problems) -> ClassNames:
-    """Names from the first list there is: a name per line, the first line is index 0."""
+    """Names from the first list there is: a name per line, the first line is index 0. An empty line keeps its place."""
     found = ClassNames()
     candidates = [
         name for name in listing.files if PurePosixPath(name).name.casefold() in LISTS or name.endswith(".names")
     ]
     for name in sorted(candidates, key=lambda name: (name.count("/"), name)):
         lines = _text(listing, name, problems).splitlines()
-        names = [line.strip() for line in lines if line.strip()]
+        names = {index: line.strip() for index, line in enumerate(lines) if line.strip()}
         if not names or len(names) > MAX_CLASSES:
             continue
         found.files.append(name)
         if not found.by_index:
-            found.by_index = dict(enumerate(names))
+            found.by_index = names
     return found
 
 
@@ -156,7 +156,8 @@ def yaml_names(data: dict[str, Any]) -> dict[int, str] | None:
         number = str(key).strip()
         if not number.isascii() or not number.isdecimal() or len(number) > 6 or not isinstance(name, str):
             return None
-        found[int(number)] = name
+        if name.strip():
+            found[int(number)] = name.strip()
     return found
 
 

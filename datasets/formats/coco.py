@@ -15,8 +15,8 @@ from datasets.formats.neutral import SHAPES, ImageItem, Parsed, split_of
 from datasets.formats.problems import Problems, natural
 
 MAX_JSON_BYTES = 2 << 30
-_KEYS = ('"images"', '"annotations"', '"categories"')
-_WIDE_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_KEYS = ('"images"', '"annotations"')
+_SHAPE_KEYS = ('"categories"', '"bbox"')  # at least one of them; captions have neither
 
 
 def fits(listing: Listing) -> bool:
@@ -35,8 +35,16 @@ def _looks_right(path: Path) -> bool:
     if not 0 < path.stat().st_size <= MAX_JSON_BYTES:
         return False
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        encoding = _WIDE_MARKS.get(data[:2], "ascii")
-        return all(data.find(key.encode(encoding)) >= 0 for key in _KEYS)
+        encoding = _encoding(data[:4])
+        found = [data.find(key.encode(encoding)) >= 0 for key in (*_KEYS, *_SHAPE_KEYS)]
+        return all(found[: len(_KEYS)]) and any(found[len(_KEYS) :])
+
+
+def _encoding(head: bytes) -> str:
+    """The encoding of a JSON file whose first character is ASCII, after a mark or without one."""
+    if head.startswith(b"\xff\xfe") or head[1:2] == b"\0":
+        return "utf-16-le"
+    return "utf-16-be" if head.startswith((b"\xfe\xff", b"\0")) else "ascii"
 
 
 def _split_of_file(name: str) -> str:

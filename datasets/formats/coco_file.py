@@ -20,6 +20,7 @@ from datasets.formats.images import split_in
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ClassInfo, ImageItem, Parsed, Shape
 from datasets.formats.problems import Problems
+from datasets.shapes.box import BOX
 from datasets.shapes.kind import CocoItem
 from datasets.shapes.outlines import is_number
 
@@ -81,6 +82,8 @@ class CocoFile:
 
     def read(self, data: Any) -> None:
         """Take what the JSON holds; what cannot be used is reported."""
+        if isinstance(data, dict) and "categories" not in data:
+            data["categories"] = _categories_used(data.get("annotations"))
         lists = ("images", "annotations", "categories")
         if not isinstance(data, dict) or not all(isinstance(data.get(name), list) for name in lists):
             self.report("", "not_coco", message("report.not_coco"))
@@ -231,6 +234,9 @@ class CocoFile:
             if not isinstance(item, dict):
                 self.skip(path, "bad_annotation", message("report.bad_annotation"))
                 continue
+            of_image = _key(item.get("image_id"))
+            if of_image is not None and (listed := self.images.get(of_image)):
+                listed.stated += 1
             key = _key(item.get("id"))
             if key is not None and key in first and items[first[key]] == item:
                 self.report(f"{path}.id", "same_annotation", message("report.same_annotation", id=key))
@@ -298,12 +304,16 @@ class CocoFile:
             area = None
         given = item.get("attributes")
         attributes: dict[str, Any] = given if isinstance(given, dict) else {}
-        source = CocoItem(item.get("segmentation"), bbox, area, attributes, image.path, item)
+        source = CocoItem(_segmentation(item.get("segmentation")), bbox, area, attributes, image.path, item)
         faults = _Faults()
         reading = shapes.of_coco(source).read(source, faults)
         faults.tell(self, path, skipped=reading is None)
         if reading is None:
             return None
+        kept = dict(reading.attributes)
+        own = kept.get("shape", BOX.name)
+        if reading.kind == BOX.name and own != BOX.name:  # an attribute of the user's, where ours says what is a box
+            kept |= {"shape": BOX.name, "shape_": own}
         return Shape(
             category,
             reading.kind,
@@ -311,7 +321,7 @@ class CocoFile:
             reading.segmentation,
             reading.area,
             iscrowd=1 if item.get("iscrowd") == 1 else 0,
-            attributes=reading.attributes,
+            attributes=kept,
             extra=self.further(item, SHAPE_FIELDS, path),
         )
 
@@ -345,7 +355,30 @@ def _key(value: Any) -> Key | None:
         if text.isascii() and text.isdecimal() and len(text) <= 15:
             return int(text)
         return text if 0 < len(text) <= MAX_NAME_LENGTH else None
-    return value if isinstance(value, int) and abs(value) < 1 << 53 else None
+    if isinstance(value, int) and abs(value) >= 1 << 53:  # a hash, too long for scripts and browsers
+        return str(value)
+    return value if isinstance(value, int) else None
+
+
+def _categories_used(annotations: Any) -> list[dict[str, Any]]:
+    """Categories without a name, for a file that has none: one for each id its annotations have."""
+    items = annotations if isinstance(annotations, list) else []
+    keys = {_key(item.get("category_id")) for item in items if isinstance(item, dict)} - {None}
+    return [{"id": key} for key in sorted(keys, key=lambda key: (isinstance(key, str), key))]
+
+
+def _segmentation(given: Any) -> Any:
+    """Polygons as COCO has them, also where a script wrote one polygon only or its corners as pairs."""
+    if not isinstance(given, list) or not given:
+        return given
+    if all(map(is_number, given)):
+        return [given]
+    return [_flat(ring) for ring in given]
+
+
+def _flat(ring: Any) -> Any:
+    pairs = isinstance(ring, list) and ring and all(isinstance(point, list) and len(point) == 2 for point in ring)
+    return [value for point in ring for value in point] if pairs else ring
 
 
 def _size(value: Any) -> int | None:

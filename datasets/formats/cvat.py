@@ -102,7 +102,10 @@ class _File:
                 self.problems.skip(where, "lost_shapes", message("report.image_lost"), count=count)
             return
         item = self.items[source]
+        if item.annotated:
+            self.problems.add(where, "duplicate_image", message("report.image_listed_twice", image=wanted))
         item.annotated = True
+        item.stated += sum(shape.tag != "tag" for shape in node)
         item.split = subset or item.split
         item.width, item.height = _side(node.get("width")), _side(node.get("height"))
         for index, shape in enumerate(node):
@@ -144,7 +147,8 @@ def _number(node: ElementTree.Element, name: str) -> float:
 
 
 def _box(node: ElementTree.Element, _item: ImageItem) -> Shape:
-    left, top, right, bottom = (_number(node, side) for side in ("xtl", "ytl", "xbr", "ybr"))
+    left, right = sorted((_number(node, "xtl"), _number(node, "xbr")))
+    top, bottom = sorted((_number(node, "ytl"), _number(node, "ybr")))
     turn = float(node.get("rotation") or 0)
     if right <= left or bottom <= top:
         return box(0, left, top, 0, 0)
@@ -155,7 +159,7 @@ def _box(node: ElementTree.Element, _item: ImageItem) -> Shape:
 
 
 def _polygon(node: ElementTree.Element, _item: ImageItem) -> Shape:
-    pairs = [pair.split(",") for pair in node.get("points", "").split(";")]
+    pairs = [pair.split(",") for pair in node.get("points", "").strip("; ").split(";")]
     if not 3 <= len(pairs) <= MAX_POINTS or any(len(pair) != 2 for pair in pairs):
         raise ValueError("points")
     ring = [float(value) for pair in pairs for value in pair]
@@ -205,6 +209,7 @@ def _pairs(node: ElementTree.Element) -> Iterator[tuple[str, Any]]:
     for attribute in node.iterfind("attribute"):
         if name := (attribute.get("name") or "").strip():
             value = (attribute.text or "").strip()
+            name = "shape_" if name == "shape" else name  # which says what kind a COCO annotation is
             yield name[:100], {"true": True, "false": False}.get(value, value[:1000])
     if node.get("occluded") == "1":
         yield "occluded", True

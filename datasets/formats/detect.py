@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,12 +63,26 @@ def read(listing: Listing, format_name: str, *, images_only: bool = False) -> Pa
         images_only: a user wants no annotations, so that those which are there are noted and no problem.
     """
     parsed = FORMATS.get(format_name).read(listing)
+    for item in parsed.images:
+        if item.stated and not item.shapes and item.label is None:
+            item.annotated = False
+    _report_classes(parsed)
+    boxes = [shape.bbox for item in parsed.images if not item.relative for shape in item.shapes]
+    if boxes and all(max(x + across, y + down) <= 1 for x, y, across, down in boxes):
+        parsed.problems.add("", "fractions", message("report.fraction_boxes"))
     _account(listing, parsed, images_only=images_only)
     for folder, (mask, image) in listing.unsure_masks.items():
         parsed.problems.add(folder, "unsure_masks", message("report.unsure_masks", mask=mask, image=image))
     for folder, (mask, image) in listing.detected_masks.items():
         parsed.problems.note(folder, "detected_masks", message("report.detected_masks", mask=mask, image=image))
     return parsed
+
+
+def _report_classes(parsed: Parsed) -> None:
+    """Name classes that no reader can tell apart."""
+    for name, count in Counter(info.name for info in parsed.classes).items():
+        if count > 1:
+            parsed.problems.add("", "same_class_name", message("report.same_class_name", name=name, count=count))
 
 
 def is_unlabelled(parsed: Parsed) -> bool:

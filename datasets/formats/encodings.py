@@ -19,7 +19,9 @@ from aiplatform.lib.wording import Worded, message
 
 MAX_DETECTION_BYTES = 64 << 10
 MAX_DISORDER = 0.3  # of a text that is taken at all
-LONG_WORD = 3  # letters; a shorter word may be accented throughout
+#: Where no encoding keeps to that: names of rare characters. The choice is uncertain then.
+MAX_RARE_DISORDER, MAX_RARE_CHAOS = 0.6, 0.1
+LONG_WORD = 2  # letters; a shorter word may be accented throughout
 _WORD = re.compile(r"[^\W\d_]+")
 MIN_MARGIN = 0.15  # to the next encoding, below which the choice is uncertain
 #: UTF-32 before UTF-16: its mark begins with the mark of UTF-16.
@@ -80,7 +82,8 @@ def decode(data: bytes, *, declared: str = "", chosen: str = "", context: bytes 
             text = data.decode(name)
         except UnicodeDecodeError:
             continue
-        close = [other for rank, other in ranked[at + 1 :] if rank - score < MIN_MARGIN and _differs(data, other, text)]
+        margin = MIN_MARGIN if score <= MAX_DISORDER else 1
+        close = [other for rank, other in ranked[at + 1 :] if rank - score < margin and _differs(data, other, text)]
         return Decoded(text, name, tuple(close))
     raise NotText(message("report.not_text"))
 
@@ -116,7 +119,9 @@ def _ranked(data: bytes) -> list[tuple[float, str]]:
     found = from_bytes(data, cp_isolation=list(DETECTED), threshold=MAX_DISORDER)
     scores = {match.encoding: match.chaos + _RARITY[match.encoding](str(match)) for match in found}
     ranked = sorted((score, DETECTED.index(name), name) for name, score in scores.items())
-    return [(score, name) for score, _order, name in ranked if score <= MAX_DISORDER]
+    fair = [(score, name) for score, _order, name in ranked if score <= MAX_DISORDER]
+    orderly = {match.encoding for match in found if match.chaos <= MAX_RARE_CHAOS}
+    return fair or [(score, name) for score, _o, name in ranked if score <= MAX_RARE_DISORDER and name in orderly]
 
 
 def _leads(encoding: str, first: int, last: int) -> Callable[[str], float]:
@@ -146,11 +151,15 @@ def _rare_latin(text: str) -> float:
 
 
 def _rare_cyrillic(text: str) -> float:
-    """The share of words with a foreign character that are not wholly Cyrillic."""
+    """The share of words with a foreign character that are not wholly Cyrillic, or mix cases as no word does."""
     words = _foreign_words(text)
-    cyrillic = sum(all("\u0400" <= char <= "\u045f" for char in word) for word in words)
+    cyrillic = sum(all("\u0400" <= char <= "\u045f" for char in word) for word in words if _has_usual_case(word))
     rare = _share(text, lambda char: char.isalpha() and not "\u0400" <= char <= "\u045f")
     return max(1 - cyrillic / max(1, len(words)), rare)
+
+
+def _has_usual_case(word: str) -> bool:
+    return word.islower() or word.isupper() or word.istitle()
 
 
 def _share(text: str, rare: Callable[[str], bool]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path, PurePosixPath
 
 from aiplatform.lib.wording import Message, message
@@ -39,6 +40,11 @@ _BY_SUFFIX = {
 }  # fmt: skip
 _SORTS = {suffix: sort for sort, suffixes in _BY_SUFFIX.items() for suffix in suffixes}
 _HEAD_BYTES = 64 << 10
+_LABEL_COLUMN = re.compile(
+    r"x_?min|x1|class|label|class_name|category|rle|encodedpixels|bbox|boxes|box|labels|target|predictionstring|"
+    r"polygon|segmentation"
+)
+_NUMBER = re.compile(r"(?<![\w.-])-?\d{1,9}(?:\.\d{0,12})?(?![\w.])")
 
 #: Sort of a file that is not read → what the report says about one of them.
 SENTENCES = {
@@ -61,7 +67,7 @@ LOST = {"foreign_image", "heic_photo", "raw_photo", "video", "archive_inside"}
 #: Codes of files that look like annotations and were not used.
 LABELS = {
     "other_labels", "unread_labels", "captions", "csv_labels", "via_labels", "createml_labels", "foreign_labels",
-    "mask_not_read", "unreadable", "unsafe_xml", "not_coco",
+    "mask_not_read", "bad_mask_image", "unreadable", "unsafe_xml", "not_coco",
 }  # fmt: skip
 
 
@@ -84,7 +90,7 @@ def sort_of(root: Path, name: str) -> str:
         return "other_labels" if b"<annotation" in _head(root / name) else "odd_xml"
     if suffix in {".csv", ".tsv"}:
         return _table(root / name)
-    if suffix == ".txt" and _looks_like_yolo(root / name):
+    if suffix == ".txt" and (_looks_like_yolo(root / name) or _has_numbers(root / name)):
         return "other_labels"
     return "other_file"
 
@@ -92,7 +98,7 @@ def sort_of(root: Path, name: str) -> str:
 def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_HEAD_BYTES)
+            return file.read(_HEAD_BYTES).replace(b"\0", b"")  # UTF-16 as ASCII
     except OSError:
         return b""
 
@@ -103,22 +109,32 @@ def _json(path: Path) -> str:
         return "other_labels"
     if b'"segments_info"' in head or (b'"images"' in head and b'"file_name"' in head):
         return "captions" if b'"categories"' not in head or b'"caption"' in head else "other_labels"
+    if b'"image_id"' in head and (b'"bbox"' in head or b'"segmentation"' in head):  # detections as COCO has them
+        return "other_labels"
     if path.stem.startswith(("captions", "person_keypoints", "stuff", "panoptic")):
         return "captions"
     return "odd_json"
 
 
 def _table(path: Path) -> str:
+    if path.name.casefold() == "_classes.csv":  # Roboflow: a column per class
+        return "csv_labels"
     head = _head(path).decode("utf-8", "replace").casefold().partition("\n")[0]
     words = set(head.replace(";", ",").replace("\t", ",").replace('"', "").replace(" ", "").strip().split(","))
     named = words & {"filename", "file_name", "image", "image_id", "imageid", "image_path", "path", "file", "id"}
-    told = words & {"xmin", "x_min", "x1", "class", "label", "class_name", "category", "rle", "encodedpixels"}
+    told = any(map(_LABEL_COLUMN.fullmatch, words))
     return "csv_labels" if named and told else "other_file"
 
 
 def _looks_like_yolo(path: Path) -> bool:
     lines = [line.split() for line in _head(path).decode("utf-8", "replace").splitlines()[:5] if line.strip()]
     return bool(lines) and all(yolo_line(words) is not None for words in lines)
+
+
+def _has_numbers(path: Path) -> bool:
+    """Whether each of the first lines has four numbers or more, as boxes have in whatever form."""
+    lines = [line for line in _head(path).decode("utf-8", "replace").splitlines()[:5] if line.strip()]
+    return bool(lines) and all(len(_NUMBER.findall(line[:1000])) >= 4 for line in lines)
 
 
 def yolo_line(words: list[str]) -> tuple[int, list[float]] | None:

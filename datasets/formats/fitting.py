@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from aiplatform.lib.wording import Message, message
@@ -23,6 +24,7 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, 
     Args:
         exif: orientation of the stored image, 1–8.
     """
+    stated = bool(image.shapes or image.stated)
     if exif != 1 and image.shapes:
         _turn_stored(image, width, height, exif, problems)
     if image.relative:
@@ -30,17 +32,12 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, 
             _scale(shape, width, height)
         image.relative = False
     elif image.width and image.height and (image.width, image.height) != (width, height):
-        problems.add(
-            image.path,
-            "other_size",
-            message(
-                "report.other_size",
-                stated_width=image.width,
-                stated_height=image.height,
-                width=width,
-                height=height,
-            ),
-        )
+        wrong = _mask_of_other_size((image.height, image.width), width, height)
+        if image.exact and image.shapes and wrong:
+            problems.skip(image.path, "mask_size", wrong, count=len(image.shapes))
+            image.shapes = []
+        else:
+            _report_size(image, width, height, problems)
     image.width, image.height = width, height
     kept = []
     for shape in image.shapes:
@@ -49,7 +46,8 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, 
         if not kind.meets(shape.bbox, width, height):
             problems.skip(image.path, "outside_image", message("report.off_image"))
             continue
-        if wrong := _mask_of_other_size(shape, width, height):
+        size = shape.segmentation["size"] if isinstance(shape.segmentation, dict) else (height, width)
+        if wrong := _mask_of_other_size(size, width, height):
             problems.skip(image.path, "mask_size", wrong)
             continue
         if x < 0 or y < 0 or x + across > width or y + down > height:
@@ -60,7 +58,14 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, 
             else:
                 problems.add(image.path, "beyond_edge", message("report.beyond_edge"))
         kept.append(shape)
+    if stated and not kept:
+        image.annotated = False
     image.shapes = kept
+
+
+def _report_size(image: ImageItem, width: int, height: int, problems: Problems) -> None:
+    sizes = {"stated_width": image.width, "stated_height": image.height, "width": width, "height": height}
+    problems.add(image.path, "other_size", message("report.other_size", **sizes))
 
 
 def _turn_stored(image: ImageItem, width: int, height: int, exif: int, problems: Problems) -> None:
@@ -76,11 +81,9 @@ def _turn_stored(image: ImageItem, width: int, height: int, exif: int, problems:
         problems.note(image.path, "turned", message("report.turned"))
 
 
-def _mask_of_other_size(shape: Shape, width: int, height: int) -> Message | None:
-    """What is wrong with a run-length mask that does not have the size of its image; None where it has."""
-    if not isinstance(shape.segmentation, dict):
-        return None
-    rows, columns = shape.segmentation["size"]
+def _mask_of_other_size(size: Sequence[int], width: int, height: int) -> Message | None:
+    """What is wrong with a mask of `size` (rows, columns) that is not the size of its image; None where it is."""
+    rows, columns = size
     if (rows, columns) == (height, width):
         return None
     code = "report.mask_swapped" if (columns, rows) == (height, width) else "report.mask_size"

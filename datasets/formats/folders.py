@@ -9,6 +9,8 @@ from datasets.formats.problems import natural
 
 #: Folder names that say "here are images", not "this is a class".
 PLAIN_NAMES = {"images", "image", "imgs", "img", "jpegimages", "data", "photos", "pictures", "图像", "图片"}
+#: And those that say "here are masks".
+MASK_NAMES = {"mask", "masks", "segmentationclass", "segmentationobject", "掩码"}
 
 
 def fits(listing: Listing) -> bool:
@@ -18,7 +20,7 @@ def fits(listing: Listing) -> bool:
         if not label:
             return False
         classes.add(label)
-    return len(classes) >= 2 and not {name.casefold() for name in classes} <= PLAIN_NAMES
+    return len(classes) >= 2 and not {name.casefold() for name in classes} <= PLAIN_NAMES | MASK_NAMES
 
 
 def read(listing: Listing) -> Parsed:

@@ -53,7 +53,9 @@ def _is_export(listing: Listing, name: str) -> bool:
         return False
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES).replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-    tasks = b'"data"' in head and b'"annotations"' in head
+    tasks = b'"data"' in head and (b'"annotations"' in head or b'"completions"' in head)
+    if head.startswith(b"{"):  # a task alone, or an annotation with its task, as a target storage has them
+        return b'"data"' in head and b'"result"' in head and b'"to_name"' in head
     return head.startswith(b"[") and (tasks or b'"original_width"' in head or b'"annotator"' in head)
 
 
@@ -95,6 +97,7 @@ class _Region:
     value: dict[str, Any]
     labels: dict[str, None]
     kind: str
+    target: str  # the tag of the labelling interface that shows its image
     width: int | None
     height: int | None
 
@@ -110,8 +113,9 @@ class _File:
         self.near = str(PurePosixPath(name).parent).removeprefix(".")
 
     def read(self, tasks: Any) -> None:
-        for index, task in enumerate(tasks if isinstance(tasks, list) else []):
+        for index, entry in enumerate(tasks if isinstance(tasks, list) else [tasks]):
             where = f"{self.name}: [{index}]"
+            task = _whole_task(entry)
             if not isinstance(task, dict):
                 self.problems.skip(where, "bad_annotation", message("report.bad_annotation"))
                 continue
@@ -119,9 +123,23 @@ class _File:
             item = self._image(task, where, len(results))
             if item is None:
                 continue
+            if seen and item.annotated:
+                self.problems.add(where, "duplicate_image", message("report.image_listed_twice", image=item.path))
             item.annotated = item.annotated or seen
+            others = self._others(task)
             for place, region in enumerate(_regions(results)):
-                self._read_region(region, item, f"{where}.result[{place}]")
+                shown = others.get(region.target, item)
+                shown.annotated = True
+                shown.stated += region.kind != "choices"
+                self._read_region(region, shown, f"{where}.result[{place}]")
+
+    def _others(self, task: Mapping[str, Any]) -> dict[str, ImageItem]:
+        """Field → its image, for a task that shows several; tags of the labelling interface are called like fields."""
+        data = task.get("data")
+        fields = {key: name for key, name in data.items() if isinstance(name, str)} if isinstance(data, dict) else {}
+        sources = {key: self._match(name).source for key, name in fields.items() if name}
+        found = {key: self.items[source] for key, source in sources.items() if source is not None}
+        return found if len({item.source for item in found.values()}) > 1 else {}
 
     def _results(self, task: Mapping[str, Any], where: str) -> tuple[list[Any], bool]:
         """The results of the annotation that counts, and whether somebody annotated the task at all."""
@@ -133,10 +151,8 @@ class _File:
             return results, bool(results) or "annotation_id" in task
         annotations = task["annotations"] if isinstance(task["annotations"], list) else []
         done = [entry for entry in annotations if isinstance(entry, dict) and not entry.get("was_cancelled")]
-        predictions = task.get("predictions")
-        if not done and isinstance(predictions, list) and predictions:
-            self.problems.add(where, "predictions", message("report.predictions"))
         if not done:
+            self._count_unsubmitted(task, annotations, where)
             return [], False
         chosen = max(done, key=lambda entry: (bool(entry.get("ground_truth")), str(entry.get("updated_at") or "")))
         for entry in done:
@@ -146,6 +162,17 @@ class _File:
                 self.problems.skip(where, "several_annotations", said, count=len(other))
         given = chosen.get("result")
         return (given if isinstance(given, list) else []), True
+
+    def _count_unsubmitted(self, task: Mapping[str, Any], annotations: list[Any], where: str) -> None:
+        """Count what a task without an annotation has instead: predictions, drafts, cancelled annotations."""
+        for code, entries in (
+            ("predictions", task.get("predictions")),
+            ("not_submitted", task.get("drafts")),
+            ("not_submitted", annotations),
+        ):
+            results = [entry.get("result") for entry in entries or () if isinstance(entry, dict)]
+            if count := sum(len(result) for result in results if isinstance(result, list)):
+                self.problems.skip(where, code, message(f"report.{code}"), count=count)
 
     def _image(self, task: Mapping[str, Any], where: str, count: int) -> ImageItem | None:
         data = task.get("data")
@@ -204,18 +231,30 @@ class _File:
             self.named.add(item, label, shape)
 
 
+def _whole_task(entry: Any) -> Any:
+    """A task with its annotations, also of an annotation that has its task, or of an export before version 1."""
+    if not isinstance(entry, dict):
+        return entry
+    of_task = entry.get("task")
+    if isinstance(entry.get("result"), list) and isinstance(of_task, dict):
+        return {"data": of_task.get("data"), "annotations": [entry]}
+    if "annotations" not in entry and isinstance(entry.get("completions"), list):
+        return entry | {"annotations": entry["completions"]}
+    return entry
+
+
 def _regions(results: list[Any]) -> Iterator[_Region]:
     """Results joined by their id: a region and its labels may be two results. Attributes of a region are left out."""
     joined: dict[Any, _Region] = {}
     for at, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
-            joined[at, ""] = _Region({}, {}, "", None, None)
+            joined[at, ""] = _Region({}, {}, "", "", None, None)
             continue
         value: dict[str, Any] = result["value"]
         kind, labels = _kind(value, str(result.get("type") or ""))
         number = result.get("id")
         key = (number, "region") if isinstance(number, str) and number and kind != "choices" else (at, "")
-        region = joined.setdefault(key, _Region({}, {}, "", None, None))
+        region = joined.setdefault(key, _Region({}, {}, "", str(result.get("to_name") or ""), None, None))
         region.value |= value
         region.labels |= dict.fromkeys(labels)
         region.kind = region.kind or kind

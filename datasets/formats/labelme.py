@@ -20,6 +20,7 @@ from datasets.shapes.polygon import POLYGON
 MAX_FILE_BYTES = 256 << 20  # LabelMe packs the image into the file
 LOOKED_AT = 20
 _RECTANGLE, _POLYGON = "rectangle", POLYGON.name  # LabelMe's words; for polygons it has ours
+_ROTATION = "rotation"  # of X-AnyLabeling: a turned rectangle by its four corners
 
 
 def fits(listing: Listing) -> bool:
@@ -60,6 +61,7 @@ def read(listing: Listing) -> Parsed:
             item = items[source]
             item.annotated = True
             item.width, item.height = _size(data.get("imageWidth")), _size(data.get("imageHeight"))
+            item.stated = len(data["shapes"]) + _count_flags(name, data.get("flags"), problems)
             found += [(item, label, shape) for label, shape in _shapes(data, name, item, problems)]
     labels = sorted({label for _item, label, _shape in found}, key=natural)
     ids = {label: number for number, label in enumerate(labels, 1)}
@@ -69,6 +71,14 @@ def read(listing: Listing) -> Parsed:
         item.shapes.append(shape)
     parsed.images = list(items.values())
     return parsed
+
+
+def _count_flags(name: str, flags: Any, problems: Problems) -> int:
+    """Report the classes that a file ticks for its image as a whole; how many."""
+    labels = [str(key)[:200] for key, value in flags.items() if value is True] if isinstance(flags, dict) else []
+    for label in labels:
+        problems.skip(f"{name}: flags", "tag", message("report.tag_beside_shapes", label=label))
+    return len(labels)
 
 
 def _load(listing: Listing, name: str, problems: Problems | None = None) -> dict[str, Any] | None:
@@ -123,6 +133,7 @@ def _shapes(data: dict[str, Any], name: str, item: ImageItem, problems: Problems
             problems.skip(where, "no_class", message("report.no_label"))
             continue
         label, kind = str(entry["label"]).strip()[:200], entry.get("shape_type") or _POLYGON
+        kind = _POLYGON if kind == _ROTATION else kind
         if kind not in {_RECTANGLE, _POLYGON}:
             problems.skip(where, "other_shape", message("report.other_shape", kind=str(kind)[:20]))
             continue
@@ -180,6 +191,8 @@ def _attributes(entry: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = (
         {str(key)[:100]: True for key, value in flags.items() if value is True} if isinstance(flags, dict) else {}
     )
+    if entry.get("difficult") is True:
+        kept["difficult"] = True
     if isinstance(entry.get("description"), str) and entry["description"].strip():
         kept["description"] = entry["description"].strip()[:1000]
     return kept

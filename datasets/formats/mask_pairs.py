@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 from PIL import Image
 
 from datasets.formats.nearness import nearest
@@ -29,6 +30,8 @@ _ENDING = re.compile(
     r"[ _.-](gtfine[ _-])?(mask|masks|seg|segmentation|label|labels|labelids|labeltrainids|instanceids|color|gt|l|"
     r"groundtruth|matte|annotation|manual)[ _.-]?\d{0,4}$"
 )
+_IMAGE_ENDING = re.compile(r"[ _.-](leftimg8bit|sat|image|img|rgb)$")  # of the image where its mask has another
+_IMAGE_FOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
 _BEGINNING = re.compile(r"^(mask|masks|seg|segmentation|label|labels|gt|annotation)[ _.-]?(\d{1,4}[ _.-]|[ _.-])")
 SAMPLE = 12  # pairs whose masks are looked into
 MAX_VALUES = 100  # different values in a mask; photographs have more
@@ -61,7 +64,14 @@ def find(root: Path, images: Sequence[str], chosen: Mapping[str, str] | None = N
     found = MaskPairs(_named(root, open_images, images))
     rest = [path for path in images if path not in found.images]
     _by_content(root, rest, chosen, found)
+    _doubtful([path for path in open_images if path not in found.images], rest, found)
     return found
+
+
+def has_name_of(mask: str, image: str) -> bool:
+    """Whether a mask is called like its image, affixes aside, and not only in the folder beside it."""
+    stem = PurePosixPath(image).stem.casefold()
+    return bool({stem, _IMAGE_ENDING.sub("", stem)} & set(_bare(PurePosixPath(mask).stem.casefold())))
 
 
 def _named(root: Path, open_images: Sequence[str], images: Sequence[str]) -> dict[str, str]:
@@ -69,19 +79,44 @@ def _named(root: Path, open_images: Sequence[str], images: Sequence[str]) -> dic
     if not candidates:
         return {}
     by_stem: dict[str, list[str]] = defaultdict(list)
+    by_home: dict[str, list[str]] = defaultdict(list)  # folder of a folder of images → its images
     for path in images:
         if path not in candidates:
-            by_stem[PurePosixPath(path).stem.casefold()].append(path)
+            stem = PurePosixPath(path).stem.casefold()
+            by_stem[stem].append(path)
+            if (short := _IMAGE_ENDING.sub("", stem)) != stem:
+                by_stem[short].append(path)
+            by_home[_home(path)].append(path)
     pairs: dict[str, str] = {}
     for mask in candidates:
         stem = PurePosixPath(mask).stem.casefold()
         partners = next((by_stem[key] for key in _bare(stem) if key in by_stem), None)
         if partners:
             pairs[mask] = nearest(partners, str(PurePosixPath(mask).parent))
+        elif _home(mask) and PurePosixPath(mask).parent.name.casefold() in _SURE and len(by_home[_home(mask)]) == 1:
+            pairs[mask] = by_home[_home(mask)][0]  # a folder per image, which has a folder of masks
     if not pairs or not _hold_few_values(root, list(pairs)):
         return {}
     lonely = [mask for mask in candidates if mask not in pairs and _SURE & set(_folder_words(mask))]
     return pairs | dict.fromkeys(lonely, "")
+
+
+def _home(path: str) -> str:
+    """The folder that has the folder of an image or mask beside others; "" at the top."""
+    return str(PurePosixPath(path).parent.parent).removeprefix(".")
+
+
+def _doubtful(open_images: Sequence[str], images: Sequence[str], found: MaskPairs) -> None:
+    """Add folders that are called masks beside images of the same names, although their content is none of a mask."""
+    by_stem: dict[str, list[str]] = defaultdict(list)
+    for path in images:
+        if PurePosixPath(path).parent.name.casefold() in _IMAGE_FOLDERS:
+            by_stem[PurePosixPath(path).stem.casefold()].append(path)
+    for path in open_images:
+        pure = PurePosixPath(path)
+        partners = by_stem.get(pure.stem.casefold())
+        if partners and pure.parent.name.casefold() in _SURE:
+            found.unsure.setdefault(str(pure.parent), (path, nearest(partners, str(pure.parent))))
 
 
 def _bare(stem: str) -> list[str]:
@@ -113,9 +148,9 @@ def _folder_words(path: str) -> list[str]:
 
 
 def _hold_few_values(root: Path, masks: list[str]) -> bool:
-    """Whether most of a sample are images of few values, as masks are."""
-    sample = _sample(masks)
-    return sum(_look(root / mask).values <= MAX_VALUES for mask in sample) * 2 > len(sample)
+    """Whether half of a sample or more are images of few values, as masks are. Damaged files say nothing."""
+    values = [look.values for mask in _sample(masks) if (look := _look(root / mask)).size != (0, 0)]
+    return sum(count <= MAX_VALUES for count in values) * 2 >= max(1, len(values))
 
 
 def _sample(paths: Sequence[str]) -> Sequence[str]:
@@ -133,9 +168,8 @@ def _by_content(root: Path, images: Sequence[str], chosen: Mapping[str, str], fo
         for stem in stems:
             owners[stem].append(folder)
     for folder, stems in folders.items():
-        if chosen.get(folder) == IMAGES or not all(
-            PurePosixPath(p).suffix.lower() in _LOSSLESS for p in stems.values()
-        ):
+        lossless = all(PurePosixPath(path).suffix.lower() in _LOSSLESS for path in stems.values())
+        if chosen.get(folder) == IMAGES or not (lossless or chosen.get(folder) == MASKS):
             continue
         partner = _partner(folder, stems, owners, found, folders)
         if not partner:
@@ -204,7 +238,11 @@ class _Look:
 def _look(path: Path) -> _Look:
     try:
         with Image.open(path) as image:
-            colours = image.getcolors(MAX_VALUES)
-            return _Look(len(colours) if colours else MAX_VALUES + 1, image.mode, image.size)
+            if image.mode.startswith("I"):  # 16 bits and more, whose colours the library does not count
+                values = min(len(np.unique(np.asarray(image))), MAX_VALUES + 1)
+            else:
+                colours = image.getcolors(MAX_VALUES)
+                values = len(colours) if colours else MAX_VALUES + 1
+            return _Look(values, image.mode, image.size)
     except Exception:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
         return _Look(MAX_VALUES + 1)

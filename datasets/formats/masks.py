@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import PurePosixPath
 
 import numpy as np
 from PIL import Image
 
 from aiplatform.lib.wording import Worded, message
-from datasets.formats import class_lists, tracing
+from datasets.formats import class_lists, mask_pairs, tracing
 from datasets.formats.class_lists import ClassNames, Colour
 from datasets.formats.drawing import mask_shape
 from datasets.formats.images import split_in
@@ -27,8 +28,13 @@ from datasets.shapes.polygon import POLYGON
 Value = int | Colour
 
 MOST_VALUES = 256
+SOFT_VALUES = 16  # more of them may be smoothed edges or noise
+MAX_CHANGES = 0.25  # of pairs of neighbours, in an image of many values
 _NUMBERS = re.compile(r"\d+")
 _OBJECTS = "segmentationobject"  # VOC's second folder: which object a pixel is of, not which class
+#: Cityscapes: an image has up to four masks. Ids of classes say what the others say.
+_CLASS_IDS = re.compile(r"[ _.-]labelids$")
+_BESIDE_CLASS_IDS = re.compile(r"[ _.-](color|instanceids|labeltrainids)$")
 _VOID = {255, (224, 224, 192)}
 _BACKGROUNDS = {"background", "_background_", "__background__", "__ignore__", "_ignore_", "ignore", "void"}
 
@@ -58,7 +64,7 @@ def read(listing: Listing) -> Parsed:
             problems.add(mask, "mask_without_image", message("report.mask_without_image"))
             continue
         item = items[picture]
-        series = _series(mask)
+        series = _series(mask, picture)
         if kinds.setdefault(picture, series) != series:
             problems.add(mask, "second_mask", message("report.second_mask", image=item.path))
             continue
@@ -72,6 +78,7 @@ def read(listing: Listing) -> Parsed:
             values[value] += 1
             found += [(item, value, shape) for shape in _shapes(pixels)]
             item.height, item.width = pixels.shape
+            item.exact = True
     names_of = _named(listing, values, palette, problems)
     parsed.labels.update(names_of.files)
     ids = _ids(values, names_of)
@@ -86,16 +93,27 @@ def read(listing: Listing) -> Parsed:
     return parsed
 
 
-def _series(mask: str) -> str:
-    """What masks of one image in one folder have in common that differ by a number only: an object each."""
+def _series(mask: str, picture: str) -> str:
+    """What masks of one image have in common that are an object each: they differ by a number only.
+
+    Masks in a folder of their image alone are called anything.
+    """
     folder, _slash, name = mask.rpartition("/")
+    if not mask_pairs.has_name_of(mask, picture):
+        return folder
     return f"{folder}/{_NUMBERS.sub('#', name)}"
 
 
 def _used(listing: Listing) -> dict[str, str]:
     """Masks to read: those of objects only where there are none of classes."""
     classes = {mask: image for mask, image in listing.masks.items() if _OBJECTS not in mask.casefold()}
-    return classes if any(classes.values()) else dict(listing.masks)
+    used = classes if any(classes.values()) else dict(listing.masks)
+    of_classes = {image for mask, image in used.items() if image and _CLASS_IDS.search(_stem(mask))}
+    return {m: image for m, image in used.items() if image not in of_classes or not _BESIDE_CLASS_IDS.search(_stem(m))}
+
+
+def _stem(path: str) -> str:
+    return PurePosixPath(path).stem.casefold()
 
 
 def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tuple[Value, np.ndarray]]:
@@ -119,8 +137,8 @@ def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tup
         packed = (pixels[..., 0].astype(np.int32) << 16) | (pixels[..., 1].astype(np.int32) << 8) | pixels[..., 2]
     else:
         packed = pixels.astype(np.int32)
-    kinds = np.unique(packed)
-    if len(kinds) > MOST_VALUES:
+    kinds, counts = np.unique(packed, return_counts=True)
+    if len(kinds) > MOST_VALUES or (pixels.ndim == 2 and _is_soft(kinds, counts)) or _is_noise(packed, len(kinds)):
         raise Worded(message("report.mask_of_many_values", count=len(kinds)))
     layers: list[tuple[Value, np.ndarray]] = []
     for kind in kinds.tolist():
@@ -128,6 +146,17 @@ def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tup
             value: Value = (kind >> 16, kind >> 8 & 255, kind & 255) if pixels.ndim == 3 else kind
             layers.append((value, packed == kind))
     return layers
+
+
+def _is_soft(kinds: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether two values have nearly all pixels and many others lie between them, as at edges that were smoothed."""
+    ends = counts[0] + counts[-1]
+    return len(kinds) > SOFT_VALUES and kinds[0] == 0 and 200 <= kinds[-1] <= 255 and ends >= 0.8 * counts.sum()
+
+
+def _is_noise(packed: np.ndarray, kinds: int) -> bool:
+    """Whether many values change from pixel to pixel, as in a photograph."""
+    return kinds > SOFT_VALUES and float(np.mean(packed[:, 1:] != packed[:, :-1])) > MAX_CHANGES
 
 
 def _shapes(pixels: np.ndarray) -> list[Shape]:

@@ -88,6 +88,9 @@ class ImageItem:
         id: image id of the source file (COCO); None where the format has none.
         annotated: somebody looked at it and drew what is there. With no shape it is checked and empty; False means
             that nobody said anything, and nothing is learned from it.
+        stated: how many objects its annotation file states. Where none of them is used the image is not annotated,
+            for it would be learned as background.
+        exact: its shapes are the pixels of a mask, which fit an image of the same size only.
         relative: the numbers of its shapes are parts of its width and height, until its size is known.
         extra: further fields of the source file (licence, address), given back as they came.
     """
@@ -102,6 +105,8 @@ class ImageItem:
     id: int | None = None
     annotated: bool = True
     relative: bool = False
+    exact: bool = False
+    stated: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
 
 

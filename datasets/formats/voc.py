@@ -6,14 +6,19 @@ import math
 import re
 from collections import defaultdict
 from pathlib import PurePosixPath
+from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 from aiplatform.lib.wording import Worded, message
+from datasets.formats.drawing import polygon
+from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.neutral import SHAPES, SPLITS, ClassInfo, ImageItem, Parsed, Shape, box, split_of
 from datasets.formats.problems import Problems, natural
+from datasets.shapes.outlines import MAX_POINTS
+from datasets.shapes.polygon import POLYGON
 
 MAX_XML_BYTES = 16 << 20
 _DECLARED = re.compile(
@@ -86,6 +91,7 @@ def read(listing: Listing) -> Parsed:
         if source in annotations:
             root, xml = annotations[source]
             image.width, image.height = _size(root)
+            image.stated = sum(1 for _object in root.iter("object"))
             image.shapes = _shapes(root, xml, ids, image, problems)
         parsed.images.append(image)
     return parsed
@@ -142,7 +148,7 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
         if not split or ("main" not in name.casefold() and f"{path.parent.parent}/Main/{path.name}" in listing.files):
             continue  # lists of a class or of segmentation, beside those of detection
         for number, line in enumerate(_list(listing, name, problems), 1):
-            stem = line.split(" ")[0].strip()
+            stem = _listed_stem(line.strip(), stems)
             if not stem:
                 continue
             if stem not in stems:
@@ -151,6 +157,16 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
                 said = message("report.two_splits", image=stem, split=result[stem])
                 problems.add(f"{name}:{number}", "two_splits", said)
     return result
+
+
+def _listed_stem(line: str, stems: set[str]) -> str:
+    """The image that a line of a list names, with or without its ending, or before a mark of 1, 0 or -1."""
+    for name in (line, *line.split()[:1]):
+        bare = PurePosixPath(name).stem if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES else name
+        found = next((stem for stem in (name, bare) if stem in stems), "")
+        if found:
+            return found
+    return line.split(maxsplit=1)[0] if line else ""
 
 
 def _list(listing: Listing, name: str, problems: Problems) -> list[str]:
@@ -206,6 +222,13 @@ def _shapes(
         if not label:
             problems.skip(where, "no_class", message("report.object_without_name"))
             continue
+        marks = _attributes(obj)
+        if ring := _ring(obj.find(POLYGON.name)):
+            shape = polygon(ring)
+            if shape.area > 0:
+                shape.class_id, shape.attributes = ids[label], marks
+                shapes.append(shape)
+                continue
         bounds = obj.find("bndbox")
         try:
             sides = [float(_text(bounds, side)) for side in ("xmin", "ymin", "xmax", "ymax")]
@@ -214,7 +237,8 @@ def _shapes(
         if bounds is None or not all(map(math.isfinite, sides)):
             problems.skip(where, "bad_box", message("report.object_without_box"))
             continue
-        left, top, right, bottom = sides
+        left, right = sorted(sides[::2])  # some tools write the corner where drawing began first
+        top, bottom = sorted(sides[1::2])
         if right <= left or bottom <= top:
             problems.skip(
                 where,
@@ -230,9 +254,33 @@ def _shapes(
                 ),
             )
             continue
-        marks = {mark: True for mark in ("difficult", "truncated", "occluded") if _text(obj, mark) == "1"}
         shapes.append(box(ids[label], left, top, right - left, bottom - top, attributes=marks))
     return shapes
+
+
+def _attributes(obj: ElementTree.Element) -> dict[str, Any]:
+    """Marks, the pose, and attributes as CVAT writes them; "shape" says what kind a COCO annotation is."""
+    found: dict[str, Any] = {mark: True for mark in ("difficult", "truncated", "occluded") if _text(obj, mark) == "1"}
+    pose = _text(obj, "pose")
+    if pose and pose.casefold() != "unspecified":
+        found["pose"] = pose[:100]
+    for attribute in obj.iterfind("attributes/attribute"):
+        if name := _text(attribute, "name")[:100]:
+            found["shape_" if name == "shape" else name] = _text(attribute, "value")[:1000]
+    return found
+
+
+def _ring(node: ElementTree.Element | None) -> list[float]:
+    """The corners of a polygon, as x1, y1, x2 … or as points of x and y; nothing where one cannot be read."""
+    if node is None:
+        return []
+    points = [(_text(point, "x"), _text(point, "y")) for point in node.iterfind("pt")]
+    points = points or [(_text(node, f"x{n}"), _text(node, f"y{n}")) for n in range(1, len(node) // 2 + 1)]
+    try:
+        ring = [float(value) for point in points for value in point]
+    except ValueError:
+        return []
+    return ring if 6 <= len(ring) <= 2 * MAX_POINTS and all(map(math.isfinite, ring)) else []
 
 
 def _text(node: ElementTree.Element | None, tag: str) -> str:

@@ -26,6 +26,7 @@ from datasets.shapes.polygon import POLYGON
 
 MAX_LABEL_BYTES = 16 << 20
 LOOKED_AT = 20  # label files
+FLAT = 1e-10  # of the area of the image: less is rounding, as where a polygon's two halves have opposite directions
 
 
 def fits(listing: Listing) -> bool:
@@ -38,9 +39,9 @@ def fits(listing: Listing) -> bool:
         return False
     lines = good = 0
     for name in list(dict.fromkeys([*list(pairs.values())[:LOOKED_AT], *list(pairs.values())[-LOOKED_AT:]])):
-        for line in _lines(listing, name)[:LOOKED_AT]:
+        for line in list(filter(_words, _lines(listing, name)))[:LOOKED_AT]:
             lines += 1
-            good += yolo_line(line.split()) is not None
+            good += yolo_line(_words(line)) is not None
     if _config(listing)[1] is not None:
         return good > 0 or not lines
     return good * 2 > lines
@@ -56,10 +57,13 @@ def read(listing: Listing) -> Parsed:
     names = class_lists.yaml_names(data) if data else None
     if config:
         parsed.labels.add(config)
+    lists = class_lists.listed(listing, parsed.problems)
+    parsed.labels.update(lists.files)
     if names is None:
-        lists = class_lists.listed(listing, parsed.problems)
         names = lists.by_index
-        parsed.labels.update(lists.files)
+        _report_unread_yaml(listing, parsed)
+    elif lists.by_index and lists.by_index != names:
+        parsed.problems.add(lists.files[0], "other_names", message("report.other_names", file=config))
     splits = _Splits(listing, data or {}, parsed)
     labels = _label_files(listing)
     keypoints = _keypoint_numbers(data or {})
@@ -146,35 +150,54 @@ def _lines(listing: Listing, name: str, problems: Problems | None = None) -> lis
         return []
 
 
+def _words(line: str) -> list[str]:
+    """The words of a line before a comment."""
+    return line.partition("#")[0].split()
+
+
+def _report_unread_yaml(listing: Listing, parsed: Parsed) -> None:
+    """Name YAML files that have names of classes but give none."""
+    for name in [*listing.with_suffix(".yaml"), *listing.with_suffix(".yml")]:
+        if any(line.startswith("names") for line in _lines(listing, name)):
+            parsed.labels.add(name)
+            parsed.problems.add(name, "unreadable", message("report.no_yaml_names"))
+
+
 def _read_labels(listing: Listing, name: str, item: ImageItem, parsed: Parsed, keypoints: int) -> None:
     problems = parsed.problems
-    seen: set[str] = set()
-    for number, line in enumerate(_lines(listing, name, problems), 1):
+    seen: set[tuple[str, ...]] = set()
+    unread = problems.counts["unreadable"]
+    lines = _lines(listing, name, problems)
+    item.stated = problems.counts["unreadable"] - unread  # nobody knows how many
+    for number, line in enumerate(lines, 1):
         where = f"{name}:{number}"
-        if not line.strip():
+        words = _words(line)
+        if not words:
             continue
-        read = yolo_line(line.split())
+        item.stated += 1
+        read = yolo_line(words)
         if read is None or not all(map(math.isfinite, read[1])):
             problems.skip(where, "bad_line", message("report.yolo_numbers"))
             continue
         index, numbers = read
-        if any(not -1 <= value <= 2 for value in numbers):
+        scored = len(numbers) == 5  # the last is a confidence, or the number of a track
+        if any(not -1 <= value <= 2 for value in (numbers[:4] if scored else numbers)):
             problems.skip(where, "pixel_line", message("report.yolo_pixels"))
             continue
-        if line in seen:
+        if tuple(words) in seen:
             problems.add(where, "same_line", message("report.same_line"))
             continue
-        seen.add(line)
+        seen.add(tuple(words))
         if keypoints and len(numbers) == 4 + keypoints:
             problems.add(where, "keypoints", message("report.yolo_keypoints"))
             numbers = numbers[:4]
-        elif len(numbers) == 5:
+        elif scored:
             problems.note(where, "score", message("report.score"))
             numbers = numbers[:4]
         shape = _shape(index + 1, numbers)
         if shape is None:
             problems.skip(where, "bad_line", message("report.yolo_shape"))
-        elif shape.area <= 0:
+        elif shape.area <= FLAT:
             code = "degenerate_box" if shape.kind == BOX.name else "degenerate_polygon"
             problems.skip(where, code, message("report.flat_shape", image=item.path))
         else:
@@ -243,3 +266,5 @@ def _report_lonely(listing: Listing, parsed: Parsed) -> None:
         if "labels" in name.casefold().split("/")[:-1]:
             parsed.labels.add(name)
             parsed.problems.add(name, "missing_image", message("report.lonely_label_file"))
+            if count := sum(map(bool, map(_words, _lines(listing, name)))):
+                parsed.problems.skip(name, "lost_shapes", message("report.file_lost"), count=count)

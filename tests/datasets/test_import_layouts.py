@@ -79,6 +79,15 @@ def test_an_uncertain_encoding_is_a_problem_and_a_user_may_choose(tmp_path):
     assert notes(chosen) == {"other_encoding": 1}
 
 
+@pytest.mark.parametrize("word", ["猫咪", "猫咪咬人"])
+def test_chinese_names_are_never_taken_for_cyrillic_or_latin_ones_with_certainty(word):
+    text = f"<annotation><name>{word}</name></annotation>"
+
+    decoded = encodings.decode(text.encode("gb18030"), context=word.encode("gb18030"))
+
+    assert decoded.text == text or "gb18030" in decoded.alternatives
+
+
 def test_binary_data_is_no_text():
     with pytest.raises(encodings.NotText):
         encodings.decode(bytes(range(256)) * 4)

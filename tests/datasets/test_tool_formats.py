@@ -234,4 +234,4 @@ def test_label_studio_reader_skips_and_counts_the_rest(tmp_path):
         "other_shape": 1, "tag": 1, "bad_shape": 2, "no_area": 1, "no_class": 1, "several_annotations": 1,
         "predictions": 1, "missing_image": 1, "lost_shapes": 1, "bad_annotation": 1,
     }  # fmt: skip
-    assert parsed.problems.skipped == 9
+    assert parsed.problems.skipped == 10
