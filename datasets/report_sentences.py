@@ -96,8 +96,8 @@ IMAGES = {
     "no_class_folder": Wording(_("The image lies in no class folder and was left out.")),
     "no_annotations": Wording(
         _(
-            "No such annotations were found. COCO, YOLO, Pascal VOC, LabelMe, mask images and one folder per class "
-            "are understood."
+            "No annotations of this format were found. COCO, YOLO, Pascal VOC, CVAT for images, Label Studio, LabelMe, "
+            "mask images and one folder per class are read."
         )
     ),
     "no_images": Wording(_("No image of it can be used.")),
@@ -170,6 +170,7 @@ SHAPES = {
         where=_WHERE,
         flaw=nested("flaw"),
     ),
+    "further_boxes": Wording(_("Parts of the object and further boxes of it are not imported.")),
     "other_shape": Wording(_("A %(kind)s is no polygon and no rectangle; it was left out.")),
     "empty_mask": Wording(_("The mask is empty and was left out.")),
     "rle_size": Wording(_("An RLE mask needs its size as height, width.")),

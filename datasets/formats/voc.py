@@ -223,6 +223,8 @@ def _shapes(
             problems.skip(where, "no_class", message("report.object_without_name"))
             continue
         marks = _attributes(obj)
+        if further := len(obj.findall("part")) + max(0, len(obj.findall("bndbox")) - 1):
+            problems.skip(where, "other_shape", message("report.further_boxes"), count=further)
         if ring := _ring(obj.find(POLYGON.name)):
             shape = polygon(ring)
             if shape.area > 0:

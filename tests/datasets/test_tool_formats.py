@@ -10,7 +10,7 @@ import pytest
 
 from datasets.formats import brush_rle
 from datasets.shapes.rle import rle_runs
-from tests.datasets.pictures import picture, put
+from tests.datasets.pictures import picture, put, voc_xml
 from tests.datasets.read_folders import codes, fitted, notes, read_folder, said
 
 # --- CVAT
@@ -235,3 +235,13 @@ def test_label_studio_reader_skips_and_counts_the_rest(tmp_path):
         "predictions": 1, "missing_image": 1, "lost_shapes": 1, "bad_annotation": 1,
     }  # fmt: skip
     assert parsed.problems.skipped == 10
+
+
+def test_voc_parts_and_further_boxes_of_an_object_are_counted(tmp_path):
+    inner = "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>3</xmax><ymax>3</ymax></bndbox></part>"
+    more = "<bndbox><xmin>2</xmin><ymin>2</ymin><xmax>8</xmax><ymax>8</ymax></bndbox>"
+    xml = voc_xml("a.png", ("person", 1, 1, 9, 9)).replace("</object>", f"{inner}{more}</object>")
+
+    parsed = read_folder(put(tmp_path, {"a.png": picture(), "a.xml": xml}))
+
+    assert (said(parsed), codes(parsed), parsed.problems.skipped) == ({"a.png": (True, 1)}, {"other_shape": 2}, 2)

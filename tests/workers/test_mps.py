@@ -299,9 +299,7 @@ def test_mps_daemon_trusts_no_process_id_that_jobs_wrote(control, share, alice):
         sleeper.wait()
 
 
-def test_mps_watch_reports_obstacles_also_while_mps_is_off(
-    node, control, monkeypatch
-):
+def test_mps_watch_reports_obstacles_also_while_mps_is_off(node, control, monkeypatch):
     monkeypatch.setattr(nvml, "sharing", lambda uuid: Sharing((8, 0), "exclusive" if uuid == "node1-1" else "default"))
     watch = MpsWatch()
 
