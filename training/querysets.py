@@ -15,7 +15,8 @@ LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
 SHOWN = ("description", "preset", "version_id", "version_label", "metrics")
 SHOWN_OF_JOB = (
     "name", "state", "owner__username", "owner__nickname", "cluster__name", "message", "wait_code", "wait_args",
-    "position", "progress", "phase", "eta_s", "nodes", "gpus_per_node", "share", "attempt_number", "created_at",
+    "position", "progress", "phase", "phase_done", "phase_total", "eta_s", "nodes", "gpus_per_node", "share",
+    "attempt_number", "created_at",
 )  # fmt: skip
 
 

@@ -28,12 +28,20 @@ class JobState(TextChoices):
 
 
 class JobPhase(TextChoices):
-    """What a running program says it is doing; programs need not say."""
+    """The phase that a running program reports, in the order in which phases run; a program need not report any."""
 
     NONE = "", ""
-    PACKING = "packing", _("Packing the images")
-    LEARNING = "learning", _("Learning")
-    SCORING = "scoring", _("Scoring")
+    PACKING = "packing", _("Preparing data")
+    MASKS = "masks", _("Preparing masks")
+    LEARNING = "learning", _("Training")
+    CONVERTING = "converting", _("Converting")
+    CALIBRATING = "calibrating", _("Calibrating")
+    SEARCHING = "searching", _("Finding sensitive layers")
+    SCORING = "scoring", _("Evaluating")
+    ALTERED = "altered", _("Evaluating altered images")
+    COMPUTING = "computing", _("Computing metrics")
+    PREDICTING = "predicting", _("Predicting")
+    MEASURING = "measuring", _("Measuring speed")
     EXPORTING = "exporting", _("Exporting the model")
 
 

@@ -24,6 +24,7 @@ from inference.services import best_scores, cards, serving
 from inference.services.limits import LIMITS, limits_of
 from inference.services.results import manual_names
 from inference.sharing import hosts
+from workers.jobs.api.progress_fields import PROGRESS, ProgressFields
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.models import Job
 
@@ -140,7 +141,7 @@ class ModelVersionOut(OutMixin, serializers.ModelSerializer):
         return SelfTestOut(found).data if found else None
 
 
-class JobFields(serializers.Serializer):
+class JobFields(ProgressFields):
     """Fields of the job, shown on evaluations and services."""
 
     job = serializers.IntegerField(source="job_id", read_only=True)
@@ -148,8 +149,6 @@ class JobFields(serializers.Serializer):
     sentence = serializers.CharField(source="job.message", read_only=True)
     published = serializers.BooleanField(source="job.published", read_only=True)
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True)
-    progress = serializers.FloatField(source="job.progress", read_only=True)
-    eta_s = serializers.FloatField(source="job.eta_s", read_only=True)
 
 
 class ModelTaskOut(OutMixin, JobFields, serializers.ModelSerializer):
@@ -163,7 +162,7 @@ class ModelTaskOut(OutMixin, JobFields, serializers.ModelSerializer):
         model = ModelTask
         fields = [
             "id", "act", "version", "made", "figures", "refused", "job", "state", "published", "sentence",
-            "wait_sentence", "progress", "eta_s", "created_at", "ended_at",
+            "wait_sentence", *PROGRESS, "created_at", "ended_at",
         ]  # fmt: skip
 
 
@@ -218,7 +217,7 @@ class EvaluationOut(OutMixin, ScriptedOut, JobFields, serializers.ModelSerialize
     class Meta:
         model = Evaluation
         fields = [
-            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
             "model", "model_version", "dataset", "version", "split", "task", "params", "script", "metrics", "figures",
             "chosen_threshold", "created_at", "started_at", "ended_at",
         ]  # fmt: skip

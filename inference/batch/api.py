@@ -28,6 +28,7 @@ from inference.api.serializers import JobFields
 from inference.batch import drafts, exports, predictions, results, sources
 from inference.batch.tables import PredictedData, Prediction
 from inference.orders import PREDICTIONS
+from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.states import GROUPS, JobState
 
@@ -62,7 +63,7 @@ class PredictionOut(OutMixin, JobFields, serializers.ModelSerializer):
     class Meta:
         model = Prediction
         fields = [
-            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
             "model", "model_version", "task", "version", "source", "split", "is_listed", "total", "params", "summary",
             "nodes", "made", "created_at", "ended_at",
         ]  # fmt: skip

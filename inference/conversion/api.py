@@ -27,6 +27,7 @@ from inference.orders import CONVERSIONS
 from inference.services.learning import AUTO
 from inference.targets import known
 from workers.jobs import actions
+from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.states import GROUPS, JobState
 
@@ -55,7 +56,7 @@ class ConversionOut(OutMixin, JobFields, serializers.ModelSerializer):
     class Meta:
         model = Conversion
         fields = [
-            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
             "model", "model_version", "dataset", "version", "split", "params", "fastest", "variants", "created_at",
             "ended_at",
         ]  # fmt: skip

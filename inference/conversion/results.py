@@ -20,7 +20,9 @@ MOST_BYTES = 4 << 20
 STATES = (known.ACCEPTED, known.REFUSED, known.FAILED)
 #: Numbers of a row that rows of the database and pages keep.
 FIGURES = ("value", "loss", "agreement", "size_bytes", "images", "seconds", "looks")
-SPEEDS = ("p50_ms", "p95_ms", "images_per_s", "batch", "threads", "load_ms", "memory_mib", "busy")
+#: How many times as fast as the source, with the ends of the interval; only where it is narrow.
+SPEEDUPS = ("faster", "faster_low", "faster_high", "more", "more_low", "more_high")
+SPEEDS = ("p50_ms", "p95_ms", "images_per_s", "batch", "threads", "load_ms", "memory_mib", "busy", *SPEEDUPS)
 WHOLE = ("size_bytes", "images", "looks", "batch", "threads")
 LONGEST = 300
 

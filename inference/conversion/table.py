@@ -83,9 +83,8 @@ def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | N
     shown["apart"], shown["apart_share"] = (widest["largest"], _share(widest)) if widest else (None, None)
     if source and row is not source:
         shown["smaller"] = _times(source["size_bytes"], row["size_bytes"])
-        if source["speed"] and row["speed"]:
-            shown["faster"] = _times(source["speed"]["p50_ms"], row["speed"]["p50_ms"])
-            shown["more"] = _times(row["speed"]["images_per_s"], source["speed"]["images_per_s"])
+        if row["speed"]:
+            shown["faster"], shown["more"] = row["speed"]["faster"], row["speed"]["more"]
     return shown
 
 

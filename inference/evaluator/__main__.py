@@ -73,12 +73,15 @@ def evaluate(run: Run) -> dict[str, Any]:
     scoring = cast(Scoring, import_module(task.scoring))
     predictor = Predictor(run, spec, engine, data, scoring, mapping)
     altered = int(run.params.get("altered_images") or 0)
-    predictor.span = (0.0, 0.5 if altered else 0.95)
+    if altered:
+        predictor.later = min(altered, len(data.samples)) * len(robust.passes(data))
     predictor.kept[file.name] = file
     lines = predictor.all(file)
     if not lines:
         raise truth.Unfit("Not one image was judged.")
     inference_s = predictor.inference_s
+    if not altered:
+        run.report(len(lines), phase="computing")
     judged, images = scoring.evaluate(data, lines)
     known_of = facts.of(data, {line["path"]: line.get("light") for line in lines})
     images = [{**image, "about": known_of[image["path"]]} for image in images]
@@ -86,6 +89,8 @@ def evaluate(run: Run) -> dict[str, Any]:
         judged["robustness"] = robust.judge(
             predictor, scoring, lines, task=spec.task, count=altered, outputs=run.outputs
         )
+    if altered:
+        run.report(predictor.step + predictor.whole, phase="computing")
     for name, text in scoring.files(lines).items():
         write(run.outputs / name, text)
     notes += [f"{path} cannot be read and was left out." for path in predictor.unreadable]
@@ -115,9 +120,7 @@ def evaluate(run: Run) -> dict[str, Any]:
     figures = {k: v for k, v in evaluation["summary"].items() if v is not None}
     write(run.outputs / "metrics.json", json.dumps(figures))
     run.report(
-        predictor.before + len(lines),
-        progress=1.0,
-        eta_s=0.0,
+        predictor.step + predictor.whole,
         **{f"test/{name}": value for name, value in figures.items()},
     )
     for name, value in figures.items():

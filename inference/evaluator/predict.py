@@ -25,6 +25,7 @@ from inference.task_kinds.served import Arrays, Joining, Line, Scoring
 from training.presets.tiling.grid import grid
 
 REPORT_EVERY_S = 0.5
+COMPUTING, COMPUTING_S = 0.05, 1.0  # what computing metrics takes: a share of the predicting, and seconds
 AHEAD = 3  # batches of looks that are decoded before they are needed
 Looks = Iterator[tuple[decode.Floats, decode.Placement]]  # at one image
 
@@ -55,8 +56,10 @@ class Predictor:
         self.inference_s = 0.0
         self.unreadable: list[str] = []
         self.change: Callable[[Image.Image, Sample], Image.Image] | None = None  # what is looked at instead of an image
-        self.span = (0.0, 0.95)  # of the progress
-        self.before = 0  # images that were looked at before, of what is reported
+        self.phase = "scoring"  # as reported, with the images of the phase that were done before and of all of it
+        self.before, self.whole = 0, len(truth.samples)
+        self.step = 0  # images of earlier phases
+        self.later = 0  # images of later phases
         self.kept: dict[str, Path] = {}  # further files of a checkpoint, where they are there
         self._lights: dict[str, float] = {}
 
@@ -81,14 +84,16 @@ class Predictor:
                 spent = time.monotonic() - started
                 if spent - reported >= REPORT_EVERY_S or len(done) == total:
                     reported = spent
-                    rate = computed / spent
-                    eta_s = (total - len(done)) / rate
-                    begin, end = self.span
-                    progress = begin + (end - begin) * len(done) / total
-                    self.run.report(self.before + len(done), progress=progress, eta_s=eta_s, images_per_s=rate)
+                    self._report(self.before + len(done), computed / spent)
                 if self._leaves(len(done), file):
                     break
         return [done[sample.path] for sample in self.truth.samples if sample.path in done]
+
+    def _report(self, done: int, rate: float) -> None:
+        """Report how many images of the phase are done; `rate` is images a second."""
+        eta_s = (self.whole - done + self.later) / rate * (1 + COMPUTING) + COMPUTING_S
+        counted = {"phase_done": done, "phase_total": self.whole}
+        self.run.report(self.step + done, phase=self.phase, **counted, eta_s=round(eta_s, 1), images_per_s=rate)
 
     def _leaves(self, step: int, file: Path) -> bool:
         """Whether to stop predicting and evaluate what is there."""

@@ -12,7 +12,7 @@ from PIL import Image
 
 from inference.evaluator import altered
 from inference.evaluator.predict import Predictor
-from inference.evaluator.truth import Sample
+from inference.evaluator.truth import Sample, Truth
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import CLASSES, Line, Scoring
 
@@ -24,6 +24,12 @@ def chosen(samples: list[Sample], count: int) -> list[Sample]:
     if len(samples) <= count:
         return samples
     return [samples[place * len(samples) // count] for place in range(count)]
+
+
+def passes(truth: Truth) -> list[tuple[str, int]]:
+    """The kinds and strengths of the copies that a model is evaluated on."""
+    kinds = altered.WHOLE if truth.task == CLASSES else altered.ANYWHERE
+    return [(kind, strength) for kind in kinds for strength in altered.STRENGTHS]
 
 
 def judge(
@@ -46,17 +52,17 @@ def judge(
         return None
     file = outputs / FILE
     done = _done(file)
-    changes = altered.WHOLE if whole.task == CLASSES else altered.ANYWHERE
-    passes = [(kind, strength) for kind in changes for strength in altered.STRENGTHS]
+    wanted = passes(whole)
     predictor.truth = part
+    predictor.phase, predictor.later, predictor.step = "altered", 0, len(lines)
+    predictor.whole = len(wanted) * len(part.samples)
     predictor.kept[file.name] = file
     try:
-        for number, (kind, strength) in enumerate(passes):
+        for number, (kind, strength) in enumerate(wanted):
             if (kind, strength) in done:
                 continue
-            predictor.span = (0.5 + 0.45 * number / len(passes), 0.5 + 0.45 * (number + 1) / len(passes))
             predictor.change = _change(kind, strength)
-            predictor.before = len(lines) + number * len(part.samples)
+            predictor.before = number * len(part.samples)
             value = _value(predictor, scoring, outputs / f"altered-{kind}-{strength}.jsonl", figure)
             if predictor.run.requested() == "finish":
                 break
@@ -65,7 +71,7 @@ def judge(
                 out.write(json.dumps({"kind": kind, "strength": strength, "value": value}) + "\n")
     finally:
         predictor.truth, predictor.change = whole, None
-    rows = [{"kind": kind, "strength": strength, "value": done[kind, strength]} for kind, strength in passes
+    rows = [{"kind": kind, "strength": strength, "value": done[kind, strength]} for kind, strength in wanted
             if (kind, strength) in done]  # fmt: skip
     return {"images": len(part.samples), "figure": figure, "clean": clean["summary"][figure], "rows": rows}
 

@@ -49,7 +49,7 @@ class Run:
         except OSError:
             return ""
 
-    def report(self, step: int, **values: float) -> None:
+    def report(self, step: int, **values: float | str) -> None:
         """Append one line to metrics.jsonl."""
         line = json.dumps({"step": step, "time": time.time(), **values})
         with self.metrics.open("a", encoding="utf-8") as file:

@@ -30,12 +30,15 @@ class Unmeasurable(Exception):
     """Nothing says how large an input is; its name."""
 
 
-def measured(folder: Path, *, threads: int) -> dict[str, Any]:
+def measured(folder: Path, *, threads: int, longest_s: float = LONGEST_S) -> dict[str, Any]:
     """Figures of the model in a folder, with their conditions.
 
     `p50_ms` and `p95_ms` are of one picture at a time, `images_per_s` of batches of `batch` where the model takes
     them; `load_ms` is the time to open it, `memory_mib` what the process grew by until it had answered. `busy` is how
     many times as long its work took as it would have on free cores.
+
+    Args:
+        longest_s: of timing each of the two, once five runs are done.
 
     Raises:
         Unmeasurable: an input of free size without a description.
@@ -45,10 +48,10 @@ def measured(folder: Path, *, threads: int) -> dict[str, Any]:
     engine = composed.load(folder, spec, threads=threads)
     load_ms = 1000 * (time.perf_counter() - began)
     single = _feeds(engine, spec.input, 1)
-    took, busy = _times(lambda: engine.run(single))
+    took, busy = _times(lambda: engine.run(single), longest_s)
     batch = BATCH if engine.batches else 1
     many = _feeds(engine, spec.input, batch)
-    batches, _busy = _times(lambda: engine.run(many)) if batch > 1 else (took, busy)
+    batches, _busy = _times(lambda: engine.run(many), longest_s) if batch > 1 else (took, busy)
     return {
         "p50_ms": round(1000 * float(np.percentile(took, 50)), 3),
         "p95_ms": round(1000 * float(np.percentile(took, 95)), 3),
@@ -66,14 +69,14 @@ def measured(folder: Path, *, threads: int) -> dict[str, Any]:
     }
 
 
-def _times(run: Callable[[], object]) -> tuple[list[float], float]:
+def _times(run: Callable[[], object], longest_s: float) -> tuple[list[float], float]:
     """Seconds of each run, and how many times as long they took as on free cores."""
     for _ in range(WARMING):
         run()
     took: list[float] = []
     waiting, began = Waiting(), time.perf_counter()
     waiting.slowdown()
-    while len(took) < MOST_RUNS and (len(took) < 5 or time.perf_counter() - began < LONGEST_S):
+    while len(took) < MOST_RUNS and (len(took) < 5 or time.perf_counter() - began < longest_s):
         started = time.perf_counter()
         run()
         took.append(time.perf_counter() - started)

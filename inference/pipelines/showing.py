@@ -79,6 +79,7 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "job": row.job_id,
         "job_state": job.state if job else "",
         "progress": job.progress if job and row.state == StepRun.State.STARTED else None,
+        "phase": job.get_phase_display() if job and row.state == StepRun.State.STARTED else "",
         "url": job_kinds.url_of(job) if job and may_see else "",
         "log": job_tabs.path(job.pk, job_tabs.CONSOLE) if job and may_see else "",
         "started": row.started_at,

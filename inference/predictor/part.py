@@ -145,7 +145,8 @@ class Part:
         spent = max(now - self.begun, 0.001)
         rate = self.ranks * self.computed / spent
         eta = {"eta_s": (len(self.paths) - done) / rate} if rate else {}
-        self.run.report(done, progress=min(0.99, done / len(self.paths)), images_per_s=rate, **eta)
+        counted = {"phase_done": done, "phase_total": len(self.paths)}
+        self.run.report(done, phase="predicting", **counted, images_per_s=rate, **eta)
         if now - self.checkpointed >= CHECKPOINT_EVERY_S:
             self._checkpoint()
 
@@ -181,7 +182,7 @@ class Part:
         summary = self._summarize(ended=True)
         figures = {name: float(summary[name]) for name in ("predictions", "broken")}
         write(self.run.outputs / "metrics.json", json.dumps(figures))
-        self.run.report(summary["done"], progress=1.0, eta_s=0.0)
+        self.run.report(summary["done"], phase="predicting", phase_done=summary["done"], phase_total=len(self.paths))
         print(f"{summary['done']} pictures, {summary['predictions']} predictions.", flush=True)
         if summary["broken"]:
             print(f"{summary['broken']} pictures cannot be read and were left out.", flush=True)

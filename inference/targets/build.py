@@ -52,8 +52,9 @@ class NotBuilt(Exception):
 class Samples(CalibrationDataReader):
     """Inputs of one picture each, made as they are asked for, one after the other."""
 
-    def __init__(self, feeds: Iterator[Feeds], count: int) -> None:
-        self.feeds, self.count, self.left = feeds, count, count
+    def __init__(self, feeds: Iterator[Feeds], count: int, on_sample: Callable[[int, int], None]) -> None:
+        self.feeds, self.count, self.left, self.on_sample = feeds, count, count, on_sample
+        self.given = 0
 
     def __len__(self) -> int:
         return self.count
@@ -64,7 +65,8 @@ class Samples(CalibrationDataReader):
     def get_next(self) -> Feeds | None:
         if self.left <= 0:
             return None
-        self.left -= 1
+        self.on_sample(self.given, self.count)
+        self.given, self.left = self.given + 1, self.left - 1
         return next(self.feeds, None)
 
 
@@ -76,12 +78,14 @@ class Bench:
         source: the ONNX file as it came.
         work: a folder for files that nobody keeps.
         samples: makes the inputs for calibration, one picture each, as often as they are asked for.
+        on_sample: is given how many of them were calibrated on, of how many.
     """
 
     source: Path
     work: Path
     samples: Callable[[], Iterator[Feeds]]
     method: str = known.MINMAX
+    on_sample: Callable[[int, int], None] = lambda _done, _total: None
 
     @property
     def prepared(self) -> Path:
@@ -116,7 +120,7 @@ class Bench:
         quantize_static(
             str(self.prepared),
             str(into),
-            Samples(self.samples(), self.count),
+            Samples(self.samples(), self.count, self.on_sample),
             quant_format=QuantFormat.QDQ,
             per_channel=True,
             activation_type=QuantType.QUInt8,

@@ -22,17 +22,18 @@ from inference.measuring import speed
 from inference.server import decode, model_json, openvino, tensorrt
 from inference.server.engine import OPENVINO, RUNTIME, TENSORRT
 from inference.server.spec import InputSpec, ModelSpec
-from inference.targets import engines, known, sensitivity
+from inference.targets import engines, known, sensitivity, speedups
 from inference.targets.build import Bench, Feeds, NotBuilt, build
 from inference.targets.kept import Kept
+from inference.targets.progress import Progress
 from inference.targets.verify import Judged, Part, agreement, differences, judged
 from inference.task_kinds import TASKS
 
 COMPARED = 16  # inputs on which outputs are compared number by number
 RETRIED = 0.1  # share of the nodes, the worst ones, that a variant which lost too much is made without
-ROUNDS = 2  # of measuring all variants, one after the other
+ROUND_S = 1.5  # of timing a variant in one round, one image at a time and in batches
 SHOWN = 10
-GAIN = 0.97  # of the time of the source: what takes longer is not called faster
+GAIN = 1.03  # what is not certainly so many times as fast as the source is not called faster
 TOOLS = ("onnxruntime", "onnx", "onnxslim", "numpy", "openvino", "tensorrt")
 REQUIRED = {OPENVINO: openvino.require, TENSORRT: tensorrt.require}  # by runtime: says so where it is not here
 
@@ -77,7 +78,9 @@ class Conversion:
         self.metric = TASKS[self.spec.task].pages.headline[0]
         self.work = run.outputs / "work"
         self.work.mkdir(parents=True, exist_ok=True)
+        self.progress = Progress(run, (known.SOURCE, *self.asked.targets))
         self.bench = Bench(run.model / "model.onnx", self.work, self._calibration, self.asked.method)
+        self.bench.on_sample = self.progress.calibrating
         self.source: Judged | None = None
 
     def all(self) -> dict[str, Any]:
@@ -98,19 +101,21 @@ class Conversion:
         for place, name in enumerate(names):
             if self.kept.row(name) is None:
                 began = time.monotonic()
-                part = self._part(name, place / len(names), 1 / len(names))
+                part = self._part(name, self.progress.rest_s(place))
                 row = self._source(part) if name == known.SOURCE else self._target(name, part)
-                self.kept.finish(name, row | {"seconds": round(time.monotonic() - began, 1)})
+                row |= {"seconds": round(time.monotonic() - began, 1)}
+                self.kept.finish(name, row)
                 self._say(row)
+            self.progress.finished(name, (self.kept.row(name) or {}).get("seconds"))
             self._write(names)
             self._heed()
         return self._write(names, self._speeds(names))
 
-    def _part(self, name: str, begin: float, share: float) -> Part:
+    def _part(self, name: str, rest_s: float | None) -> Part:
         folder = self.kept.folder(name)
         folder.mkdir(parents=True, exist_ok=True)
         given = {side: getattr(self.run, side) for side in self.run.__dataclass_fields__}
-        return Part(**given | {"outputs": folder, "resume_from": None}, begin=begin, share=share)
+        return Part(**given | {"outputs": folder, "resume_from": None}, rest_s=rest_s)
 
     def _source(self, part: Part) -> dict[str, Any]:
         print(f"The model as it is, judged on {self.asked.split or 'all images'}:", flush=True)
@@ -133,6 +138,7 @@ class Conversion:
 
     def _target(self, name: str, part: Part) -> dict[str, Any]:
         print(f"Making {known.TARGETS[name].label}.", flush=True)
+        self.progress.converting(name)
         folder = part.outputs
         try:
             if runtime := known.TARGETS[name].runtime:
@@ -187,7 +193,7 @@ class Conversion:
     def _once_more(self, name: str, part: Part, first: dict[str, Any]) -> dict[str, Any]:
         """Make the variant again without the nodes that suffer most; what is better of the two stays."""
         print(f"It loses {first['loss']:.4f} of {self.metric}. Looking for the nodes that suffer most.", flush=True)
-        worst = sensitivity.ranked(self.bench, threads=self.run.threads)
+        worst = sensitivity.ranked(self.bench, threads=self.run.threads, on_node=self.progress.searching)
         without = [node for node, _moved in worst[: ceil(RETRIED * len(worst))]]
         listed = [{"node": node, "moved": round(moved, 5)} for node, moved in worst[:SHOWN]]
         if not without:
@@ -228,19 +234,24 @@ class Conversion:
         return None if value is None else float(value)
 
     def _speeds(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """How fast each variant answers here: the best of a few rounds, so that a busy moment hits none alone."""
+        """How fast each variant answers here, in rounds until it is certain how much faster it is than the source.
+
+        The figures are those of the best round, so that a busy moment hits none alone. `faster` and `more` (one image
+        at a time, and in batches) are given only where their interval is narrow.
+        """
         print("Measuring how fast each answers here.", flush=True)
-        best: dict[str, dict[str, Any]] = {}
-        for _round in range(ROUNDS):
-            for name in names:
+        measured = [name for name in names if (self.kept.row(name) or {}).get("state") != known.FAILED]
+        rounds: list[dict[str, dict[str, Any]]] = []
+        while not speedups.is_enough(len(rounds), [one for pair in _faster(rounds).values() for one in pair]):
+            rounds.append({})
+            for name in measured:
+                self.progress.measuring(len(rounds) - 1, len(rounds[-1]), len(measured))
                 folder = self.run.model if name == known.SOURCE else self.kept.folder(name)
-                if (self.kept.row(name) or {}).get("state") == known.FAILED:
-                    continue
-                found = speed.measured(folder, threads=self.run.threads)
-                if name not in best or found["p50_ms"] < best[name]["p50_ms"]:
-                    best[name] = found
+                rounds[-1][name] = speed.measured(folder, threads=self.run.threads, longest_s=ROUND_S)
                 self._heed()
-        return best
+        faster = _faster(rounds)
+        best = {name: min((one[name] for one in rounds), key=lambda found: found["p50_ms"]) for name in measured}
+        return {name: found | _certain(*faster.get(name, (None, None))) for name, found in best.items()}
 
     def _heed(self) -> None:
         """Raise Suspended where that was asked for; wait while the job is paused."""
@@ -254,11 +265,9 @@ class Conversion:
     def _write(self, names: Sequence[str], speeds: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
         rows = [row | {"speed": (speeds or {}).get(row["target"])} for row in map(self.kept.row, names) if row]
         variants = [row for row in rows if row["target"] != known.SOURCE]
-        good = [row for row in variants if row["state"] == known.ACCEPTED and row["speed"]]
+        good = [row for row in variants if row["state"] == known.ACCEPTED and _is_faster(row["speed"])]
         looks = max((row.get("looks", 0) for row in rows), default=0)
         fastest = min(good, key=lambda row: row["speed"]["p50_ms"], default=None)
-        if fastest and fastest["speed"]["p50_ms"] > GAIN * rows[0]["speed"]["p50_ms"]:
-            fastest = None
         found = {
             "format": 1,
             "task": self.spec.task,
@@ -314,6 +323,34 @@ class Conversion:
                 continue
             for pixels, _placement in decode.looks(image, seen, sample.looks if seen.scope == "object" else ()):
                 yield {seen.name: pixels[None]}
+
+
+def _faster(
+    rounds: Sequence[Mapping[str, Mapping[str, Any]]],
+) -> dict[str, tuple[speedups.Speedup | None, speedups.Speedup | None]]:
+    """Speed-up of each variant over the source in the rounds: one image at a time, and in batches."""
+    names = [name for name in (rounds[0] if rounds else ()) if name != known.SOURCE]
+    return {
+        name: (
+            speedups.of([one[known.SOURCE]["p50_ms"] / one[name]["p50_ms"] for one in rounds]),
+            speedups.of([one[name]["images_per_s"] / one[known.SOURCE]["images_per_s"] for one in rounds]),
+        )
+        for name in names
+    }
+
+
+def _certain(single: speedups.Speedup | None, batches: speedups.Speedup | None) -> dict[str, float]:
+    """The speed-ups that are certain, with the ends of their intervals."""
+    return {
+        key: round(value, 4)
+        for name, one in (("faster", single), ("more", batches))
+        if one is not None and one.is_narrow
+        for key, value in ((name, one.mean), (f"{name}_low", one.low), (f"{name}_high", one.high))
+    }
+
+
+def _is_faster(speed_of: Mapping[str, Any] | None) -> bool:
+    return bool(speed_of) and (speed_of or {}).get("faster_low", 0.0) >= GAIN
 
 
 def _version(package: str) -> str:

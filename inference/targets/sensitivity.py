@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -18,11 +19,14 @@ MOST_NODES, LONGEST_S = 400, 180.0
 LOOKS = 4  # pictures that each is tried on
 
 
-def ranked(bench: Bench, *, threads: int) -> list[tuple[str, float]]:
+def ranked(
+    bench: Bench, *, threads: int, on_node: Callable[[int, int], None] = lambda _done, _total: None
+) -> list[tuple[str, float]]:
     """Names of nodes with how far the outputs move where only that node is quantized, the worst first.
 
     How far is the mean over the outputs of the root mean square of the differences by that of the numbers. What takes
     longer than LONGEST_S is left out; nodes in the order of the graph's end to its beginning, where losses mostly are.
+    `on_node` is given how many were tried, of how many.
     """
     graph, kinds = onnx.load(bench.prepared).graph, {*QDQRegistry, *QLinearOpsRegistry}
     nodes = [node.name for node in graph.node if node.name and node.op_type in kinds]
@@ -30,7 +34,8 @@ def ranked(bench: Bench, *, threads: int) -> list[tuple[str, float]]:
     engine = Engine(bench.prepared, threads=threads)
     expected = [engine.run(feed) for feed in feeds]
     began, found = time.monotonic(), []
-    for name in nodes[::-1][:MOST_NODES]:
+    for done, name in enumerate(nodes[::-1][:MOST_NODES]):
+        on_node(done, min(len(nodes), MOST_NODES))
         if time.monotonic() - began > LONGEST_S:
             break
         made = bench.work / "one.onnx"

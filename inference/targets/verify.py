@@ -22,14 +22,19 @@ from inference.task_kinds.served import Line, Scoring
 
 @dataclass(frozen=True)
 class Part(Run):
-    """The evaluation of one variant, which is a part of a conversion: its progress is a share of the whole."""
+    """The evaluation of one variant, which is a part of a conversion; `rest_s` is what follows it, None: not known."""
 
-    begin: float = 0.0
-    share: float = 1.0
+    rest_s: float | None = None
 
-    def report(self, step: int, **values: float) -> None:
-        """Append how far the whole is; what an evaluation says beside stands in the table of variants."""
-        super().report(step, progress=min(self.begin + self.share * values.get("progress", 0.0), 0.99))
+    def report(self, step: int, **values: float | str) -> None:
+        """Append the phase and its counter; what an evaluation reports beside them is in the table of variants."""
+        about: dict[str, float | str] = {
+            name: values[name] for name in ("phase", "phase_done", "phase_total") if name in values
+        }
+        eta_s = values.get("eta_s")
+        if isinstance(eta_s, float) and self.rest_s is not None:
+            about["eta_s"] = round(eta_s + self.rest_s, 1)
+        super().report(step, **about)
 
     def checkpoint(
         self,

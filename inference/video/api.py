@@ -30,6 +30,7 @@ from inference.services.bytes import on_disk
 from inference.video import analyses, films, results, streams
 from inference.video.tables import VideoAnalysis, VideoEvent, VideoFile
 from workers.jobs import actions
+from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.states import GROUPS, JobState
 
@@ -71,7 +72,7 @@ class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
     class Meta:
         model = VideoAnalysis
         fields = [
-            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
             "model", "model_version", "video", "source", "is_stream", "params", "summary", "webhook_url",
             "webhook_secret", "created_at", "ended_at",
         ]  # fmt: skip

@@ -58,6 +58,14 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("the same over a pure Python loop", r"lends .* ([\d.]+ times) the floor", "", "1"),
         ],
     ),
+    "progress": (
+        [[]],
+        [
+            ("remaining time of a training, quiet, median error", r"quiet, 10 min budget .*? ([\d.]+%)", "≤ 20 %", ""),
+            ("the same, 10x loaded", r"10x loaded, 300 steps .*? ([\d.]+%)", "≤ 20 %", ""),
+            ("the same, killed and restored", r"restored, 2000 steps .*? ([\d.]+%)", "≤ 20 %", ""),
+        ],
+    ),
     "simulate": (
         [[]],
         [

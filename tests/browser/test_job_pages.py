@@ -228,7 +228,7 @@ def test_job_page_head_follows_the_job_and_disabled_buttons_say_why(open_as, run
     page.keyboard.press("Escape")
     Job.objects.filter(pk=running.pk).update(progress=0.77, eta_s=30, phase="scoring")
     page.get_by_text("77 %").wait_for()
-    page.get_by_text("Scoring", exact=True).wait_for()
+    page.get_by_text("Evaluating", exact=True).wait_for()
     Job.objects.filter(pk=running.pk).update(state="paused", desired="pause", message=verbatim("Paused by its owner."))
 
     page.get_by_text("Paused by its owner.").wait_for()

@@ -172,6 +172,14 @@ def test_output_tells_times_and_sizes_as_people_do():
     assert output.ago("2026-01-02T16:00:00Z", now=now) == "in 4 h"
     assert output.duration(3723) == "1:02:03"
     assert output.size(1_234_567) == "1.2 MB"
+    row = {"phase_label": "Training", "phase_done": 120, "phase_total": 500, "progress": 0.24}
+    assert output.progress(row) == "Training 120/500 24 %"
+    assert output.progress(row | {"phase_total": None, "progress": None}) == "Training"
+    times = [
+        {"name": "Training", "spent_s": 120.0, "left_s": 60.0},
+        {"name": "Evaluating", "spent_s": 9, "left_s": None},
+    ]
+    assert output.phase_times({"phase_times": times}) == "Training 0:02:00 (0:01:00 left), Evaluating 0:00:09"
 
 
 def test_client_config_that_is_broken_says_what_to_do(home: Path, capsys):

@@ -8,6 +8,7 @@ from inference.conversion.tables import Conversion
 from tests.inference import programs
 from workers.runs import RunDir
 
+PHASES = {"scoring", "computing", "converting", "calibrating", "measuring"}
 TARGETS = ("fp32", "fp16", "int8", "int8_dynamic")
 
 

@@ -142,8 +142,10 @@ def test_evaluator_goes_on_where_it_was_suspended(detecting, tmp_path, monkeypat
     found = evaluate(second)
 
     assert found["summary"] == whole["summary"]
-    steps = [json.loads(line)["step"] for line in second.metrics.read_text().splitlines()]
-    assert steps == [5, 5]
+    lines = [json.loads(line) for line in second.metrics.read_text().splitlines()]
+    assert [line["step"] for line in lines] == [5, 5, 5]
+    assert [line.get("phase") for line in lines] == ["scoring", "computing", None]
+    assert (lines[0]["phase_done"], lines[0]["phase_total"]) == (5, 5)
 
 
 def test_evaluator_finished_early_judges_what_is_there(detecting, monkeypatch):

@@ -6,57 +6,58 @@ import itertools
 import json
 import math
 import threading
+from types import SimpleNamespace
 
 import pytest
+import torch
 
-from training.presets import cores, phases, run
-from training.presets.budget import Budget, counted_down, learning_rate
-
-
-def trained(budget: Budget, step_s: float, *, start_s: float, end_s: float) -> tuple[float, list[tuple[float, float]]]:
-    """Learn until the budget says enough; when the model is there, and (moment, promised seconds left)."""
-    budget.began_s = used = start_s
-    told, step = [], 0
-    while budget.progress(step, used) < 1:
-        used, step = used + step_s, step + 1
-        left = budget.left_s(step, used)
-        told += [(used, left)] if left is not None else []
-    return used + end_s, told
+from training.presets import cores, phases, points, run
+from training.presets.budget import Budget, Pace, counted_down, learning_rate
+from training.presets.ranks import Ranks
 
 
-@pytest.mark.parametrize("minutes", [2, 6, 10])
-@pytest.mark.parametrize(("step_s", "start_s", "end_s"), [(0.3, 5, 9), (1.4, 14, 31)])  # free cores, busy ones
-def test_budget_covers_start_scoring_and_export_and_its_promise_holds(minutes, step_s, start_s, end_s):
-    budget = Budget(60 * minutes, math.inf, score_s=end_s * 0.4, save_s=end_s * 0.1, export_s=end_s * 0.5)
+def test_budget_counts_learning_and_nothing_else():
+    budget = Budget(120, math.inf)
 
-    whole, told = trained(budget, step_s, start_s=start_s, end_s=end_s)
-
-    assert 0.9 <= whole / (60 * minutes) <= 1.02
-    late = [(at, left) for at, left in told if at >= whole / 10]
-    assert all(abs(left - (whole - at)) <= 0.2 * (whole - at) for at, left in late)
-    assert all(then < before for (_, before), (_, then) in itertools.pairwise(told))
+    assert budget.progress(0, 0) == 0
+    assert budget.progress(7, 60) == 0.5
+    assert budget.left_s(7, 90, None) == 30
+    assert budget.left_s(7, 130, None) == 0
 
 
-def test_budget_of_steps_promises_by_the_steps_so_far():
-    whole, told = trained(Budget(360, 200, score_s=3, export_s=4), 0.4, start_s=5, end_s=7)
+def test_budget_of_steps_takes_the_pace_of_late_steps():
+    pace = Pace()
+    assert Budget(0, 200).left_s(0, 0, pace.step_s) is None
+    for _ in range(100):
+        pace.add(1, 0.4)
+    assert Budget(0, 200).left_s(100, 40, pace.step_s) == pytest.approx(40)
+    for _ in range(200):
+        pace.add(1, 4.0)  # the machine became busy
 
-    assert whole == pytest.approx(5 + 200 * 0.4 + 7)
-    assert all(abs(left - (whole - at)) <= 0.2 * (whole - at) for at, left in told if at >= whole / 10)
+    assert Budget(0, 400).left_s(300, 840, pace.step_s) == pytest.approx(100 * 4.0, rel=0.1)
 
 
-def test_budget_lets_learn_for_a_quarter_where_start_and_end_would_take_all():
-    whole, _ = trained(Budget(60, math.inf, export_s=100), 0.5, start_s=50, end_s=0)
+def test_budget_of_time_and_steps_ends_at_whichever_comes_first():
+    assert Budget(100, 1000).left_s(10, 20, 0.5) == 80
+    assert Budget(100, 50).left_s(10, 20, 0.5) == 20
+    assert Budget(0, math.inf).left_s(10, 20, 0.5) is None
 
-    assert whole == pytest.approx(65, abs=1)
 
-
-def test_counted_down_always_falls_and_never_reaches_nothing():
+def test_counted_down_falls_to_the_thought_end_and_never_reaches_nothing():
     left = [counted_down(10, second) for second in range(60)]
 
     assert left[0] == 10
     assert left[5] == 5
-    assert all(after < before for before, after in itertools.pairwise(left))
-    assert left[-1] > 0
+    assert all(after < before for before, after in itertools.pairwise(left[:9]))
+    assert min(left[1:]) >= 1.6
+    assert left[50] == pytest.approx(10)  # a fifth of what it took so far
+
+
+@pytest.mark.parametrize(
+    ("progress", "spent_s", "left_s"), [(0.0, 0, 40), (0.25, 10, 30), (0.5, 60, 60), (0.97, 60, 0)]
+)
+def test_scoring_along_the_way_takes_the_points_that_are_due_or_what_it_took_so_far(progress, spent_s, left_s):
+    assert points.left_s(progress, spent_s=spent_s, point_s=10) == pytest.approx(left_s)
 
 
 @pytest.mark.parametrize("anneal", ["cosine", "linear"])
@@ -69,13 +70,27 @@ def test_learning_rate_rises_then_falls_to_nothing_exactly_at_the_end(anneal):
     assert all(after <= before for before, after in itertools.pairwise(rates[10:]))
 
 
-def test_phases_are_told_while_a_block_keeps_the_program_busy(tmp_path, monkeypatch):
+@pytest.fixture
+def clock(monkeypatch):
+    now = SimpleNamespace(s=1000.0)
+    monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now.s))
+    monkeypatch.setattr(phases, "STARTED", 1000.0)
+    return now
+
+
+@pytest.fixture
+def job(tmp_path):
+    return run.Run.from_environment({"AIP_METRICS_FILE": str(tmp_path / "metrics.jsonl")})
+
+
+def written(job) -> list[dict]:
+    return [json.loads(line) for line in job.metrics_file.read_text().splitlines()]
+
+
+def test_phases_are_reported_while_a_block_keeps_the_program_busy(job, monkeypatch):
     monkeypatch.setattr(phases, "EVERY_S", 0.01)
-    job = run.Run.from_environment({"AIP_METRICS_FILE": str(tmp_path / "metrics.jsonl")})
-    told = phases.Phases(job, used_s=lambda: 90.0)
     seen = threading.Event()
-    kept = job.report
-    lines: list[dict] = []
+    kept, lines = job.report, []
 
     def report(step, figures):
         kept(step, figures)
@@ -84,28 +99,62 @@ def test_phases_are_told_while_a_block_keeps_the_program_busy(tmp_path, monkeypa
             seen.set()
 
     monkeypatch.setattr(job, "report", report)
+    reported = phases.Phases(job)
 
-    with told.during(phases.EXPORTING, step=7, left_s=10.0):
+    with reported.during(phases.EXPORTING, step=7, thought_s=10.0, after={}):
         assert seen.wait(10)
 
-    written = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert {line["phase"] for line in written} == {"exporting"}
-    assert {line["step"] for line in written} == {7}
-    assert written[0]["progress"] == 0.9
-    left = [line["eta_s"] for line in written]
+    rows = written(job)
+    assert {(row["phase"], row["step"]) for row in rows} == {("exporting", 7)}
+    assert all("progress" not in row for row in rows)  # it has no counter
+    left = [row["eta_s"] for row in rows]
     assert left == sorted(left, reverse=True)
-    assert told.phase == ""
+    assert reported.phase == phases.PACKING
 
 
-def test_phases_never_let_progress_fall(tmp_path):
-    job = run.Run.from_environment({"AIP_METRICS_FILE": str(tmp_path / "metrics.jsonl")})
-    told = phases.Phases(job, used_s=lambda: 60.0)
+def test_counter_gives_no_share_before_the_first_unit_and_is_never_complete(clock):
+    counter = phases.Counter(50)
 
-    told.report(1, {}, 40.0)
-    told.report(2, {}, 60.0)
+    assert counter.shown() == {"phase_done": 0, "phase_total": 50}
+    assert counter.left_s(20.0) == 20.0
+    clock.s += 10
+    counter.advance(25)
+    assert counter.shown()["progress"] == 0.5
+    assert counter.left_s(20.0) == pytest.approx(10)
+    counter.advance(25)
+    assert counter.shown()["progress"] == 0.99
+    assert counter.left_s(20.0) > 0
 
-    written = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert [line["progress"] for line in written] == [0.6, 0.6]
+
+def test_times_of_phases_leave_out_pauses_and_go_on_from_an_earlier_attempt(clock, job):
+    known = phases.Phases(job, spent={"learning": 100.0})
+    clock.s += 5
+    known.enter(phases.LEARNING)
+    clock.s += 60
+    known.leave_out(20.0)
+    with known.during(phases.SCORING, step=1, total=4, after={phases.LEARNING: 30.0}):
+        phases.advance(2)
+        clock.s += 8
+
+    assert known.times() == {"packing": 5.0, "learning": 140.0, "scoring": 8.0}
+    known.report(2, {"train/loss": 0.5}, {"progress": 0.8}, {"learning": 30.0, "scoring": 6.0})
+    last = written(job)[-1]
+    assert (last["phase"], last["progress"], last["eta_s"]) == ("learning", 0.8, 36.0)
+    assert last["phase_times"]["scoring"] == {"spent_s": 8.0, "left_s": 6.0}
+    assert last["phase_times"]["packing"] == {"spent_s": 5.0}
+
+
+def test_caches_made_while_packing_count_their_rows(clock, job):
+    with phases.packing(job, {"budget_minutes": 2.0}, Ranks(0, 1, torch.device("cpu"))):
+        with phases.preparing(phases.PACKING, 3):
+            phases.advance()
+        with phases.preparing(phases.MASKS, 3):
+            phases.advance(3)
+
+    rows = written(job)
+    assert [row["phase"] for row in rows] == ["packing", "packing", "masks"]
+    assert [row.get("phase_total") for row in rows] == [None, 3, 3]
+    assert all("progress" not in row for row in rows)
 
 
 def test_waiting_counts_the_threads_that_wait_for_a_core(tmp_path, monkeypatch):

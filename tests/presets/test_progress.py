@@ -80,7 +80,8 @@ def test_plateau_refuses_trainings_without_an_end_or_without_scores():
 def test_points_of_a_training_without_an_end_are_scored_on_all_images(tmp_path):
     open_ended, ending = trainer(tmp_path / "open", patience=3), trainer(tmp_path / "ending", patience=3, steps=10)
     for one in (open_ended, ending):
-        one.at.step, one.at.began_s, one.at.last_eval_s = 5, one.used_s() - 1, 1e6
+        one.at.step, one.at.last_eval_s = 5, 1e6
+        one.pace.add(5, 1.0)
 
     assert open_ended._part() == 1.0
     assert ending._part() < 0.1  # its points are spread over a known time

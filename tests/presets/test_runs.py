@@ -230,7 +230,10 @@ def test_detect_preset_learns_what_the_demo_shows_within_few_steps(tmp_path):
     assert list(dict.fromkeys(line["phase"] for line in lines if "phase" in line)) == [
         "packing", "learning", "scoring", "exporting"
     ]  # fmt: skip
-    assert job.curve("progress") == sorted(job.curve("progress"))
+    learning = [line["progress"] for line in lines if line.get("phase") == "learning" and "progress" in line]
+    assert learning == sorted(learning)
+    assert max(line.get("progress", 0.0) for line in lines) <= 0.99
+    assert lines[-1]["phase_times"].keys() == {"packing", "learning", "scoring", "exporting"}
 
 
 def test_preset_run_refuses_with_a_sentence(tmp_path):

@@ -71,7 +71,8 @@ def test_job_socket_frames_carry_no_words_of_whoever_acted(stopped):
 
     assert not CHINESE.search(frame)
     assert set(json.loads(frame)["job"]) == {
-        "state", "desired", "attempt_number", "progress", "eta_s", "phase", "position", "eta",
+        "state", "desired", "attempt_number", "progress", "eta_s", "phase", "phase_done", "phase_total",
+        "phase_times", "position", "eta",
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from training.services import looking, own_network, snippets, steering
 from training.services.profiles import Profile
 from workers.images.models import Image
 from workers.jobs.api.following import FollowingIn
+from workers.jobs.api.progress_fields import PROGRESS, ProgressFields
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
 
 
@@ -173,7 +174,7 @@ class LayersIn(StrictSerializer):
     )
 
 
-class TrainingOut(OutMixin, serializers.ModelSerializer):
+class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
     name = serializers.CharField(source="job.name")
     job = serializers.IntegerField(source="job_id")
     owner = serializers.CharField(source="job.owner.username")
@@ -186,8 +187,6 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
     position = serializers.IntegerField(source="job.position")
     eta = serializers.DateTimeField(source="job.eta")
     progress = serializers.FloatField()
-    eta_s = serializers.FloatField(source="job.eta_s")
-    phase = serializers.CharField(source="job.phase")
     loss = serializers.FloatField(default=None, allow_null=True, help_text="The newest it reported.")
     lr = serializers.FloatField(default=None, allow_null=True, help_text="The newest learning rate it reported.")
     attempt = serializers.IntegerField(source="job.attempt_number")
@@ -227,12 +226,12 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
         model = TrainingJob
         fields = [
             "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
-            "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "loss", "lr", "attempt", "preset",
-            "params", "extra", "code", "start_file", "arguments", "command", "worker_command", "launcher", "image",
-            "variables", "secrets", "output_path", "parameter_set", "version", "dataset", "eval_version",
-            "datasets", "cluster", "cluster_name", "nodes", "min_nodes", "max_nodes", "gpus_per_node", "processes",
-            "share", "cpus", "memory_mib", "priority", "preemptible", "root_inside", "max_runtime_s", "parent",
-            "metrics", "created_at", "started_at", "ended_at", "url",
+            "wait_sentence", "position", "eta", *PROGRESS, "loss", "lr", "attempt", "preset", "params", "extra", "code",
+            "start_file", "arguments", "command", "worker_command", "launcher", "image", "variables", "secrets",
+            "output_path", "parameter_set", "version", "dataset", "eval_version", "datasets", "cluster", "cluster_name",
+            "nodes", "min_nodes", "max_nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority",
+            "preemptible", "root_inside", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at",
+            "url",
         ]  # fmt: skip
         read_only_fields = fields
 

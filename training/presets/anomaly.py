@@ -15,7 +15,7 @@ from torch import Tensor
 from . import data, export, image_cache, lite0, patches, phases
 from .anomaly_card import CARD
 from .events import with_events
-from .pauses import ALONE, Ended, Pausable
+from .pauses import ALONE, EXPORT_S, Ended, Pausable
 from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
 
 GOOD = ("good", "ok", "normal")  # names of the class of good images, in small letters
@@ -115,7 +115,7 @@ class Training:
         step = len(self.learn)
         self.run.report(step, figures)
         say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  threshold {model.threshold:.3f}")
-        with self.job.phases.during(phases.EXPORTING, step=step, left_s=None):
+        with self.job.phases.during(phases.EXPORTING, step=step, thought_s=EXPORT_S, after={}):
             self._export(model, self.run.output_dir / "model", figures)
         self.job.completed(step, {**figures, "threshold": model.threshold, "bank": len(model.bank)})
         return COMPLETED
@@ -130,12 +130,13 @@ class Training:
             found = self.features(self.images(self.learn[start : start + AT_ONCE]))
             of_images = found.flatten(2).transpose(1, 2)
             kept += [one[torch.randperm(len(one), generator=generator)[:each]] for one in of_images]
-            self.job.between(start, {}, 0.4 * (start + AT_ONCE) / len(self.learn))
+            self.job.between(start, {}, 0.5 * min((start + AT_ONCE) / len(self.learn), 1.0))
+        self.job.looked_through(len(self.learn), len(self.score))
         every = torch.cat(kept)
         spread = every.std(0).clamp(min=1e-3)
         bank = patches.coreset(
             every / spread, self.params["bank_patches"], seed=self.params["seed"],
-            between=lambda share: self.job.between(len(self.learn), {}, 0.4 + 0.4 * share),
+            between=lambda share: self.job.between(len(self.learn), {}, 0.5 + 0.5 * share),
         )  # fmt: skip
         say(f"{len(bank)} of {len(every)} patches are remembered")
         return patches.PatchCore(self.features, spread, bank, 1.0).eval()
@@ -143,11 +144,15 @@ class Training:
     @torch.inference_mode()
     def _scores(self, model: patches.PatchCore) -> Tensor:
         """The largest distance of a patch, for each image to score on."""
-        self.job.phases.phase = phases.SCORING
-        found = []
-        for start in range(0, len(self.score), AT_ONCE):
-            found.append(model.distances(self.images(self.score[start : start + AT_ONCE])).flatten(1).amax(1))
-            self.job.between(len(self.learn), {}, 0.8 + 0.15 * start / len(self.score))
+        found, step, after = [], len(self.learn), {phases.EXPORTING: EXPORT_S}
+        with self.job.phases.during(
+            phases.SCORING, step=step, total=len(self.score), thought_s=self.job.scoring_s, after=after
+        ):
+            for start in range(0, len(self.score), AT_ONCE):
+                some = self.score[start : start + AT_ONCE]
+                found.append(model.distances(self.images(some)).flatten(1).amax(1))
+                phases.advance(len(some))
+                self.job.rest(step)
         return torch.cat(found)
 
     def images(self, rows: list[int]) -> Tensor:

@@ -1,7 +1,7 @@
-"""How far a training is, what must be kept free for its end, and how long it still takes. Arithmetic only.
+"""How far a training is and how long learning still takes. Arithmetic only.
 
-All seconds count from the job's start, pauses left out. What comes after the last step (a checkpoint, scoring, export)
-is part of the budget, so learning ends early enough for it.
+The budget counts the time spent learning. Preparing data, evaluating and exporting come on top and are reported
+beside it.
 """
 
 from __future__ import annotations
@@ -9,52 +9,59 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-SPARE = 1.1  # the end may take so many times what it is thought to take
-LEAST = 0.25  # share of a budget that is learned in, whatever start and end cost
-TOLD_FROM = 0.01  # share of the learning before which no time is promised where steps decide
-LAST_FIFTH = 0.2
+LONGER = 0.2  # of the elapsed time that something takes at least until it ends
+WINDOW_S = 300.0  # steps of the last minutes weigh most in the pace, or those of the last half of a long training
+WINDOW_SHARE = 0.5
 
 
 @dataclass
 class Budget:
-    """`budget_s` and `last_step` bound a training, either or both; 0 and infinity are no bounds."""
+    """`budget_s` of learning and `last_step` bound a training, either or both; 0 and infinity are no bounds."""
 
     budget_s: float
     last_step: float
-    began_s: float = 0.0  # used when the first step began
-    score_s: float = 0.0  # what scoring, a checkpoint and the export take: thought, later measured
-    save_s: float = 0.0
-    export_s: float = 0.0
+
+    def progress(self, step: int, learned_s: float) -> float:
+        """0..1 (or more): the part of the steps done or the part of the budget used, whichever is more."""
+        by_steps = step / self.last_step
+        return max(by_steps, learned_s / self.budget_s) if self.budget_s else by_steps
+
+    def left_s(self, step: int, learned_s: float, step_s: float | None) -> float | None:
+        """Seconds of learning left; None while nothing can be said.
+
+        Args:
+            step_s: seconds that a step takes now; None before the first one.
+        """
+        by_time = max(self.budget_s - learned_s, 0.0) if self.budget_s else math.inf
+        if self.last_step == math.inf:
+            return by_time if self.budget_s else None
+        return None if step_s is None else min(by_time, max(self.last_step - step, 0.0) * step_s)
+
+
+class Pace:
+    """Seconds a step takes now: a mean over all steps of this attempt in which late ones weigh more."""
+
+    def __init__(self) -> None:
+        self.steps = self.seconds = self.elapsed_s = 0.0
+
+    def add(self, steps: int, seconds: float) -> None:
+        """Take in `steps` that took `seconds` together."""
+        self.elapsed_s += seconds
+        kept = math.exp(-seconds / max(WINDOW_S, WINDOW_SHARE * self.elapsed_s))
+        self.steps, self.seconds = self.steps * kept + steps, self.seconds * kept + seconds
 
     @property
-    def ending_s(self) -> float:
-        """How long the end takes: everything after the last step."""
-        return self.score_s + self.save_s + self.export_s
-
-    def progress(self, step: int, used_s: float) -> float:
-        """0..1 (or more): the part of the steps done or the part of the time for learning used, whichever is more."""
-        by_steps = step / self.last_step
-        if not self.budget_s:
-            return by_steps
-        span = max(self.budget_s - SPARE * self.ending_s - self.began_s, self.budget_s * LEAST)
-        return max(by_steps, (used_s - self.began_s) / span)
-
-    def left_s(self, step: int, used_s: float) -> float | None:
-        """Seconds until the model is there; None while nothing can be said."""
-        progress = min(self.progress(step, used_s), 1.0)
-        if progress < TOLD_FROM:
-            return max(self.budget_s - used_s, 0.0) if self.budget_s and self.last_step == math.inf else None
-        return (used_s - self.began_s) * (1 - progress) / progress + self.ending_s
+    def step_s(self) -> float | None:
+        return self.seconds / self.steps if self.steps else None
 
 
 def counted_down(thought_s: float, elapsed_s: float) -> float:
-    """Seconds left of something thought to take `thought_s`: it gets less all the time, and never is nothing.
+    """Seconds left of something thought to take `thought_s`, never nothing.
 
-    Over the last fifth of the thought time it falls ever slower, so that what takes longer does not stand still.
+    What takes longer than thought is assumed to take a fifth of the elapsed time more, so no "0 s" is shown while it
+    lasts.
     """
-    last = LAST_FIFTH * thought_s
-    over = elapsed_s - (thought_s - last)
-    return thought_s - elapsed_s if over <= 0 or not last else last * math.exp(-over / last)
+    return max(thought_s - elapsed_s, LONGER * elapsed_s)
 
 
 def learning_rate(progress: float, *, warmup: float, anneal: str) -> float:

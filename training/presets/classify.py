@@ -206,6 +206,7 @@ class Classification(shown.Shown):
             logits = answering(self.images(some)).float()
             table += torch.bincount(labels * classes + logits.argmax(1), minlength=len(table)).cpu()
             wrong += float(F.cross_entropy(logits, labels, reduction="sum"))
+            phases.advance(len(some))
         tables, losses = zip(*ranks.gather([(table, wrong)]), strict=True)
         return {**variation.rates(sum(tables).view(classes, classes)), "val/loss": sum(losses) / len(rows)}
 

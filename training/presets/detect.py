@@ -261,10 +261,8 @@ class Detection(shown.Shown):
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
         """COCO's AP over these images, in their own pixels."""
-        answering = self.answering(model)
-        mine = rows[ranks.rank :: ranks.world]
-        on_cpu = self.device.type == "cpu"
-        at_once = 2 if on_cpu else 16
+        answering, mine = self.answering(model), rows[ranks.rank :: ranks.world]
+        at_once = 2 if (on_cpu := self.device.type == "cpu") else 16
 
         def found_in_tiles(row: int) -> list[dict[str, Any]]:
             known: Any = self.tiles
@@ -274,12 +272,14 @@ class Detection(shown.Shown):
                     answers = [answer.float().cpu().numpy() for answer in answering(lite0.normal(pixels, self.device))]
                 for place, *own in zip(places, *answers, strict=True):
                     self.add_tile(parts, place, own)
+            phases.advance()
             return self.detections(row, parts.joined(len(self.names)))
 
         def found(start: int) -> list[dict[str, Any]]:
             some = mine[start : start + at_once]
             with torch.inference_mode():
                 answers = [answer.float().cpu().numpy() for answer in answering(self.images(some))]
+            phases.advance(len(some))
             return [one for row, *own in zip(some, *answers, strict=True) for one in self.detections(row, own)]
 
         look, starts = (found_in_tiles, mine) if self.tiles else (found, range(0, len(mine), at_once))

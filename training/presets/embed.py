@@ -150,7 +150,9 @@ class Embedding(shown.Shown):
         """How often the nearest others are of one class; on all images also how often the known ones name the class."""
         model.eval()
         part, share = len(rows) / len(self.score), self.params["whitening"]
-        known = self._vectors(model, ranks, points.sample(self.known, part))
+        sampled = points.sample(self.known, part)
+        phases.expect((len(sampled) + len(rows)) // ranks.world)
+        known = self._vectors(model, ranks, sampled)
         self.whitening = neighbours.Whitening(known, share) if share else nn.Identity()
         vectors, classes = self.whitening(self._vectors(model, ranks, rows)), self.labels[rows]
         found = {f"val/{name}": value for name, value in neighbours.figures(vectors, classes).items()}
@@ -173,6 +175,7 @@ class Embedding(shown.Shown):
             images = self.images([rows[place] for place in places])
             own = neighbours.vectors_of(model.net, images, mirror=self.params["flip_tta"])  # type: ignore[arg-type]  # an Embedder
             parts.append((places, own.cpu()))
+            phases.advance(len(places))
         vectors = torch.zeros(len(rows), self.params["dimensions"])
         for places, own in ranks.gather(parts):
             vectors[places] = own

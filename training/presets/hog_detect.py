@@ -20,7 +20,7 @@ from . import boxes as geometry
 from . import coco, data, export, image_cache, phases, pyramid, svm, view
 from .events import with_events
 from .hog_detect_card import CARD
-from .pauses import ALONE, Ended, Pausable
+from .pauses import ALONE, EXPORT_S, Ended, Pausable
 from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
 
 FITS, ENOUGH, NEAR = 0.5, 0.35, 0.3  # overlap of a window with its object: surely, at least the best one; else neither
@@ -101,13 +101,16 @@ class Training:
         except Ended:
             return TERMINATED
         self.run.end_on_signal()
-        with self.job.phases.during(phases.SCORING, step=steps, left_s=None):
+        with self.job.phases.during(
+            phases.SCORING, step=steps, total=len(self.score), thought_s=self.job.scoring_s,
+            after={phases.EXPORTING: EXPORT_S},
+        ):  # fmt: skip
             found = self._found(model)
             slope, shift = self._likelihoods(found)
             figures = self._figures(found, slope, shift)
         self.run.report(steps, figures)
         say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
-        with self.job.phases.during(phases.EXPORTING, step=steps, left_s=None):
+        with self.job.phases.during(phases.EXPORTING, step=steps, thought_s=EXPORT_S, after={}):
             self._export(model.scaled(slope, shift), self.run.output_dir / "model", figures)
         self.job.completed(steps, {**figures, "train/loss": loss})
         return COMPLETED
@@ -143,6 +146,7 @@ class Training:
         for row_number, row in enumerate(self.learn):
             examples.take(row, *self._first(row, draw))
             self.job.between(0, {}, 0.3 * part * row_number / len(self.learn))
+        self.job.looked_through(len(self.learn), len(self.score))
         self._say_what_fits(examples)
         for number in range(rounds + 1):
             features, signs = torch.stack(examples.features), torch.stack(examples.signs)
@@ -150,7 +154,7 @@ class Training:
 
             def told(iteration: int, loss: float, done: float = done, so_far: int = so_far) -> None:
                 progress = done + part * (0.3 + 0.7 * iteration / self.params["iterations"])
-                self.job.between(so_far + iteration, {"train/loss": loss}, 0.95 * progress)
+                self.job.between(so_far + iteration, {"train/loss": loss}, progress)
 
             weights, bias, loss, took = svm.learn(
                 features, signs, cost=self.params["svm_cost"], iterations=self.params["iterations"], told=told
@@ -181,7 +185,7 @@ class Training:
             fresh = [place for place in places.tolist() if (row, place) not in examples.taken][:WRONG]
             chosen = torch.tensor(fresh, dtype=torch.int64)
             examples.take(row, chosen, self.pyramid.windows(levels, chosen), signs[chosen])
-            self.job.between(steps, {}, 0.95 * (done + 0.3 * number / len(self.learn) / (self.params["rounds"] + 1)))
+            self.job.between(steps, {}, done + 0.3 * number / len(self.learn) / (self.params["rounds"] + 1))
         added = len(examples.features) - before
         say(f"{added} windows were wrongly found and are learned from")
         return added
@@ -209,6 +213,7 @@ class Training:
                     free = np.delete(free, overlap.argmax(), 0) if right else free
                     one = {"row": row, "kind": kind, "margin": float(margins[place, kind])}
                     found.append({**one, "box": boxes[place], "right": right})
+            phases.advance()
         return found
 
     def _likelihoods(self, found: list[dict[str, Any]]) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ from . import data, export, image_cache, phases, svm
 from .events import with_events
 from .hog import BLOCK, Hog, HogSvm
 from .hog_svm_card import CARD
-from .pauses import ALONE, Ended, Pausable
+from .pauses import ALONE, EXPORT_S, Ended, Pausable
 from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
 
 SMALL, LARGE = 64, 96  # images up to this side are taken as they are; what larger ones are brought to
@@ -74,11 +74,15 @@ class Training:
         self.job = Pausable(self.run)
         try:
             features = self._features(self.learn, done=0.0, share=0.4)
+            self.job.looked_through(len(self.learn), len(self.score))
             weights, bias, loss, steps = self._machines(features, self.labels[self.learn])
         except Ended:
             return TERMINATED
         self.run.end_on_signal()
-        with self.job.phases.during(phases.SCORING, step=steps, left_s=None):
+        with self.job.phases.during(
+            phases.SCORING, step=steps, total=len(self.score), thought_s=self.job.scoring_s,
+            after={phases.EXPORTING: EXPORT_S},
+        ):  # fmt: skip
             margins, labels = self._margins(HogSvm(self.hog, weights, bias, 1.0).eval()), self.labels[self.score]
             scale = svm.scale_of(margins, labels)
             figures = {
@@ -88,7 +92,7 @@ class Training:
         model = HogSvm(self.hog, weights, bias, scale).eval()
         self.run.report(steps, figures)
         say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
-        with self.job.phases.during(phases.EXPORTING, step=steps, left_s=None):
+        with self.job.phases.during(phases.EXPORTING, step=steps, thought_s=EXPORT_S, after={}):
             self._export(model, self.run.output_dir / "model", figures)
         self.job.completed(steps, {**figures, "train/loss": loss})
         return COMPLETED
@@ -107,7 +111,7 @@ class Training:
         """Weights [classes, values] and bias [classes] of the machines, the last loss, and the iterations it took."""
 
         def told(iteration: int, loss: float) -> None:
-            self.job.between(iteration, {"train/loss": loss}, 0.4 + 0.5 * iteration / self.params["iterations"])
+            self.job.between(iteration, {"train/loss": loss}, 0.4 + 0.6 * iteration / self.params["iterations"])
 
         signs = svm.signs_of(labels, len(self.version.classes))
         return svm.learn(features, signs, cost=self.params["svm_cost"], iterations=self.params["iterations"], told=told)
@@ -121,8 +125,12 @@ class Training:
     @torch.no_grad()
     def _margins(self, model: HogSvm) -> Tensor:
         """Of the images to score on [n, classes]."""
-        parts = [self.score[start : start + AT_ONCE] for start in range(0, len(self.score), AT_ONCE)]
-        return torch.cat([model(self.images(some)) for some in parts])
+        margins = []
+        for start in range(0, len(self.score), AT_ONCE):
+            some = self.score[start : start + AT_ONCE]
+            margins.append(model(self.images(some)))
+            phases.advance(len(some))
+        return torch.cat(margins)
 
     def _export(self, model: HogSvm, folder: Path, figures: dict[str, float]) -> None:
         about = {

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from PIL import Image, ImageOps
 
-from . import data
+from . import data, phases
 from .run import Refused, say
 
 FORMAT_VERSION = 1  # raise it when the pixels that come out would differ
@@ -88,14 +88,17 @@ def _make(folder: Path, shape: tuple[int, int, int, int], decode_row: Callable[[
     what = folder.name.partition("-")[0].rstrip("0123456789")
     say(f"caching {rows} {what} at {width}×{height}")
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
-    with ThreadPoolExecutor(threads) as pool:
+    phase = phases.MASKS if what.startswith(("mask", "object")) else phases.PACKING
+    with ThreadPoolExecutor(threads) as pool, phases.preparing(phase, rows):
         for number, (start, stop) in enumerate(_spans(rows)):
             shard = _shard(folder, number)
             if shard.exists():
+                phases.advance(stop - start)
                 continue
             with shard.with_suffix(".tmp").open("wb") as file:
                 for decoded in pool.map(decode_row, range(start, stop)):
                     file.write(decoded.tobytes())
+                    phases.advance()
                 file.flush()
                 os.fsync(file.fileno())
             shard.with_suffix(".tmp").rename(shard)

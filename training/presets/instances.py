@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from . import coco, data, lite0, masks, tiles, warp, yolact
+from . import coco, data, lite0, masks, phases, tiles, warp, yolact
 from .detect import Detection
 from .events import with_events
 from .instances_card import CARD
@@ -37,15 +37,16 @@ class Instances(Detection):
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         super().__init__(run, params, ranks)
         boxes, cache = params["boxes"], run.cache_dir
-        if self.tiles:
-            self.blocks = masks.blocks(
-                self.version, self.shapes, cache, side=self.tiles.side, boxes=boxes, objects=True
-            )
-            return
-        self.masks = masks.open_or_make(
-            self.version, self.shapes, cache, width=self.width, height=self.height, resize=self.view.resize,
-            boxes=boxes, objects=True,
-        )  # fmt: skip
+        with phases.packing(run, params, ranks):
+            if self.tiles:
+                self.blocks = masks.blocks(
+                    self.version, self.shapes, cache, side=self.tiles.side, boxes=boxes, objects=True
+                )
+                return
+            self.masks = masks.open_or_make(
+                self.version, self.shapes, cache, width=self.width, height=self.height, resize=self.view.resize,
+                boxes=boxes, objects=True,
+            )  # fmt: skip
 
     def read_truth(self, rows: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Boxes and classes of each image's objects in the order their masks are drawn, which numbers them."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import checkpoints, rng
+from . import checkpoints, phases, rng
 from .run import Refused
 from .task import Position
 
@@ -23,7 +23,7 @@ def save(trainer: Trainer, *, best: bool = False) -> None:
             "model": trainer.task.model.state_dict(),
             "average": trainer.average.state_dict(),
             "optimizer": trainer.optimizer.state_dict(),
-            "position": {**vars(at), "used_s": trainer.used_s()},
+            "position": {**vars(at), "used_s": trainer.used_s(), "phase_s": trainer.phases.times()},
             "rows": trainer.task.rows,
             "batch_size": trainer.batch_size,
             "seed": trainer.params["seed"],
@@ -66,12 +66,22 @@ def restore(trainer: Trainer) -> None:
             f"{checkpoint.name} does not fit: it is of another architecture, other classes or an older release of this "
             f"preset. Begin a new training instead. {error}"
         ) from error
-    trainer.at = Position(**state["position"])
+    trainer.at = _position(state["position"])
+    trainer.phases.spent = dict(trainer.at.phase_s)
     own = (trainer.task.rows, trainer.batch_size, trainer.params["seed"])
     if (state["rows"], state["batch_size"], state["seed"]) != own:
         trainer.at.batch = 0  # other data or batches: this epoch begins again
     rng.restore(state["rng"])
     trainer.say(f"restored from {checkpoint.name}, {trainer.at.used_s:.0f} s of work")
+
+
+def _position(kept: dict[str, Any]) -> Position:
+    """The position of a checkpoint; of an older release, what it counted as learning is worked out."""
+    began_s = kept.pop("began_s", None) or 0.0
+    if "phase_s" not in kept:
+        learned_s = max(kept["used_s"] - began_s - kept["eval_s"] - kept["checkpoint_s"], 0.0)
+        kept["phase_s"] = {phases.PACKING: began_s, phases.LEARNING: learned_s, phases.SCORING: kept["eval_s"]}
+    return Position(**kept)
 
 
 def take_best(trainer: Trainer) -> None:

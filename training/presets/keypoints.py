@@ -207,6 +207,7 @@ class Keypoints(shown.Shown):
             some = mine[start : start + at_once]
             with torch.inference_mode():
                 points, classes = (answer.float().cpu().numpy() for answer in answering(self.images(some)))
+            phases.advance(len(some))
             return [
                 (number, self._distances(number, own), int(likely.argmax()) == self.objects[number].kind)
                 for number, own, likely in zip(some, points, classes, strict=True)

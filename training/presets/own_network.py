@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from . import phases
 from .net import Net
 from .nets import Recipe
 from .run import FAILED, Refused, Run
@@ -58,7 +59,8 @@ def watched(run: Run, params: dict[str, Any], *, part: float) -> Iterator[None]:
     """Say in a sentence where a network of somebody's own fails, and end the program where it does not come back.
 
     Args:
-        part: of the budget that is over when it is ended; pauses do not count. Without a budget it never is.
+        part: of the budget without a step or a scored batch after which it is ended; pauses do not count. Without a
+            budget it never is.
     """
     over, limit_s = threading.Event(), max(LEAST_S, params["budget_minutes"] * 60 * part)
     if params["architecture"] == NAME and params["budget_minutes"]:
@@ -76,12 +78,14 @@ def watched(run: Run, params: dict[str, Any], *, part: float) -> Iterator[None]:
 
 
 def _watch(over: threading.Event, run: Run, limit_s: float) -> None:
-    used_s = 0.0
+    used_s, beats = 0.0, phases.beats()
     lines: list[int] = []
     while used_s < limit_s or not lines:  # what comes before and after it may take longer
         if over.wait(LOOK_S):
             return
         used_s += 0.0 if run.requested() == "pause" else LOOK_S
+        if phases.beats() != beats:
+            used_s, beats = 0.0, phases.beats()
         lines = [line for top in sys._current_frames().values() for line in _lines(traceback.extract_stack(top))]
     said = f"Your network did not come back within {limit_s / 60:.1f} minutes; it is in line {lines[-1]}.\n"
     os.write(2, said.encode())  # whatever the text made of sys.stderr

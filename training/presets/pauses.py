@@ -13,6 +13,8 @@ from .ranks import Ranks
 from .run import STARTED, Run, say
 
 PAUSE_S, REPORT_S = 0.2, 2.0
+SURE_FROM = 0.05  # progress from which a remaining time is reported
+EXPORT_S = 2.0  # what writing the model takes
 ALONE = Ranks(0, 1, torch.device("cpu"))
 
 
@@ -25,15 +27,45 @@ class Pausable:
 
     def __init__(self, run: Run) -> None:
         self.run, self.paused_s, self.reported_at = run, 0.0, 0.0
-        self.phases = phases.Phases(run, self.used_s)
-        self.phases.phase = phases.LEARNING
+        self.phases = phases.Phases(run)
+        self.phases.enter(phases.LEARNING)
+        self.image_s: float | None = None  # reading one image, once that is known
+        self.scored = 0  # images to score on
 
     def used_s(self) -> float:
         """Seconds worked, pauses left out."""
         return time.monotonic() - STARTED - self.paused_s
 
+    def looked_through(self, images: int, scored: int) -> None:
+        """Say that all images to learn from were read once, which tells how long scoring others will take."""
+        self.image_s, self.scored = self.phases.seconds(phases.LEARNING) / max(images, 1), scored
+
+    @property
+    def scoring_s(self) -> float | None:
+        """What scoring is thought to take."""
+        return None if self.image_s is None else self.image_s * self.scored
+
     def between(self, step: int, figures: dict[str, float], progress: float) -> None:
-        """Report figures at once, the progress (0..1) now and then; wait while paused.
+        """Report figures at once, the progress of the learning (0..1) now and then; wait while paused.
+
+        Raises:
+            Ended: a signal came.
+        """
+        self.rest(step)
+        now = time.monotonic()
+        if figures or now - self.reported_at >= REPORT_S:
+            self.reported_at = now
+            counted = {"progress": round(progress, 4)} if progress > 0 else {}
+            self.phases.report(step, figures, counted, self._left(progress))
+
+    def _left(self, progress: float) -> dict[str, float] | None:
+        if progress < SURE_FROM or self.scoring_s is None:
+            return None
+        learning_s = self.phases.seconds(phases.LEARNING) * (1 - min(progress, 1.0)) / progress
+        return {phases.LEARNING: learning_s, phases.SCORING: self.scoring_s, phases.EXPORTING: EXPORT_S}
+
+    def rest(self, step: int) -> None:
+        """Wait while paused, between two images of another phase.
 
         Raises:
             Ended: a signal came.
@@ -42,22 +74,22 @@ class Pausable:
             self._rest(step)
         if self.run.terminated:
             raise Ended
-        now = time.monotonic()
-        if figures or now - self.reported_at >= REPORT_S:
-            self.reported_at = now
-            self.phases.report(step, figures, self.used_s() * (1 - progress) / max(progress, 0.01))
 
     def _rest(self, step: int) -> None:
         say(f"paused at step {step}")
         began = time.monotonic()
         while self.run.requested() == "pause" and not self.run.terminated:
             time.sleep(PAUSE_S)
-        self.paused_s += time.monotonic() - began
+        paused_s = time.monotonic() - began
+        self.paused_s += paused_s
+        self.phases.leave_out(paused_s)
         say(f"continued at step {step}")
 
     def completed(self, step: int, figures: dict[str, Any]) -> None:
         """Leave the figures for the platform and say that it is over."""
-        whole = {**figures, "steps": step, "seconds": round(self.used_s(), 1)}
+        self.phases.enter(phases.EXPORTING)  # until the program ends
+        times = {phase: round(seconds, 1) for phase, seconds in self.phases.times().items()}
+        whole = {**figures, "steps": step, "seconds": round(self.used_s(), 1), "phase_seconds": times}
         (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
-        self.run.report(step, {"progress": 1.0, "eta_s": 0})
+        self.phases.report(step, {}, {}, {})
         say(f"completed after {step} steps in {self.used_s():.0f} s")

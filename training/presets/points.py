@@ -35,6 +35,19 @@ def affordable(share: float, progress: float, *, used_s: float, spent_s: float, 
     return progress < LATEST and spent_s + cost_s <= share * used_s
 
 
+def left_s(progress: float, *, spent_s: float, point_s: float) -> float:
+    """Seconds that scoring along the way still takes: the points that are due, or as much as it took so far.
+
+    Args:
+        spent_s, point_s: seconds that points took by now, and that one of them takes.
+    """
+    if progress >= LATEST:
+        return 0.0
+    planned = max(0, POINTS - 1 - int(progress * POINTS)) * point_s
+    observed = spent_s * (1 - progress) / progress if progress >= 1 / POINTS else 0.0
+    return max(planned, observed)
+
+
 def sample(rows: list[int], part: float, *, least: int = 16) -> list[int]:
     """Rows spread evenly over all, the same every time; all of them where `part` is 1."""
     count = min(len(rows), max(least, round(part * len(rows))))

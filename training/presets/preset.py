@@ -146,8 +146,8 @@ def common(
 ) -> tuple[Param, ...]:
     """The parameters every preset has, with the task's own defaults."""
     return (
-        Param("budget_minutes", "float", 10.0, "Wall-clock time from start to exported model; the learning rate "
-              "falls with it. 0: no limit, epochs or steps decide.", "min", 0, 100_000),
+        Param("budget_minutes", "float", 10.0, "Training time; preparing data, evaluating and exporting come on top. "
+              "0: no limit, epochs or steps decide.", "min", 0, 100_000),
         Param("epochs", "float", 0.0, "Stop after so many passes over the data. 0: the budget decides.", "", 0, 1e6),
         Param("steps", "int", 0, "Stop after so many optimizer steps. 0: the budget decides.", "", 0, 1e9,
               advanced=True),

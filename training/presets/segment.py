@@ -213,9 +213,11 @@ class Segmentation(shown.Shown):
             with torch.inference_mode():
                 logits = segmenter.enlarged(model(self.images(some)), self.width, self.height)
                 answers = logits.argmax(1).cpu().numpy()
+            phases.advance(len(some))
             return pairs(self.masks.rows(some)[..., 0], answers, classes)
 
         def counted_in_tiles(row: int) -> np.ndarray:
+            phases.advance()
             return self._counted_in_tiles(model, row, at_once)
 
         look, starts = (counted_in_tiles, mine) if self.tiles else (counted, range(0, len(mine), at_once))

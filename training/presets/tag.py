@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import classify, data, ranking
+from . import classify, data, phases, ranking
 from .classify import Classification
 from .marks import Marks
 from .ranks import Ranks
@@ -95,6 +95,7 @@ class Tagging(Classification):
         for start in range(0, len(mine), self._at_once):
             places = mine[start : start + self._at_once]
             parts.append((places, answering(self.images([rows[place] for place in places])).float().cpu()))
+            phases.advance(len(places))
         logits = torch.zeros(len(rows), len(self.version.classes))
         for places, own in ranks.gather(parts):
             logits[places] = own

@@ -53,13 +53,13 @@ class Position:
     epoch: int = 0
     batch: int = 0  # batches of this epoch already learned
     used_s: float = 0.0  # time of earlier attempts, without pauses
-    began_s: float | None = None  # time used when the first step began
     eval_s: float = 0.0  # time spent on scoring
     last_eval_s: float = 0.0  # of all images, where only a sample was scored as long as that lets expect
     scored_at: float = 0.0  # progress at the last point along the way, and the part of the images all of them use
     scored_part: float | None = None
     checkpoint_s: float = 0.0
     last_checkpoint_s: float = 0.0
+    phase_s: dict[str, float] = field(default_factory=dict)  # seconds of each phase, over all attempts
     best: float | None = None
     weights_taken: int = 0  # tensors that it started from, and how many the network has
     weights_of: int = 0

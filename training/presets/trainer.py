@@ -19,15 +19,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import accumulate, cores, fitting, keeping, lanes, looks, phases, plateau, points, samples, weights
+from . import accumulate, cores, fitting, keeping, lanes, looks, phases, plateau, points, samples, timing, weights
 from .average import Average
-from .budget import Budget, learning_rate
+from .budget import Budget, Pace, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
 from .run import COMPLETED, CONTROL_COMMANDS, FINISH_QUICK, STARTED, SUSPENDED, TERMINATED, Refused, Run, say
 from .task import Position, Task
 
-EXPORT_S = 4.0  # what writing and verifying the exported model takes on a free core
-MOST_SLOWDOWN = 5.0  # that is believed: writing files waits for cores less than learning on all of them
 LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
 CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
 TERMINATE = len(CONTROL_COMMANDS)  # one more command, which comes as a signal
@@ -47,7 +45,7 @@ class Trainer:
             raise Refused(f"{task.rows} images and batch_size {params['batch_size']} do not fill {parts}.")
         self.per_epoch = task.rows // self.batch_size
         limits = [params["steps"] or math.inf, params["epochs"] * self.per_epoch or math.inf]
-        self.budget = Budget(params["budget_minutes"] * 60, min(limits), export_s=EXPORT_S)
+        self.budget = Budget(params["budget_minutes"] * 60, min(limits))
 
         self.at = Position()
         weights.begin(self)
@@ -56,8 +54,8 @@ class Trainer:
         self.optimizer = task.optimizer()
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.paused_s = self.saved_at = 0.0
-        self.phases = phases.Phases(run, self.used_s, tells=ranks.leads)
-        self.waiting, self.slowdown, self.step_s = cores.Waiting(), 1.0, 0.0
+        self.phases = phases.Phases(run, tells=ranks.leads)
+        self.waiting, self.slowdown, self.step_s, self.pace = cores.Waiting(), 1.0, 0.0, Pace()
         keeping.restore(self)
         pays = ranks.device.type == "cuda" or (task.dense and cores.multiplies_bfloat16())
         self.in_bfloat16 = bool(params["amp"] and pays)
@@ -82,9 +80,7 @@ class Trainer:
             return look(self)
         self.run.listen()
         ahead: tuple[tuple[int, int], Future[Any]] | None = None
-        if self.at.began_s is None:
-            self.at.began_s = self.used_s()
-        self.phases.phase = phases.LEARNING
+        self.phases.enter(phases.LEARNING)
         self._look_at_cores()
         self.saved_at = self.reported_at = time.monotonic()
         while True:
@@ -180,6 +176,7 @@ class Trainer:
 
     def _end_of_step(self) -> None:
         """Score and save where it is time for it."""
+        phases.advance(0)
         at, now, used = self.at, time.monotonic(), self.used_s()
         scoring = self._point_due(used)
         cheap = at.checkpoint_s + at.last_checkpoint_s <= CHECKPOINT_SHARE * used
@@ -196,24 +193,22 @@ class Trainer:
 
     def _point_due(self, used_s: float) -> bool:
         """Whether this step is followed by a point of the curve."""
-        at, share, progress = self.at, self.params["eval_share"], self._progress()
+        at, share, progress = self.at, self.params["eval_share"], timing.progress(self)
         if not share:
             return False
         if points.due(progress, at.scored_at):
             return True
-        cost_s = self._score_s() * (at.scored_part or self._part())
+        cost_s = timing.score_s(self) * (at.scored_part or self._part())
         return at.batch == 0 and points.affordable(share, progress, used_s=used_s, spent_s=at.eval_s, cost_s=cost_s)
 
     def _part(self) -> float:
         """What part of the images a point is scored on: all, and then more rarely, where nobody knows the end."""
-        left_s = self._left_s()
-        whole_s = math.inf if left_s is None else self.used_s() + left_s
-        return points.part(self.params["eval_share"], whole_s=whole_s, score_s=self._score_s())
+        return points.part(self.params["eval_share"], whole_s=timing.whole_s(self), score_s=timing.score_s(self))
 
     def _finish(self, *, best: bool = False) -> int:
         """Score the averaged model, of the end or of the best point, write it out, say how it went."""
         if self.parts_steps:  # the last steps belong to the curve, too
-            self._report(self._progress())
+            self._report(timing.progress(self))
         keeping.save(self)
         if best:
             keeping.take_best(self)
@@ -221,13 +216,17 @@ class Trainer:
         figures = self._score()
         if self.ranks.leads:
             self.run.output_dir.mkdir(parents=True, exist_ok=True)
-            with self.phases.during(phases.EXPORTING, step=self.at.step, left_s=self._budget().export_s):
+            with self.phases.during(
+                phases.EXPORTING, step=self.at.step, thought_s=timing.export_s(self), after={}
+            ):  # fmt: skip
                 self.task.export(self.average.model, self.run.output_dir / "model", figures)
+            self.phases.enter(phases.EXPORTING)  # until the program ends
             at = self.at
             ending = {
                 "steps": at.step,
                 "epochs": round(at.epoch + at.batch / self.per_epoch, 2),
                 "seconds": round(self.used_s(), 1),
+                "phase_seconds": {phase: round(seconds, 1) for phase, seconds in self.phases.times().items()},
                 "eval_seconds": round(at.eval_s, 1),
                 "checkpoint_seconds": round(at.checkpoint_s, 2),
                 "checkpoint_share": round(at.checkpoint_s / self.used_s(), 5),
@@ -237,7 +236,7 @@ class Trainer:
             }
             whole = {**figures, **ending, "history": at.history}
             (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
-            self.run.report(at.step, {"progress": 1.0, "eta_s": 0})
+            self.phases.report(at.step, {}, {}, {})
             say(f"completed after {at.step} steps in {self.used_s():.0f} s")
         self.ranks.wait()
         return COMPLETED
@@ -260,7 +259,7 @@ class Trainer:
         command = CONTROL_COMMANDS.index(self.run.requested()) if self.ranks.leads else 0
         command = TERMINATE if self.run.terminated else command
         due = not self.step_s or time.monotonic() - self.reported_at >= REPORT_S  # the first step at once
-        code, progress, reporting = self.ranks.highest(command, *self._if_leading(self._progress(), due))
+        code, progress, reporting = self.ranks.highest(command, *self._if_leading(timing.progress(self), due))
         return [*CONTROL_COMMANDS, "terminate"][int(code)], progress, bool(reporting)
 
     def _if_leading(self, *figures: float) -> list[float]:
@@ -270,32 +269,16 @@ class Trainer:
         """Seconds this job has worked, over all attempts, pauses left out."""
         return self.at.used_s + time.monotonic() - STARTED - self.paused_s
 
-    def _budget(self) -> Budget:
-        """The budget, with what is known by now of what the end takes."""
-        self.budget.began_s = self.at.began_s or 0.0
-        self.budget.score_s = self._score_s()
-        self.budget.save_s = self.at.last_checkpoint_s
-        self.budget.export_s = EXPORT_S * min(self.slowdown, MOST_SLOWDOWN)
-        return self.budget
-
-    def _score_s(self) -> float:
-        """What scoring all images takes, by the last time; before the first one, by what a step takes."""
-        return self.at.last_eval_s or self.task.rows_scored / self.batch_size * self.step_s
-
-    def _progress(self) -> float:
-        """0..1: the part of the steps that is done or the part of the budget that is used, whichever is more."""
-        return self._budget().progress(self.at.step, self.used_s())
-
-    def _left_s(self) -> float | None:
-        return self._budget().left_s(self.at.step, self.used_s())
-
     def _rest(self) -> None:
         """Wait at this step while paused. All ranks loop together, so that none times out."""
         self.say(f"paused at step {self.at.step}")
         began = time.monotonic()
         while self._agree()[0] == "pause":
             time.sleep(PAUSE_S)
-        self.paused_s += time.monotonic() - began
+        paused_s = time.monotonic() - began
+        self.paused_s += paused_s
+        self.reported_at += paused_s
+        self.phases.leave_out(paused_s)
         self.say(f"continued at step {self.at.step}")
 
     # Telling ------------------------------------------------------------------------------------------------
@@ -311,9 +294,10 @@ class Trainer:
         self._demand_finite(means)
         self.parts, self.parts_steps = {}, 0
         elapsed, self.reported_at = now - self.reported_at, now
+        self.pace.add(steps, elapsed)
         if not self.ranks.leads:
             return
-        at, left = self.at, self._left_s()
+        at, left = self.at, timing.left(self)
         figures = {f"train/{name}": float(mean) for name, mean in means.items()} if len(means) > 1 else {}
         figures |= {
             "train/loss": sum(float(mean) for mean in means.values()),
@@ -321,11 +305,11 @@ class Trainer:
             "train/step_ms": round(1000 * elapsed / steps, 2),
             "epoch": round(at.epoch + at.batch / self.per_epoch, 3),
         }
-        self.phases.report(at.step, figures, left)
+        self.phases.report(at.step, figures, timing.counted(self), left)
         due = self.params["show_steps"] or now - self.lined_at >= LINE_S
         if due and not self.params["no_steps"]:
             self.lined_at = now
-            words = f"  {left / 60:.1f} min left" if left is not None else ""
+            words = f"  {sum(left.values()) / 60:.1f} min left" if left is not None else ""
             say(
                 f"step {at.step}  epoch {figures['epoch']:.1f}  {100 * min(progress, 1.0):.0f} %  "
                 f"loss {figures['train/loss']:.4f}  lr {figures['train/lr']:.2g}  "
@@ -347,24 +331,31 @@ class Trainer:
 
     def _score(self, *, along_the_way: bool = False) -> dict[str, float]:
         """Evaluate the averaged model and keep the figures."""
-        at, left = self.at, self._left_s()
+        at = self.at
+        after = {phases.EXPORTING: timing.export_s(self)} if not along_the_way else timing.left(self)
         if along_the_way:
-            at.scored_at = self.ranks.highest(*self._if_leading(self._progress()))[0]
+            at.scored_at = self.ranks.highest(*self._if_leading(timing.progress(self)))[0]
             at.scored_part = at.scored_part or self.ranks.highest(*self._if_leading(self._part()))[0]
         rows = points.sample(self.task.score, at.scored_part if along_the_way and at.scored_part else 1.0)
-        began = time.monotonic()
-        with self.phases.during(phases.SCORING, step=at.step, left_s=left):
+        began, thought_s = time.monotonic(), timing.score_s(self) * len(rows) / max(len(self.task.score), 1)
+        mine = len(rows[self.ranks.rank :: self.ranks.world])
+        with self.phases.during(phases.SCORING, step=at.step, total=mine, thought_s=thought_s, after=after):
             figures = self.task.evaluate(self.average.model, self.ranks, rows)
-        took_s = time.monotonic() - began
-        at.last_eval_s = took_s * len(self.task.score) / len(rows)
+            took_s = time.monotonic() - began
+            if self.ranks.leads:
+                self._keep_samples(figures)
+        whole_s = took_s * len(self.task.score) / len(rows)
+        at.last_eval_s = (at.last_eval_s + whole_s) / 2 if at.last_eval_s else whole_s
         at.eval_s += took_s
         at.history.append({"step": at.step, **figures})
         self.reported_at += took_s  # scoring is no part of a step's time
+        if not along_the_way:
+            self.phases.enter(phases.EXPORTING)
         if self.ranks.leads:
-            self.phases.report(at.step, figures, self._left_s())
+            counted = timing.counted(self) if along_the_way else {}
+            self.phases.report(at.step, figures, counted, timing.left(self) if along_the_way else after)
             on = f"  on {len(rows)} of {len(self.task.score)} images" if len(rows) < len(self.task.score) else ""
             say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {at.step}{on}")
-            self._keep_samples(figures)
         return figures
 
     def _keep_samples(self, figures: dict[str, float]) -> None:

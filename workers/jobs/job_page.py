@@ -25,7 +25,7 @@ NEWEST_EVENTS = 6  # on the overview
 #: Columns that a table of jobs shows.
 SHOWN = (
     "kind", "name", "state", "owner__username", "owner__nickname", "cluster__name", "message", "wait_code",
-    "wait_args", "progress", "eta_s", "started_at", "created_at",
+    "wait_args", "progress", "eta_s", "phase", "phase_done", "phase_total", "started_at", "created_at",
 )  # fmt: skip
 
 

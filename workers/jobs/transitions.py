@@ -227,7 +227,7 @@ def _columns(
     if event is E.PLACED:
         changes |= {
             "attempt_number": job.attempt_number + 1, "progress": None, "eta_s": None, "phase": "",
-            "not_before": None,
+            "phase_done": None, "phase_total": None, "phase_times": {}, "not_before": None,
             "forced_at": None, "wait_code": "", "wait_args": {}, "position": None, "eta": None,
         }  # fmt: skip
     if event is E.STOP_REQUESTED and state == S.STOPPING:
@@ -239,7 +239,7 @@ def _columns(
     if state in FINAL:
         changes |= {
             "ended_at": moment, "wait_code": "", "wait_args": {}, "position": None, "eta": None, "makes_room_for": None,
-            "phase": "",
+            "phase": "", "phase_done": None, "phase_total": None,
         }  # fmt: skip
         if state in COMPLETED:
             changes |= {"progress": 1.0, "eta_s": 0.0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -84,9 +84,13 @@ class Job(models.Model):
     wait_args = models.JSONField(default=dict, blank=True)  # figures of the sentence, see scheduler/reasons.py
     position = models.PositiveIntegerField(null=True, blank=True)  # place in its cluster's queue, from 1
     eta = models.DateTimeField(null=True, blank=True)  # when it will probably start
-    progress = models.FloatField(null=True, blank=True)  # 0..1, as the program reports it
-    eta_s = models.FloatField(null=True, blank=True)  # seconds left, as the program reports it
-    phase = models.CharField(max_length=12, choices=JobPhase, blank=True, editable=False)  # as the program reports it
+    # What the program reports, by the rules of workers/output/job_progress.py.
+    progress = models.FloatField(null=True, blank=True)  # 0..1 of the phase; None: not known
+    eta_s = models.FloatField(null=True, blank=True)  # seconds until the job ends
+    phase = models.CharField(max_length=12, choices=JobPhase, blank=True, editable=False)
+    phase_done = models.BigIntegerField(null=True, blank=True, editable=False)  # counter within the phase
+    phase_total = models.BigIntegerField(null=True, blank=True, editable=False)
+    phase_times = models.JSONField(default=dict, blank=True, editable=False)  # {phase: {"spent_s", "left_s"}}
 
     objects = JobQuerySet.as_manager()
 
@@ -130,6 +134,20 @@ class Job(models.Model):
     def published(self) -> bool:
         """Whether it has ended and its kind has kept what the last attempt left: figures, a model."""
         return self.is_final and self.published_attempt >= self.attempt_number
+
+    @property
+    def timeline(self) -> list[dict[str, Any]]:
+        """The time of each phase, in the order in which phases run; `left_s` only while the job may still run."""
+        return [
+            {
+                "phase": phase.value,
+                "name": phase.label,
+                "spent_s": seconds.get("spent_s", 0.0),
+                "left_s": None if self.is_final else seconds.get("left_s"),
+            }
+            for phase in JobPhase
+            if (seconds := self.phase_times.get(phase.value))
+        ]
 
     @property
     def is_live(self) -> bool:

@@ -39,6 +39,8 @@ GAP = -1
 QUEUE_FRAMES = 64
 """Frames kept for a slow viewer."""
 
+PROGRESS = ("progress", "eta_s", "phase", "phase_done", "phase_total", "phase_times")
+
 Check = Callable[[], Awaitable[bool]]
 
 
@@ -193,7 +195,7 @@ class JobStream:
         job_id: int, counts: dict[str, int], attempt: int
     ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]] | None, dict[str, int]]:
         columns = ("state", "desired", "attempt_number", "reason", "message", "wait_code", "wait_args", "position")
-        rows = Job.objects.filter(pk=job_id).values(*columns, "progress", "eta_s", "eta", "phase").first()
+        rows = Job.objects.filter(pk=job_id).values(*columns, "eta", *PROGRESS).first()
         if rows is None:
             return None, {}, counts
         rows["eta"] = rows["eta"].isoformat() if rows["eta"] else None
@@ -204,7 +206,7 @@ class JobStream:
 
     @staticmethod
     def _public(rows: dict[str, Any]) -> dict[str, Any]:
-        keys = ("state", "desired", "attempt_number", "progress", "eta_s", "phase", "position", "eta")
+        keys = ("state", "desired", "attempt_number", *PROGRESS, "position", "eta")
         return {key: rows.get(key) for key in keys}
 
     @staticmethod

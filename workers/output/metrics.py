@@ -22,13 +22,13 @@ from aiplatform.lib.numbers import finite
 from workers import live
 from workers.clock import now
 from workers.models import Attempt, Curve, Figures, Job
-from workers.output import curve_rows, metric_names, point_files
+from workers.output import curve_rows, job_progress, metric_names, point_files
 from workers.output.curve_rows import Point
+from workers.output.job_progress import JobProgress
 from workers.output.point_files import Points
 from workers.output.reporting import naming
 from workers.output.reporting.harvest import Source
 from workers.runs import RunDir
-from workers.states import JobPhase
 
 CHUNK = 1024 * 1024
 AT_ONCE = 4 * CHUNK
@@ -40,7 +40,7 @@ MOST_KEYS = 200
 MOST_POINTS = 2000
 MAX_STEP = 2**62
 EVENT_FILES = "events:"  # source of curves from TensorBoard's files, see naming.py
-_ABOUT = {"step", "time", "progress", "eta_s", "phase"}  # say where the line stands, are no curves
+_ABOUT = {"step", "time", *job_progress.KEYS}  # describe the line or the job and are no curves
 
 
 def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
@@ -119,7 +119,7 @@ def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
         if step is None:
             return None
         known = Curve.objects.filter(attempt=attempt).exclude(key__startswith="system/")
-        parsed = _Lines(set(known.values_list("key", flat=True)), step)
+        parsed = _Lines(set(known.values_list("key", flat=True)), step, JobProgress.of(attempt.job_id))
         for line in data.split(b"\n"):
             parsed.add(line)
         changed = curve_rows.append(owner, parsed.points)
@@ -127,8 +127,8 @@ def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
             if not mine.update(metrics_cursor=cursor + len(data), metrics_step=parsed.step):
                 return None
             curve_rows.keep(owner, changed)
-            if parsed.about:
-                Job.objects.filter(pk=attempt.job_id, attempt_number=attempt.number).update(**parsed.about)
+            if parsed.has_progress:
+                parsed.progress.save(attempt.job_id, attempt.number)
     attempt.metrics_cursor = cursor + len(data)
     return len(parsed.points)
 
@@ -162,12 +162,12 @@ def keep(attempt: Attempt, changed: Sequence[Figures]) -> None:
 
 
 class _Lines:
-    """Points of the lines seen so far, and the newest progress."""
+    """Points of the lines seen so far, and the progress that they report."""
 
-    def __init__(self, keys: set[str], step: int) -> None:
-        self.keys, self.step = keys, step
+    def __init__(self, keys: set[str], step: int, progress: JobProgress) -> None:
+        self.keys, self.step, self.progress = keys, step, progress
         self.points: list[Point] = []
-        self.about: dict[str, float | str] = {}
+        self.has_progress = False
 
     def add(self, line: bytes) -> None:
         if not line.strip() or len(line) > LONGEST_LINE:
@@ -180,17 +180,13 @@ class _Lines:
             return
         self.step = _step(row.get("step"), self.step + 1)
         at = _moment(row.get("time"))
-        if row.get("phase") in JobPhase.values:
-            self.about["phase"] = row["phase"]
+        self.has_progress = self.has_progress or bool(job_progress.KEYS & row.keys())
+        self.progress.apply(row)
         for key, value in row.items():
             number = finite(value)
             if number is None:
                 continue
-            if key == "progress":
-                self.about["progress"] = min(1.0, max(0.0, number))
-            elif key == "eta_s":
-                self.about["eta_s"] = max(0.0, number)
-            elif key not in _ABOUT and (named := metric_names.key_of(key)):
+            if key not in _ABOUT and (named := metric_names.key_of(key)):
                 self._point(named, number, at)
 
     def _point(self, key: str, number: float, at: datetime) -> None:

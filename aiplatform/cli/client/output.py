@@ -70,6 +70,28 @@ def duration(seconds: object) -> str:
     return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
 
 
+def percent(share: object) -> str:
+    """0.42 as "42 %"; "" where it is unknown."""
+    return f"{100 * share:.0f} %" if isinstance(share, int | float) else ""
+
+
+def progress(row: Mapping[str, Any]) -> str:
+    """Phase, counter and share of the phase of a job: "Training 120/500 24 %"."""
+    total = row.get("phase_total")
+    count = f"{row.get('phase_done')}/{total}" if total else ""
+    parts = (str(row.get("phase_label") or ""), count, percent(row.get("progress")))
+    return " ".join(part for part in parts if part)
+
+
+def phase_times(row: Mapping[str, Any]) -> str:
+    """Time of each phase: "Training 0:02:00 (0:01:00 left), Evaluating 0:00:10"."""
+    parts = []
+    for one in row.get("phase_times") or ():
+        left = f" ({duration(one['left_s'])} left)" if one.get("left_s") else ""
+        parts.append(f"{one['name']} {duration(one['spent_s'])}{left}")
+    return ", ".join(parts)
+
+
 def size(value: object) -> str:
     """Bytes as "1.2 MB"."""
     if not isinstance(value, int | float):

@@ -10,12 +10,12 @@ const SLOW_S = 10; // while nobody looks at the page
 const MISSES = 3; // answers that fail before it is said
 
 /** @typedef {{state: string, tone: string, label: string, message: string, progress: number | null, items: Record<string, number>,
- *   took: string, url: string}} ShownStep */
+ *   phase: string, took: string, url: string}} ShownStep */
 /** @typedef {{steps: Record<string, ShownStep>, refresh_s: number}} ShownRun  refresh_s 0: it is over */
 
 /** What a step says under its name. @param {ShownStep} step */
 function words(step) {
-  return step.took;
+  return [step.phase, step.took].filter(Boolean).join(" · ");
 }
 
 /** @param {Record<string, ShownStep>} steps */

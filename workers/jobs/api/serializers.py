@@ -10,6 +10,7 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
 from workers import kinds, run_time
 from workers.jobs import buttons, panels
+from workers.jobs.api.progress_fields import PROGRESS, PhaseTimeOut
 from workers.models import Job, JobEvent
 
 
@@ -22,6 +23,12 @@ class JobOut(OutMixin, serializers.ModelSerializer[Job]):
     cluster = serializers.CharField(source="cluster.name")
     attempt = serializers.IntegerField(source="attempt_number")
     state_label = serializers.CharField(source="get_state_display")
+    progress = serializers.FloatField(help_text="0 to 1 of the phase; null before its first step.")
+    eta_s = serializers.FloatField(help_text="Seconds until the job ends, over all phases; null where unknown.")
+    phase_label = serializers.CharField(source="get_phase_display", help_text="`phase` in the caller's language.")
+    phase_done = serializers.IntegerField(help_text="Counter of the phase, of `phase_total`.")
+    phase_total = serializers.IntegerField()
+    phase_times = PhaseTimeOut(source="timeline", many=True)
     sentence = serializers.CharField(source="message", read_only=True, help_text="`message` in the caller's language.")
     message = MessageOut(read_only=True)
     wait_sentence = serializers.CharField()
@@ -34,7 +41,7 @@ class JobOut(OutMixin, serializers.ModelSerializer[Job]):
         fields = (
             "id", "kind", "kind_label", "kind_icon", "name", "owner", "cluster", "cluster_id", "state", "state_label",
             "published", "desired", "reason", "sentence", "message", "wait_code", "wait_sentence", "position", "eta",
-            "progress", "eta_s", "phase", "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "root_inside",
+            *PROGRESS, "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "root_inside",
             "max_runtime_s", "restart", "retries", "retried", "array",
             "array_index", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at",
             "url",

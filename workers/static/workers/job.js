@@ -1,5 +1,5 @@
 // A job page's parts share one socket: head, log, curves. Pages include templates/workers/_job_scripts.html.
-import { duration, t } from "../base/i18n.js";
+import { duration, grouped, t } from "../base/i18n.js";
 import { toast } from "../base/toast.js";
 import { Charts } from "./charts.js";
 import { watch } from "./live.js";
@@ -33,22 +33,48 @@ function moved() {
   document.body.dispatchEvent(new CustomEvent("job-moved"));
 }
 
-// what a program says it is doing
+// names of phases, as JobPhase in workers/states.py has them
 const PHASES = {
-  packing: () => t("Packing the images"),
-  learning: () => t("Learning"),
-  scoring: () => t("Scoring"),
+  packing: () => t("Preparing data"),
+  masks: () => t("Preparing masks"),
+  learning: () => t("Training"),
+  converting: () => t("Converting"),
+  calibrating: () => t("Calibrating"),
+  searching: () => t("Finding sensitive layers"),
+  scoring: () => t("Evaluating"),
+  altered: () => t("Evaluating altered images"),
+  computing: () => t("Computing metrics"),
+  predicting: () => t("Predicting"),
+  measuring: () => t("Measuring speed"),
   exporting: () => t("Exporting the model"),
 };
 
-function showProgress({ progress, eta_s: left, phase, state }) {
+function showProgress({ progress, eta_s: left, phase, phase_times: times, state, ...counter }) {
   const box = document.querySelector("[data-job-progress]");
-  if (!box || progress === null || state === "queued") return;
+  if (!box || (progress === null && !phase) || state === "queued") return;
   box.hidden = false;
-  box.querySelector("progress").value = progress;
-  box.querySelector("[data-job-percent]").textContent = `${Math.round(progress * 100)} %`;
+  const bar = box.querySelector("progress");
+  if (progress === null) bar.removeAttribute("value"); // before the first step: no percentage
+  else bar.value = progress;
+  box.querySelector("[data-job-percent]").textContent = progress === null ? "" : `${Math.round(progress * 100)} %`;
+  box.querySelector("[data-job-count]").textContent = counter.phase_total
+    ? `${grouped(counter.phase_done)} / ${grouped(counter.phase_total)}`
+    : "";
   box.querySelector("[data-job-phase]").textContent = PHASES[phase]?.() ?? "";
-  box.querySelector("[data-job-eta]").textContent = left === null ? "" : t("%(span)s left", { span: duration(left) });
+  box.querySelector("[data-job-eta]").textContent = left === null ? "" : remaining(left);
+  const known = Object.keys(PHASES).filter((name) => times[name]);
+  const list = /** @type {HTMLElement | null} */ (document.querySelector("[data-job-times]"));
+  if (!list || !known.length) return;
+  list.hidden = false;
+  list.querySelector("dd").textContent = known.map((name) => timeOf(name, times[name])).join(" · ");
+}
+
+/** @param {number} left_s */
+const remaining = (left_s) => t("%(span)s left", { span: duration(left_s) });
+
+/** "Training 2 min (1 min left)". @param {string} name @param {{spent_s?: number, left_s?: number}} time */
+function timeOf(name, { spent_s: spent = 0, left_s: left }) {
+  return `${PHASES[name]()} ${duration(spent)}${left ? ` (${remaining(left)})` : ""}`;
 }
 
 // a button that is shut says why instead of acting

@@ -20,7 +20,7 @@ COLUMNS: list[Column] = [
     ("state", "state"),
     ("preset", lambda row: row.get("preset") or "own code"),
     ("dataset", "dataset"),
-    ("progress", lambda row: _percent(row.get("progress"))),
+    ("progress", output.progress),
     ("loss", lambda row: _figure(row.get("loss"))),
     ("rate", lambda row: _figure(row.get("lr"))),
     ("cluster", "cluster_name"),
@@ -31,6 +31,7 @@ FIELDS: list[Column] = [
     ("Why it waits", "wait_sentence"),
     ("Place in the queue", "position"),
     ("Time left", lambda row: output.duration(row.get("eta_s"))),
+    ("Time by phase", output.phase_times),
     ("What happened", "sentence"),
     ("Cards", lambda row: f"{row.get('nodes')} × {row.get('gpus_per_node')}"),
     ("Start file", "start_file"),
@@ -85,10 +86,6 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("path", nargs="?", help="path from `aip train files`; everything when left out")
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
     train.verb("presets", presets, "List the presets.")
-
-
-def _percent(value: object) -> str:
-    return f"{100 * value:.0f} %" if isinstance(value, int | float) else ""
 
 
 def _figure(value: object) -> str:
