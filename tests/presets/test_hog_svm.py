@@ -191,7 +191,8 @@ def test_hog_preset_is_paused_continued_and_its_model_judged_as_it_says(tmp_path
 
     assert process.returncode == 0, "".join(log)
     assert any("continued at step" in line for line in log)
-    assert job.curve("progress")[-1] == 1
+    assert job.curve("phase")[-1] == "exporting"
+    assert max(job.curve("progress")) < 1
     figures = json.loads((job.outputs / "metrics.json").read_text())
     assert figures["val/accuracy"] == 1.0
     judged = evaluate(a_run(tmp_path / "judged", job.outputs / "model", shades, split="val"))

@@ -55,7 +55,7 @@ class Pausable:
         now = time.monotonic()
         if figures or now - self.reported_at >= REPORT_S:
             self.reported_at = now
-            counted = {"progress": round(progress, 4)} if progress > 0 else {}
+            counted = {"progress": round(min(progress, phases.MAX_SHARE), 4)} if progress > 0 else {}
             self.phases.report(step, figures, counted, self._left(progress))
 
     def _left(self, progress: float) -> dict[str, float] | None:

@@ -189,7 +189,8 @@ def current() -> Run:
 def report(step: int, figures: Mapping[str, float | str]) -> None:
     """Add figures to the job's curves; keys like "train/loss", "val/accuracy".
 
-    The job's page shows "progress" (0..1), "eta_s" (seconds left), "phase" (packing, learning, scoring, exporting).
+    The job's page shows "phase" (packing, learning, scoring, exporting), its counter "phase_done" of "phase_total" or
+    its share "progress" (0..1), and "eta_s" (seconds until the job ends). Progress begins again with each phase.
     """
     current().report(step, figures)
 
