@@ -92,6 +92,13 @@ def phase_times(row: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+PROGRESS: list[Column] = [
+    ("Progress", progress),
+    ("Time left", lambda row: duration(row.get("eta_s"))),
+    ("Time by phase", phase_times),
+]
+
+
 def size(value: object) -> str:
     """Bytes as "1.2 MB"."""
     if not isinstance(value, int | float):

@@ -21,6 +21,7 @@ LISTED: list[Column] = [
     ("model", "model"),
     ("dataset", "dataset"),
     ("state", "state"),
+    ("progress", output.progress),
     ("variants", lambda row: ", ".join(f"{variant['target']}: {variant['state']}" for variant in row["variants"])),
     ("made", lambda row: output.ago(row.get("created_at"))),
 ]

@@ -85,6 +85,7 @@ EVALUATIONS: list[Column] = [
 
 SHOWN_EVALUATION: list[Column] = [
     *((name.capitalize(), key) for name, key in EVALUATIONS if name != "metrics"),
+    *output.PROGRESS,
     *evaluations_scripted.SHOWN,
 ]
 

@@ -19,6 +19,7 @@ LISTED: list[Column] = [
     ("pictures", "source"),
     ("model", "model"),
     ("state", "state"),
+    ("progress", output.progress),
     ("answered", lambda row: row["summary"].get("done", "")),
     ("made", lambda row: output.ago(row.get("created_at"))),
 ]

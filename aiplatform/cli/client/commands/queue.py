@@ -36,9 +36,7 @@ FIELDS: list[Column] = [
     ("Starts about", lambda row: output.ago(row.get("eta"))),
     ("Nodes", "nodes"),
     ("Cards per node", "gpus_per_node"),
-    ("Progress", output.progress),
-    ("Time left", lambda row: output.duration(row.get("eta_s"))),
-    ("Time by phase", output.phase_times),
+    *output.PROGRESS,
     ("Made", lambda row: output.ago(row.get("created_at"))),
     ("What happened", "sentence"),
 ]
