@@ -9,8 +9,7 @@ from playwright.sync_api import expect
 from datasets.models import Import
 from datasets.services import imports
 from tests.datasets.helpers import checked, zipped
-from tests.datasets.read_folders import LINE, photo, yolo_pairs
-from tests.datasets.test_import_decisions import drawn
+from tests.datasets.read_folders import LINE, drawn, photo, yolo_pairs
 from tests.factories import datasets as make
 
 

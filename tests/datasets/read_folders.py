@@ -78,3 +78,11 @@ def yolo_pairs(count: int = 3, **texts: str) -> dict[str, bytes | str]:
     for number in range(count):
         files |= {f"images/{number}.png": picture(), f"labels/{number}.txt": texts.get(f"i{number}", LINE)}
     return files
+
+
+def drawn(*rows: tuple[int, int, int]) -> bytes:
+    """Horizontal stripes of these colours."""
+    pixels = np.zeros((30, 40, 3), np.uint8)
+    for number, colour in enumerate(rows):
+        pixels[number * 10 :] = colour
+    return mask_png(pixels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -13,7 +12,7 @@ from datasets.models import Dataset
 from datasets.services import datasets, imports
 from tests.datasets.helpers import checked, uploaded, zipped
 from tests.datasets.pictures import coco, picture
-from tests.datasets.read_folders import LINE, mask_png, photo, yolo_pairs
+from tests.datasets.read_folders import LINE, drawn, photo, yolo_pairs
 from tests.factories import datasets as make
 
 pytestmark = pytest.mark.django_db
@@ -85,13 +84,6 @@ def test_user_chooses_the_encoding_on_the_report(as_alice, cells):
 
     row.refresh_from_db()
     assert (row.report["problem_total"], [item["name"] for item in row.report["classes"]]) == (0, ["猫", "狗"])
-
-
-def drawn(*rows: tuple[int, int, int]) -> bytes:
-    pixels = np.zeros((30, 40, 3), np.uint8)
-    for number, colour in enumerate(rows):
-        pixels[number * 10 :] = colour
-    return mask_png(pixels)
 
 
 def test_user_sees_what_may_be_masks_and_chooses(as_alice, api, bob, client, cells):
