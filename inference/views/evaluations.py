@@ -30,7 +30,7 @@ from inference.services import evaluations, learning, mending, promotion, result
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
 from inference.telling import curves, judged
-from inference.telling.tiles import left_out, tiles
+from inference.telling.tiles import conditions, left_out, tiles
 from inference.views.figures import GROUP_WORDS
 from training.views.submit import next_name
 from workers.images import forms as image_forms
@@ -146,6 +146,7 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "evaluation": evaluation,
         "found": content,
         "tiles": tiles(evaluation.task, content) if content and not evaluation.is_scripted else [],
+        "conditions": conditions(evaluation, (content or {}).get("summary") or {}),
         "left_out": "" if evaluation.is_scripted else left_out(evaluation.task, content or {}),
         "unanswered": curves.unanswered(content or {}),
         "pages": pages_of(evaluation),

@@ -77,6 +77,7 @@ EVALUATIONS: list[Column] = [
     ("name", "name"),
     ("model", "model"),
     ("dataset", "dataset"),
+    ("split", lambda row: row.get("split") or "all"),
     ("state", "state"),
     ("metrics", _figures),
     ("made", lambda row: output.ago(row.get("created_at"))),
@@ -86,6 +87,7 @@ EVALUATIONS: list[Column] = [
 SHOWN_EVALUATION: list[Column] = [
     *((name.capitalize(), key) for name, key in EVALUATIONS if name != "metrics"),
     *evaluations_scripted.SHOWN,
+    ("Conditions", "conditions"),
 ]
 
 
