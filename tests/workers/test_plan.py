@@ -65,6 +65,17 @@ def test_planner_expects_work_without_limit_to_run_as_long_again():
     assert [result.waits[number].eta for number in (1, 2)] == [NOW + 9 * HOUR, NOW + 9 * HOUR + 60]
 
 
+def test_planner_estimates_starts_by_the_run_time_that_kinds_expect():
+    busy = Running(-1, 9, 1, ((0, 8), (1, 8), (2, 8), (3, 8)), NOW + 60, 32)
+    queue = [replace(job(number, 4, age=10 - number), expected=60.0) for number in range(1, 8)]
+
+    result = plan(lab(waiting=[*queue, job(8, 4)], running=[busy]), NOW)
+
+    assert result.waits[8].eta == NOW + 8 * 60.0  # not seven times the four hours of work that nobody knows
+    assert job(1, hours=0.01).estimated_runtime(4 * HOUR) == pytest.approx(36.0)
+    assert replace(job(1, hours=0.01), expected=HOUR).estimated_runtime(4 * HOUR) == pytest.approx(36.0)
+
+
 def test_planner_protects_a_large_job_from_small_ones_on_the_quota():
     busy = Running(-1, 9, 1, ((0, 8), (1, 8)), NOW + HOUR, 16)
     queue = [job(1, 4, age=500), job(2, 1, age=400, owner=2), job(3, 1, age=300, owner=2, hours=0.5)]
@@ -87,6 +98,15 @@ def test_queue_order_is_urgent_then_guard_then_fair_share():
     picture = replace(lab(cards=8, waiting=queue), usage={1: 50.0})
 
     assert [w.job for w in queue_order(picture, NOW)] == [4, 3, 5, 2, 1]
+
+
+def test_queue_order_puts_services_first_among_equal_priorities():
+    service = replace(job(3, owner=2, age=1), answers_requests=True)
+    queue = [job(1, age=300), job(2, owner=3, age=200), service, job(4, priority=1), job(5, age=7 * HOUR)]
+
+    order = [w.job for w in queue_order(replace(lab(waiting=queue), usage={2: 1000.0}), NOW)]
+
+    assert order == [5, 4, 3, 2, 1]  # after the guard and higher priorities, before trainings that waited longer
 
 
 def test_queue_order_lets_no_batch_of_one_person_pass_a_neighbour():

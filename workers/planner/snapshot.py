@@ -220,7 +220,9 @@ class Waiting:
     """A job that wants to start. `runtime` is its limit in seconds, None if it has none.
 
     `promised`: running work was asked to make room for it; it comes first when the cards are free.
-    `kind` and `counts_as` are as for `Running`.
+    `kind` and `counts_as` are as for `Running`. `expected` is the run time in seconds that its kind expects, for
+    example the time budget of a training; only estimates of start times use it. `answers_requests`: requests fail while it
+    waits, so it comes first among jobs of the same priority.
     """
 
     job: int
@@ -234,6 +236,13 @@ class Waiting:
     kind: str = ""
     promised: bool = False
     counts_as: str = JOB.name
+    expected: float | None = None
+    answers_requests: bool = False
+
+    def estimated_runtime(self, typical: float) -> float:
+        """Return its run time for estimates, in seconds: as expected, else its limit, else `typical`."""
+        known = [seconds for seconds in (self.expected, self.runtime) if seconds is not None]
+        return min(known, default=typical)
 
 
 @dataclass(frozen=True, slots=True)

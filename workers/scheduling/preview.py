@@ -35,13 +35,16 @@ class Verdict:
     field: str = ""  # what to change first when it never fits
 
 
-def look(user: User, requested: Resources, *, kind: str) -> Verdict:
+def look(user: User, requested: Resources, *, kind: str, unclear: str = "") -> Verdict:
     """What the scheduler would do with this request at this moment; nothing is written.
 
     Args:
         asked: as for `submission.submit`; a missing cluster is the person's current one.
         kind: name of the job kind, which may have machines kept for it and a limit of its own.
+        unclear: what is wrong in the form the request comes from, see `ResourceForm.unclear`; then there is no answer.
     """
+    if unclear:
+        return Verdict("unknown", unclear)
     if "cpus" not in requested or "gpus_per_node" not in requested:
         return Verdict("unknown", _("Say how many cards and cores it takes."))
     try:
@@ -58,7 +61,7 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
     mine = snapshot.Waiting(
         ASKED, user.pk, cluster.pk, request, moment.timestamp(), requested.get("priority", 0),
         span.total_seconds() if span else None, requested.get("preemptible", False), kind,
-        counts_as=kinds.class_of(kind),
+        counts_as=kinds.class_of(kind), answers_requests=kind in kinds.answering_requests(),
     )  # fmt: skip
     found = preview(seen, mine, moment.timestamp(), planner_input.POLICY)
     if found.never:
