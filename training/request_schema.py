@@ -17,7 +17,8 @@ from training.forms import OwnCodeForm, SubmitForm
 from training.models import TrainingJob
 from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
-from training.presets.preset import Preset, Refused
+from training.presets.preset import Preset
+from training.presets.run import Refused
 from training.programs.launchers import Launcher
 from training.request_schemas import Request, RequestSchema
 from training.services import drafts, jobs, snippets

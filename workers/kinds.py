@@ -195,7 +195,7 @@ class JobKind:
         return ()
 
     def expected_runtimes(self, jobs: QuerySet[Job]) -> Mapping[int, float]:
-        """Return the run times in seconds, by number, of those of `jobs` for which a user or the kind set a duration."""
+        """Return the run times in seconds, by number, of those of `jobs` that have an expected duration."""
         return {}
 
     def ended(self, job: Job, attempt: Attempt) -> None:

@@ -65,7 +65,7 @@ def read(
         nodes=machines(spare_mib),
         devices=devices(),
         clusters=clusters(),
-        running=_running(moment, limits, evicting=bool(spare_mib)),
+        running=_running(moment, limits, evicting=bool(spare_mib), estimating=True),
         waiting=_waiting(moment, limits),
         usage=usage[0],
         cluster_usage=usage[1],
@@ -192,12 +192,13 @@ def _pinned() -> dict[int, int]:
 
 
 def _running(
-    moment: datetime, limits: dict[int, timedelta | None], *, evicting: bool = False
+    moment: datetime, limits: dict[int, timedelta | None], *, evicting: bool = False, estimating: bool = False
 ) -> tuple[plain.Running, ...]:
     """Whatever holds devices, by attempt, whatever state its job is in, and what was evicted from them.
 
     Args:
         evicting: whether to find out which jobs may be evicted; costs a query.
+        estimating: whether to read the run times that kinds expect; costs a query.
     """
     rows = Allocation.objects.filter(released_at=None).order_by("pk")
     held: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
@@ -227,7 +228,8 @@ def _running(
     for row in about.values():
         by_kind[row[9]].append(row[0])
     idle = kinds.idle(by_kind)
-    expected = kinds.expected_runtimes(Job.objects.filter(pk__in=[row[0] for row in about.values()])) if about else {}
+    held_jobs = [row[0] for row in about.values()] if estimating else []
+    expected = kinds.expected_runtimes(Job.objects.filter(pk__in=held_jobs)) if held_jobs else {}
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
          room_for, queued, evicted, back, evicted_s) = about[attempt]  # fmt: skip

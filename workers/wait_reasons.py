@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 SENTENCES = {
     "new": _("Just queued; the scheduler looks at it in a moment."),
     "no_cards": _("Waits for cards: %(asked)s asked, %(free)s free."),
+    "no_share": _("Waits for a share of a GPU: %(asked)s/8 requested, at most %(free)s/8 free on one GPU."),
     "scattered": _(
         "Waits for cards on one machine: %(asked)s asked, %(free)s free in all but at most %(best)s together."
     ),

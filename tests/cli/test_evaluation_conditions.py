@@ -7,7 +7,9 @@ from tests.inference import judged
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize(("task", "rule"), [("classification", "most probable class"), ("detection", "score threshold")])
+@pytest.mark.parametrize(
+    ("task", "rule"), [("classification", "most probable class"), ("detection", "score threshold")]
+)
 def test_page_api_report_and_cli_state_one_precision_with_its_split_and_threshold(
     alice, as_alice, tmp_path, real_aip, capfd, task, rule
 ):
@@ -23,6 +25,7 @@ def test_page_api_report_and_cli_state_one_precision_with_its_split_and_threshol
     opened = data["thresholds"].index(round(row["metrics"]["threshold"], 4))  # where evaluation.js opens the page
     for name in ("precision", "recall", "f1"):
         assert data["means"][opened][name] == row["metrics"][name]
-    assert row["conditions"].startswith("Split: ") and rule in row["conditions"]
+    assert row["conditions"].startswith("Split: ")
+    assert rule in row["conditions"]
     for text in (page.content.decode(), report, " ".join(shown.split())):
         assert row["conditions"] in text

@@ -11,7 +11,7 @@ from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts
 from training.services.drafts import TrainingRequest
-from training.task_kinds import presets_for_task
+from training.version_choice import presets_for_task
 from workers import kinds, planner_input
 from workers.models import Job
 

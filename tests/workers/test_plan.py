@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from workers import wait_reasons
 from workers.planner.fit import why_never
 from workers.planner.order import decayed_hours, queue_order
 from workers.planner.plan import plan
-from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
+from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting, cards_of
 from workers.planner.uncollected import uncollected
 
 NOW = 1_000_000.0
@@ -85,6 +86,20 @@ def test_planner_protects_a_large_job_from_small_ones_on_the_quota():
     assert [a.job for a in result.assignments] == [3]
     assert result.waits[1].code == "cluster_quota"
     assert result.waits[2].code == "reserved"
+
+
+def test_wait_reasons_state_shares_and_parts_of_cores_exactly():
+    half_used = Running(-1, 9, 1, ((0, 6), (1, 7)), NOW + HOUR, 13)
+    queue = [job(1, shares=4), job(2, 0, cpu_shares=600)]
+    busy_cpu = Running(-2, 9, 1, ((99, 60),), NOW + HOUR)
+
+    waits = plan(lab(2, waiting=queue, running=[half_used, busy_cpu], gpu_quota=None), NOW).waits
+
+    assert (waits[1].code, waits[1].args) == ("no_share", {"asked": 4, "free": 2})
+    assert wait_reasons.sentence(waits[1].code, waits[1].args).endswith("4/8 requested, at most 2/8 free on one GPU.")
+    assert [cards_of(shares) for shares in (8, 4, 9, 0)] == [1, 0.5, 1.125, 0]
+    limited = plan(lab(4, waiting=[job(1, shares=4)], running=[half_used], gpu_quota=2), NOW).waits[1]
+    assert (limited.code, limited.args) == ("cluster_quota", {"used": 1.625, "limit": 2, "asked": 0.5})
 
 
 def test_queue_order_is_urgent_then_guard_then_fair_share():

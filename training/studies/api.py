@@ -114,7 +114,9 @@ class StudyOut(OutMixin, serializers.ModelSerializer[Study]):
     dataset = serializers.CharField(source="version_label")
     time_limit_s = serializers.SerializerMethodField()
     trials = serializers.IntegerField(source="made", default=0, help_text="How many there are.")
-    running = serializers.IntegerField(source="live", default=0, help_text="Trials whose job has started and not ended.")
+    running = serializers.IntegerField(
+        source="live", default=0, help_text="Trials whose job has started and not ended."
+    )
     url = serializers.SerializerMethodField()
 
     class Meta:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiplatform.lib.registry import Registry
-from training.presets.catalog import PRESETS
 from training.task_kinds import (
     anomaly,
     classification,
@@ -39,8 +38,3 @@ def preset_for(version: DatasetVersion) -> str:
 def preset_for_task(data: str) -> str:
     """The same for the task that a version is annotated for."""
     return next((task.preset for task in TASKS if data in task.data), "")
-
-
-def presets_for_task(data: str) -> tuple[str, ...]:
-    """Return the names of all presets that can learn from data annotated for the task `data`."""
-    return tuple(preset.name for preset in PRESETS.values() if data in TASKS.get(preset.task).data)
