@@ -54,8 +54,8 @@ class VersionLabels:
 class VersionChoice(VersionLabels, RowChoice):
     """A choice of one version, whose options carry what a page picks by.
 
-    `data-preset` is the preset that suits the data, `data-presets` are all that can learn from it; `data-raw` marks data
-    that only own code can use.
+    `data-preset` is the preset that suits the data, `data-presets` are all that can learn from it, and `data-raw` marks
+    data that only custom code can use.
     """
 
     def text_of(self, name: str, number: int, images: int, classes: list[str], annotated: bool, task: str) -> str:

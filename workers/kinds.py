@@ -134,6 +134,7 @@ class JobKind:
             in order to be ready.
         approvable: whether its jobs wait for an approval in clusters that ask for one.
         answers_requests: whether requests fail while its jobs wait; they come first among equal priorities.
+        builds_image: whether its jobs build the image that other jobs wait for; those name it as the reason.
         evictable: whether the memory of its jobs may be moved off their cards to make room.
         preemptible: whether its jobs may be preempted where the request does not say.
         exec_server: whether people can open terminals, ports and files of its jobs from outside while they run.
@@ -162,6 +163,7 @@ class JobKind:
     idle_guard: bool = True
     approvable: bool = False
     answers_requests: bool = False
+    builds_image: bool = False
     evictable: bool = True
     preemptible: bool = False
     exec_server: bool = False
@@ -313,6 +315,11 @@ def expected_runtimes(jobs: QuerySet[Job]) -> dict[int, float]:
 def answering_requests() -> frozenset[str]:
     """Return the names of the kinds whose jobs answer requests."""
     return frozenset(kind.name for kind in KINDS if kind.answers_requests)
+
+
+def builds_image(name: str) -> bool:
+    """Return whether jobs of this kind build images that other jobs wait for."""
+    return name in KINDS and KINDS.get(name).builds_image
 
 
 def may_be_evicted(name: str) -> bool:
