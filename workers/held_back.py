@@ -76,7 +76,7 @@ def _following() -> dict[int, Held]:
 def _held_by(others: list[tuple[int, str, str, str]]) -> Held:
     on, needs, kind, name = others[0]
     if kinds.builds_image(kind):
-        return Held("image_build", {"job": on, "image": name})
+        return Held("waits_for_image", {"job": on, "image": name})
     if len(others) > 1:
         return Held("after_many", {"job": on, "count": len(others)})
     return Held("after_success" if needs == Dependency.Needs.SUCCESS else "after_end", {"job": on})

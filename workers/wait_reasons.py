@@ -43,7 +43,7 @@ SENTENCES = {
     "paused": _("It is paused and holds nothing; continue it and it takes its place again."),
     "backoff": _("Starts again after a pause, because it failed a short while ago."),
     "unapproved": _("Waits until somebody in charge of its cluster lets it start."),
-    "image_build": _("Waits for the image %(image)s, which job %(job)s builds first."),
+    "waits_for_image": _("Waits for the image %(image)s, which job %(job)s builds first."),
     "after_success": _("Starts once job %(job)s has completed."),
     "after_end": _("Starts once job %(job)s has ended."),
     "after_many": _("Starts after %(count)s other jobs; the first of them is job %(job)s."),

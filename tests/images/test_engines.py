@@ -162,7 +162,7 @@ def test_job_that_waits_for_its_image_names_the_image_and_the_build_and_shows_it
     held = held_back.reasons(now())[job.pk]
     panel = as_alice.get(f"/jobs/{job.pk}/panels/order/").content.decode()
 
-    assert (held.code, held.args) == ("image_build", {"job": build.pk, "image": "jupyter"})
+    assert (held.code, held.args) == ("waits_for_image", {"job": build.pk, "image": "jupyter"})
     said = wait_reasons.sentence(held.code, held.args)
     assert said == f"Waits for the image jupyter, which job {build.pk} builds first."
     assert "40 %" in panel.replace("\xa0", " ")
