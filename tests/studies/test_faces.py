@@ -46,7 +46,8 @@ def test_api_begins_a_study_of_own_code(alice, api):
     rows = api.get(f"{ROUTE}{made.json()['id']}/trials/").json()
 
     assert made.status_code == 201, made.json()
-    assert (after["state"], after["trials"], after["running"], after["params"]) == ("running", 2, 2, {"fixed": 3})
+    assert (after["state"], after["trials"], after["running"], after["params"]) == ("running", 2, 0, {"fixed": 3})
+    assert after["counts"]["waiting"] == 2
     assert [row["number"] for row in rows] == [0, 1]
     training = TrainingJob.objects.get(pk=rows[0]["training"])
     assert training.params == {"fixed": 3} | rows[0]["params"]
