@@ -305,6 +305,7 @@ class ServiceKind(JobKind):
     view_action = Action.SERVICES_VIEW
     submit_action = Action.SERVICES_MANAGE
     idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
+    answers_requests = True
     evictable = False
     can = Capabilities(pause=False, finish=False)  # started again by a new job, see `serving.start`
 

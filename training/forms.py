@@ -270,7 +270,14 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
 
 
 class OwnCodeForm(SubmitForm):
-    """A training with own code, without a choice of presets."""
+    """A training with custom code, without a choice of presets.
+
+    `from_preset` keeps the preset of a request that the YAML editor shows; its parameters are then in `pairs`.
+    """
+
+    from_preset = forms.ChoiceField(
+        choices=[(name, name) for name in PRESETS], required=False, widget=forms.HiddenInput
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
@@ -284,6 +291,12 @@ class OwnCodeForm(SubmitForm):
 
     def clean_preset(self) -> str:
         return OWN
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        for name in ("code_archive", "home_path", "start_file") if data.get("from_preset") else ():
+            self.errors.pop(name, None)
+        return data
 
 
 class RestoreForm(ParamFields, forms.Form):

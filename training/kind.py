@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -16,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
+from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
 from training import publishers, run_inputs, starting_weights, trials, variables, workdir
 from training.models import TrainingJob
@@ -57,6 +59,12 @@ class TrainingKind(JobKind):
     def startable(self, user: User) -> bool:
         """Whether anything annotated is there to learn from."""
         return DatasetVersion.objects.visible_to(user).filter(annotated=True).exists()
+
+    def expected_runtimes(self, jobs: QuerySet[Job]) -> Mapping[int, float]:
+        """Return the time budgets of presets; own code and trainings without a budget have none."""
+        rows = TrainingJob.objects.filter(job__in=jobs).exclude(preset="")
+        budgets = dict(rows.values_list("job_id", "params__budget_minutes"))
+        return {job: 60.0 * minutes for job, minutes in budgets.items() if finite(minutes)}
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Copy the code, link the data, write the parameters; safe to call again.

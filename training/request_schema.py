@@ -1,10 +1,8 @@
-"""What a request of a training with own code looks like, for templates and the expert page.
-
-Trainings of presets have a page of their own, whose parameters are saved as parameter sets.
-"""
+"""What a request of a training looks like, of a preset or with custom code, for templates and the YAML editor."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -14,10 +12,13 @@ from aiplatform.lib import secret_names
 from aiplatform.lib.errors import Invalid, Refusals
 from training import request_body, request_initial
 from training.api.jobs import request_of
-from training.api.serializers import OwnCodeIn
-from training.forms import OwnCodeForm
+from training.api.serializers import RequestIn
+from training.forms import OwnCodeForm, SubmitForm
 from training.models import TrainingJob
 from training.pairs import written_pairs
+from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
+from training.presets.run import Refused
 from training.programs.launchers import Launcher
 from training.request_schemas import Request, RequestSchema
 from training.services import drafts, jobs, snippets
@@ -39,17 +40,38 @@ DEFAULTS: dict[str, Any] = {
     "nodes": 1, "share": 8, "preemptible": False, "root_inside": False, "params": {}, "variables": {}, "secrets": {},
     "version": None, "eval_version": None, "datasets": [], "after": [], "after_end": [], "outputs_of": [], "retries": 0,
     "retry_pause_s": NOTHING.retry_pause_s, "priority": 0, "memory_mib": 0, "code": None, "image": None,
-    "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "",
+    "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "", "preset": "", "min_nodes": 0,
 }  # fmt: skip
 LINES = ("command", "worker_command", "arguments")
 
 
-def of_form(form: OwnCodeForm) -> dict[str, Any]:
-    """The request of a form; what it refuses stands as it was typed."""
+def form_for(data: Any = None, files: Any = None, *, user: User, initial: Any = None) -> SubmitForm:
+    """Return the form of a request: that of presets if `data` chooses one, else that of custom code."""
+    if data is not None and data.get("preset") in PRESETS:
+        return SubmitForm(data, files, user=user, initial=initial)
+    return OwnCodeForm(data, files, user=user, initial=initial)
+
+
+def of_form(form: SubmitForm) -> dict[str, Any]:
+    """Return the request of a form; values that the form refuses are kept as typed."""
     data = request_body.typed(form)
+    chosen = None if isinstance(form, OwnCodeForm) else PRESETS.get(data.get("preset") or "")
+    params = _typed(chosen, form.params_of(chosen)) if chosen else data.get("pairs") or {}
+    preset = chosen.name if chosen else data.get("from_preset") or ""
+    more = {"params": params, "preset": preset, "min_nodes": data.get("min_nodes") or 0}
     found = request_body.of_form(form, data, PLAIN) | request_body.of_following(form.following())
     versions = {name: request_body.number_of(data.get(name)) for name in ("version", "eval_version")}
-    return request_body.shortened(found | versions | {"params": data.get("pairs") or {}}, DEFAULTS)
+    return request_body.shortened(found | versions | more, DEFAULTS)
+
+
+def _typed(preset: Preset, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with the types that the preset reads; a value that it refuses is kept as typed."""
+    found = dict(params)
+    for param in preset.parameters:
+        if param.name in found:
+            with contextlib.suppress(Refused):
+                found[param.name] = param.read(found[param.name])
+    return found
 
 
 def initial(user: User, request: Request) -> dict[str, Any]:
@@ -62,6 +84,7 @@ def initial(user: User, request: Request) -> dict[str, Any]:
         begun
         | request_initial.shared(user, given)
         | {
+            "from_preset": given["preset"],
             "pairs": written_pairs(params) if isinstance(params, dict) else str(params),
             "after": request_body.words_of(given["after"]),
             "after_end": request_body.words_of(given["after_end"]),
@@ -76,7 +99,6 @@ def of_job(job: Job) -> dict[str, Any]:
         "job__cluster", "job__owner", "code", "version__dataset", "eval_version"
     ).get(job=job)
     given = jobs.as_request(training)
-    del given["preset"], given["min_nodes"]  # of presets alone
     secret = snippets.secrets_of(training)
     request = request_body.of_request(given, training.secret_names) | request_body.of_retries(given["following"])
     request |= {
@@ -102,8 +124,8 @@ def _check(user: User, data: dict[str, Any]) -> Resources:
     request = TrainingRequest(**fields)
     found = Refusals()
     with found:
-        if not comes and not request.is_own_code:
-            raise Invalid(_("Give a command, or code of yours with its start file."), field="command")
+        if not comes and not request.is_own_code and not request.preset:
+            raise Invalid(_("Give a preset, a command, or code with its start file."), field="command")
         drafts.check(user, request)
     with found:
         resources = drafts.resources_of(user, request)
@@ -120,11 +142,11 @@ def _without(text: str, secrets: list[str]) -> str:
 
 SCHEMA = RequestSchema(
     kind=jobs.KIND,
-    serializer=OwnCodeIn,
-    form=OwnCodeForm,
+    serializer=RequestIn,
+    form=form_for,
     of_form=of_form,
     initial=initial,
-    has=lambda job: TrainingJob.objects.filter(job=job, preset="").exists(),
+    has=lambda job: TrainingJob.objects.filter(job=job).exists(),
     of_job=of_job,
     check=_check,
     check_parts=drafts.check_parts,

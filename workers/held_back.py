@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.db.models import Count, Q
 
-from workers import pins
+from workers import kinds, pins
 from workers.models import Approval, Dependency, Job, JobArray, Node
 from workers.states import COMPLETED, FINAL, LIVE, Desired, JobState
 
@@ -66,14 +66,17 @@ def _paused(moment: datetime) -> dict[int, Held]:
 def _following() -> dict[int, Held]:
     """Jobs that follow others which have not come so far."""
     rows = Dependency.objects.filter(job__state=JobState.QUEUED)
-    first: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for job, on, needs in rows.exclude(_DONE).order_by("pk").values_list("job_id", "on_id", "needs"):
-        first[job].append((on, needs))
+    first: dict[int, list[tuple[int, str, str, str]]] = defaultdict(list)
+    columns = ("job_id", "on_id", "needs", "on__kind", "on__name")
+    for job, on, needs, kind, name in rows.exclude(_DONE).order_by("pk").values_list(*columns):
+        first[job].append((on, needs, kind, name))
     return {job: _held_by(others) for job, others in first.items()}
 
 
-def _held_by(others: list[tuple[int, str]]) -> Held:
-    on, needs = others[0]
+def _held_by(others: list[tuple[int, str, str, str]]) -> Held:
+    on, needs, kind, name = others[0]
+    if kinds.builds_image(kind):
+        return Held("waits_for_image", {"job": on, "image": name})
     if len(others) > 1:
         return Held("after_many", {"job": on, "count": len(others)})
     return Held("after_success" if needs == Dependency.Needs.SUCCESS else "after_end", {"job": on})

@@ -26,6 +26,8 @@ from workers.device_kinds import KINDS as DEVICE_KINDS
 from workers.models import Attempt, Job
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from accounts.models import User
     from workers.runs import RunDir
 
@@ -131,6 +133,8 @@ class JobKind:
         idle_guard: whether its jobs are warned and ended when their cards do nothing; false where they hold cards
             in order to be ready.
         approvable: whether its jobs wait for an approval in clusters that ask for one.
+        answers_requests: whether requests fail while its jobs wait; they come first among equal priorities.
+        builds_image: whether its jobs build the image that other jobs wait for; those name it as the reason.
         evictable: whether the memory of its jobs may be moved off their cards to make room.
         preemptible: whether its jobs may be preempted where the request does not say.
         exec_server: whether people can open terminals, ports and files of its jobs from outside while they run.
@@ -158,6 +162,8 @@ class JobKind:
     counts_as: CountClass = JOB
     idle_guard: bool = True
     approvable: bool = False
+    answers_requests: bool = False
+    builds_image: bool = False
     evictable: bool = True
     preemptible: bool = False
     exec_server: bool = False
@@ -189,6 +195,10 @@ class JobKind:
     def idle(self, jobs: Collection[int]) -> Collection[int]:
         """Those of its running jobs, by number, whose cards whoever waits may have; their owners know that."""
         return ()
+
+    def expected_runtimes(self, jobs: QuerySet[Job]) -> Mapping[int, float]:
+        """Return the run times in seconds, by number, of those of `jobs` that have an expected duration."""
+        return {}
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep what the run left behind (publish a model, close a record); nothing by default."""
@@ -292,6 +302,24 @@ def idle(running: Mapping[str, Collection[int]]) -> frozenset[int]:
     """Which running jobs, given by kind, give their cards to whoever waits."""
     known = [(KINDS.get(name), jobs) for name, jobs in running.items() if name in KINDS]
     return frozenset(job for kind, jobs in known for job in kind.idle(jobs))
+
+
+def expected_runtimes(jobs: QuerySet[Job]) -> dict[int, float]:
+    """Return the run times in seconds, by number, that the kinds of `jobs` expect; jobs without one are left out."""
+    found: dict[int, float] = {}
+    for kind in KINDS:
+        found |= kind.expected_runtimes(jobs.filter(kind=kind.name))
+    return found
+
+
+def answering_requests() -> frozenset[str]:
+    """Return the names of the kinds whose jobs answer requests."""
+    return frozenset(kind.name for kind in KINDS if kind.answers_requests)
+
+
+def builds_image(name: str) -> bool:
+    """Return whether jobs of this kind build images that other jobs wait for."""
+    return name in KINDS and KINDS.get(name).builds_image
 
 
 def may_be_evicted(name: str) -> bool:

@@ -323,6 +323,7 @@ ALARMS = {
     "rule": Wording("%(rule)s", rule=labelled("rule", rules.label_of)),
     "test": Wording(_("A test of the alarms")),
     "all": Wording(_("All alarms")),
+    "affects": Wording(_("An alert affects your jobs: %(jobs)s")),
 }  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def read(
         nodes=machines(spare_mib),
         devices=devices(),
         clusters=clusters(),
-        running=_running(moment, limits, evicting=bool(spare_mib)),
+        running=_running(moment, limits, evicting=bool(spare_mib), estimating=True),
         waiting=_waiting(moment, limits),
         usage=usage[0],
         cluster_usage=usage[1],
@@ -159,6 +159,8 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     tiers = placement.tiers_of_waiting()
     requests: dict[tuple[Any, ...], plain.Request] = {}
     classes = kinds.classes()
+    expected = kinds.expected_runtimes(Job.objects.filter(state=JobState.QUEUED)) if rows else {}
+    answering = kinds.answering_requests()
     found = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
@@ -176,7 +178,7 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
             plain.Waiting(
                 pk, owner, cluster, requests[requested], queued.timestamp(), priority,
                 limit.total_seconds() if limit else None, preemptible, kind, told == MAKING_ROOM,
-                classes.get(kind, JOB.name),
+                classes.get(kind, JOB.name), expected.get(pk), kind in answering,
             )
         )  # fmt: skip
     return tuple(found)
@@ -190,12 +192,13 @@ def _pinned() -> dict[int, int]:
 
 
 def _running(
-    moment: datetime, limits: dict[int, timedelta | None], *, evicting: bool = False
+    moment: datetime, limits: dict[int, timedelta | None], *, evicting: bool = False, estimating: bool = False
 ) -> tuple[plain.Running, ...]:
     """Whatever holds devices, by attempt, whatever state its job is in, and what was evicted from them.
 
     Args:
         evicting: whether to find out which jobs may be evicted; costs a query.
+        estimating: whether to read the run times that kinds expect; costs a query.
     """
     rows = Allocation.objects.filter(released_at=None).order_by("pk")
     held: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
@@ -225,6 +228,8 @@ def _running(
     for row in about.values():
         by_kind[row[9]].append(row[0])
     idle = kinds.idle(by_kind)
+    held_jobs = [row[0] for row in about.values()] if estimating else []
+    expected = kinds.expected_runtimes(Job.objects.filter(pk__in=held_jobs)) if held_jobs else {}
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
          room_for, queued, evicted, back, evicted_s) = about[attempt]  # fmt: skip
@@ -232,6 +237,8 @@ def _running(
         ends = [] if limit is None else [((started or assigned) + limit).timestamp() + evicted_s]
         if eta_s is not None:
             ends.append(moment.timestamp() + eta_s)
+        elif job in expected and (end := (started or assigned).timestamp() + expected[job]) > moment.timestamp():
+            ends.append(end)
         cards = [(share, of_kind) for _, share, of_kind in parts if of_kind != Device.Kind.CPU]
         leaves = state in (JobState.PREEMPTING, JobState.STOPPING) or desired in (Desired.RELEASE, Desired.STOP)
         leaves = (leaves or desired == Desired.EVICT) and not evicted

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 SENTENCES = {
     "new": _("Just queued; the scheduler looks at it in a moment."),
     "no_cards": _("Waits for cards: %(asked)s asked, %(free)s free."),
+    "no_share": _("Waits for a share of a GPU: %(asked)s/8 requested, at most %(free)s/8 free on one GPU."),
     "scattered": _(
         "Waits for cards on one machine: %(asked)s asked, %(free)s free in all but at most %(best)s together."
     ),
@@ -42,6 +43,7 @@ SENTENCES = {
     "paused": _("It is paused and holds nothing; continue it and it takes its place again."),
     "backoff": _("Starts again after a pause, because it failed a short while ago."),
     "unapproved": _("Waits until somebody in charge of its cluster lets it start."),
+    "waits_for_image": _("Waits for the image %(image)s, which job %(job)s builds first."),
     "after_success": _("Starts once job %(job)s has completed."),
     "after_end": _("Starts once job %(job)s has ended."),
     "after_many": _("Starts after %(count)s other jobs; the first of them is job %(job)s."),

@@ -58,7 +58,7 @@ KINDS.register(
     Kind("quota", _("A limit of mine is nearly or fully used"), "gauge"),
     Kind("idle", _("Something of mine holds devices without using them"), "clock"),
     Kind("time", _("A job of mine is close to its maximum run time"), "clock"),
-    Kind("alarm", _("An alarm of the platform"), "alarms"),
+    Kind("alarm", _("An alert about the platform, or about what my jobs run on"), "alarms"),
 )
 
 

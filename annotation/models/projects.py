@@ -10,16 +10,17 @@ from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.class_colors import PALETTE
 from annotation.querysets import InSetQuerySet, ProjectQuerySet, SetQuerySet
 from datasets import shapes
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
-#: Hues that stay apart on photographs, also for most colour-blind eyes; new classes take the next one.
+#: New classes take the next one: first the palette of all pages, then further hues that differ on photographs.
 COLOURS = [
-    "#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a5b5", "#f032e6", "#9a6324",
-    "#808000", "#e0b000", "#469990", "#7a5cff", "#ff6f61", "#2f9e44", "#1c7ed6", "#c2255c",
+    *PALETTE,
+    "#e6194b", "#3cb44b", "#f032e6", "#808000", "#e0b000", "#ff6f61", "#00a5b5", "#c2255c",
 ]  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from inference.services import best_scores, cards, serving
 from inference.services.limits import LIMITS, limits_of
 from inference.services.results import manual_names
 from inference.sharing import hosts
+from inference.telling import tiles
 from workers.jobs.api.progress_fields import PROGRESS, ProgressFields
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.models import Job
@@ -210,6 +211,9 @@ class EvaluationOut(OutMixin, ScriptedOut, JobFields, serializers.ModelSerialize
     created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
     started_at = serializers.DateTimeField(source="job.started_at", read_only=True)
     ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+    conditions = serializers.SerializerMethodField(
+        help_text="Split and score threshold that precision, recall and F1 of `metrics` hold for; empty before the end."
+    )
     figures = serializers.SerializerMethodField(
         help_text="Those of `metrics` that the manual names, by its names: Accuracy, Precision, Recall, Recall_5, mAP."
     )
@@ -219,8 +223,11 @@ class EvaluationOut(OutMixin, ScriptedOut, JobFields, serializers.ModelSerialize
         fields = [
             "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
             "model", "model_version", "dataset", "version", "split", "task", "params", "script", "metrics", "figures",
-            "chosen_threshold", "created_at", "started_at", "ended_at",
+            "conditions", "chosen_threshold", "created_at", "started_at", "ended_at",
         ]  # fmt: skip
+
+    def get_conditions(self, evaluation: Evaluation) -> str:
+        return tiles.conditions(evaluation, evaluation.metrics)
 
     def get_figures(self, evaluation: Evaluation) -> dict[str, float]:
         return manual_names(evaluation.task, evaluation.metrics)

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from numpy.typing import NDArray
 from PIL import Image
 
+from aiplatform.lib import class_colors
 from inference.batch import results, shapes
 from inference.batch.results import Line
 from inference.batch.tables import Prediction
@@ -27,8 +28,6 @@ MOST_MASKS = 20
 MOST_BROKEN = 100  # named on the page; JSON lines have all
 MASK_SIDE = 320  # longest side of a drawn mask
 MASK_ALPHA = 140
-#: Colours of masks, one class after the other.
-COLOURS = ((59, 130, 246), (234, 88, 12), (22, 163, 74), (190, 24, 93), (124, 58, 237), (202, 138, 4))
 ERROR_WORDS = {
     "missing": gettext_lazy("It is gone."),
     "not_a_file": gettext_lazy("It is no file, or a link leads to it."),
@@ -143,7 +142,7 @@ def _overlay(masked: Sequence[dict[str, Any]], line: Line, places: dict[int, int
         covered = _mask(shapes.mask_of(one, line) or {}, line)
         if covered is not None:
             place = places.get(one.get("class_id", 0), 0)
-            pixels[covered[::step, ::step]] = (*COLOURS[place % len(COLOURS)], MASK_ALPHA)
+            pixels[covered[::step, ::step]] = (*class_colors.rgb_of(place), MASK_ALPHA)
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "PNG")
     return base64.b64encode(out.getvalue()).decode()

@@ -65,9 +65,8 @@ def conversion_fit(request: SignedInRequest) -> HttpResponse:
     form = ConversionForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    return render(
-        request, "workers/_fit.html", {"verdict": preview.look(request.user, resources, kind=conversions.KIND)}
-    )
+    verdict = preview.look(request.user, resources, kind=conversions.KIND, unclear=form.unclear())
+    return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
 @needs(Action.MODELS_VIEW)

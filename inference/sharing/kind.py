@@ -30,6 +30,7 @@ class HostKind(JobKind):
     submit_action = Action.SERVICES_MANAGE
     offered = False
     idle_guard = False
+    answers_requests = True
     evictable = False
     can = Capabilities(pause=False, finish=False)
 

@@ -16,24 +16,35 @@ from aiplatform.lib.numbers import finite
 from inference.evaluator import counts
 from inference.telling import charts
 from inference.telling.charts import Chart, Frame
+from inference.telling.tiles import RATES
 
 
 def means(content: Mapping[str, Any]) -> list[dict[str, float]]:
     """Means over the classes at each threshold: precision, recall, f1, and how many classes are `answered` there.
 
-    Empty where classes have no counts by threshold, of tasks without scores.
+    The means at the threshold of the evaluation are those of its summary, so that pages, reports and the API state
+    the same values. Empty where classes have no counts by threshold, of tasks without scores.
     """
     thresholds, classes = content.get("thresholds"), content.get("classes", [])
     present = [one for one in classes if one.get("truths")]
     if not isinstance(thresholds, list) or not present or not all(_counted(one, len(thresholds)) for one in present):
         return []
+    summary = content.get("summary") or {}
+    own = own_place(thresholds, finite(summary.get("threshold")) or 0.0)
+    stored = {name: summary[name] for name in RATES if finite(summary.get(name)) is not None}
     return [
         {
             **counts.mean_rates(present, place),
+            **(stored if place == own else {}),
             "answered": sum(one["tp"][place] + one["fp"][place] > 0 for one in present),
         }
         for place in range(len(thresholds))
     ]
+
+
+def own_place(thresholds: Sequence[float], threshold: float) -> int:
+    """Return the index of the threshold that is closest to that of the evaluation; 0 without thresholds."""
+    return min(range(len(thresholds)), key=lambda at: abs(thresholds[at] - threshold)) if thresholds else 0
 
 
 def _counted(one: Mapping[str, Any], length: int) -> bool:
@@ -69,7 +80,7 @@ def unanswered(content: Mapping[str, Any]) -> set[Any]:
     summary, confusion = content.get("summary") or {}, content.get("confusion") or {}
     thresholds, matrix = content.get("thresholds") or [], confusion.get("matrix") or []
     least = finite(summary.get("threshold")) or 0.0
-    near = min(range(len(thresholds)), key=lambda at: abs(thresholds[at] - least)) if thresholds else 0
+    near = own_place(thresholds, least)
     found = set()
     for place, one in enumerate(content.get("classes", [])):
         if thresholds and _counted(one, len(thresholds)):

@@ -31,7 +31,7 @@ from inference.services import results, slices
 from inference.task_kinds import TASKS
 from inference.telling import curves, judged, parts
 from inference.telling.names import parameter_word
-from inference.telling.tiles import NONE, left_out, tiles
+from inference.telling.tiles import NONE, conditions, left_out, tiles
 from workers.clock import now
 
 SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/charts.css", "inference/report.css")
@@ -61,6 +61,7 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "styles": _styles(),
         "pages": task.pages if task else None,
         "tiles": tiles(evaluation.task, content),
+        "conditions": conditions(evaluation, content["summary"]),
         "left_out": "" if script else left_out(evaluation.task, content),
         "parameters": script["params"] if script else _parameters(content),
         "classes": _classes(content),

@@ -7,10 +7,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from aiplatform.lib.numbers import finite
+from inference.models import Evaluation
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Figure
 
 NONE = "–"
+RATES = ("precision", "recall", "f1")  # depend on the score threshold
 
 
 def tiles(task: str, content: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -30,6 +33,23 @@ def left_out(task: str, content: Mapping[str, Any]) -> str:
     said = _("%(figures)s is left out: of %(count)s classes or fewer it is 1 whatever a model answers.")
     names = ", ".join(_(figure.label) for figure in out)
     return said % {"figures": names, "count": out[0].least_classes - 1}
+
+
+def conditions(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
+    """Return the split and the score threshold that precision, recall and F1 hold for; "" without a summary."""
+    if not summary or evaluation.is_scripted:
+        return ""
+    text = _("Split: %(split)s.") % {"split": evaluation.split_word}
+    figures = [figure for figure in _figures(evaluation.task) if figure.key in RATES and figure.key in summary]
+    names = ", ".join(_(figure.label) for figure in figures)
+    threshold = finite(summary.get("threshold"))
+    if not names or threshold is None:
+        return text
+    if threshold <= 0:
+        rule = _("%(metrics)s: the most probable class of each image.") % {"metrics": names}
+    else:
+        rule = _("%(metrics)s: at score threshold %(threshold)s.") % {"metrics": names, "threshold": f"{threshold:.2f}"}
+    return f"{text} {rule}"
 
 
 def shown_keys(task: str, classes: int) -> set[str]:

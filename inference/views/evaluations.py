@@ -30,7 +30,7 @@ from inference.services import evaluations, learning, mending, promotion, result
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
 from inference.telling import curves, judged
-from inference.telling.tiles import left_out, tiles
+from inference.telling.tiles import conditions, left_out, tiles
 from inference.views.figures import GROUP_WORDS
 from training.views.submit import next_name
 from workers.images import forms as image_forms
@@ -116,7 +116,7 @@ def evaluation_fit(request: SignedInRequest) -> HttpResponse:
     form = EvaluationForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **image_forms.resources_of(form)}
-    verdict = preview.look(request.user, resources, kind=evaluations.KIND)
+    verdict = preview.look(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
     context = {"verdict": verdict, "image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
     return render(request, "inference/_evaluation_fit.html", context)
 
@@ -146,6 +146,7 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "evaluation": evaluation,
         "found": content,
         "tiles": tiles(evaluation.task, content) if content and not evaluation.is_scripted else [],
+        "conditions": conditions(evaluation, (content or {}).get("summary") or {}),
         "left_out": "" if evaluation.is_scripted else left_out(evaluation.task, content or {}),
         "unanswered": curves.unanswered(content or {}),
         "pages": pages_of(evaluation),

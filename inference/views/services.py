@@ -62,7 +62,7 @@ def service_fit(request: SignedInRequest) -> HttpResponse:
     """The panel in the form: whether it would start now. Incomplete forms are fine."""
     form = ServiceForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, form.resources(), kind=serving.KIND)
+    verdict = preview.look(request.user, form.resources(), kind=serving.KIND, unclear=form.unclear())
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 

@@ -114,7 +114,7 @@ def test_sentences_about_one_thing_do_not_speak_of_several(alice, settings, db):
         dealt_out([Item("a/1.png", "x", ()), Item("a/2.png", "x", ())], Wish(80, 10, 10))
     said = [
         lockout.sentence(),
-        preview._free(0, "cpu"),
+        preview._free({"gpus_per_node": 0}),
         refused(LabelClass.objects.filter(shapes__isnull=False).first()),
         one_group.value.message,
         str(message("node.cards_changed", before=1, now=2)),

@@ -131,7 +131,7 @@ def test_images_show_their_shapes_and_who_works_on_them(as_alice, smears, anna):
 
     tiles = page.split('<li class="tile">')[1:]
     assert [tile.count("<path d=") for tile in tiles] == [0, 1, 0, 0]
-    assert 'd="M1,1 11,1 11,11Z" stroke="#e6194b"' in tiles[1]
+    assert 'd="M1,1 11,1 11,11Z" stroke="#4353d6"' in tiles[1]
     assert "Anna" in tiles[1]
     assert "Anna" not in tiles[0]
 

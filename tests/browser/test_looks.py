@@ -133,6 +133,26 @@ def test_preview_is_offered_where_there_is_one(open_as, alice, machine):
     expect(act).to_be_hidden()
 
 
+def test_training_form_follows_the_preset_and_the_dataset(open_as, alice):
+    work.node("node1", cores=4, gpus=1)
+    factory.version(alice, "digits", task="classification")
+    page = open_as(alice)
+    page.goto("/training/new/?preset=classify")
+    device, gpus = page.locator("#id_device"), page.locator("#id_gpus_per_node")
+
+    expect(gpus).to_have_value("1")
+    page.locator("input[name=preset][value=hog_svm]").check()
+    expect(device).to_have_value("cpu")
+    expect(gpus).to_have_value("0")
+    page.locator("input[name=preset][value=classify]").check()
+    expect(device).to_have_value("gpu")
+    expect(gpus).to_have_value("1")
+    expect(page.locator("input[name=preset][value=detect]")).to_be_visible()
+    page.locator("#id_version").select_option(index=1)
+    expect(page.locator("input[name=preset][value=detect]")).to_be_hidden()
+    expect(page.locator("input[name=preset][value=hog_svm]")).to_be_visible()
+
+
 @in_both_looks
 def test_network_of_ones_own_is_written_in_the_form(
     open_as, alice, machine, accessible, fits, shot, width, dark, language

@@ -33,6 +33,17 @@ def form(**more):
     return {"gpus_per_node": 0, "cpus": 1, "priority": 0} | more
 
 
+def test_fit_of_a_distributed_environment_without_nodes_is_not_known(as_alice, machine):
+    def verdict(**more):
+        return as_alice.post("/environments/fit/", form(**more)).context["verdict"]
+
+    distributed = verdict(task_type="distributed", nodes="")
+
+    assert (distributed.kind, distributed.sentence) == ("unknown", "Machines: Say on how many machines: 2 or more.")
+    assert verdict(task_type="regular", nodes="").kind == "now"
+    assert verdict(task_type="distributed", nodes="3").kind == "never"
+
+
 def test_environment_needs_nothing_said(api, machine):
     answer = api.post(API, {}, format="json")
 

@@ -12,7 +12,7 @@ from aiplatform.lib.errors import Invalid, NameTaken
 from aiplatform.lib.wording import message
 from tests.factories import work
 from tests.running import wait_for
-from workers import kinds
+from workers import held_back, kinds, wait_reasons
 from workers.execution import launching, publishing
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.images.kind import NothingToBuild
@@ -149,6 +149,24 @@ def test_job_waits_for_its_engine_and_fails_with_the_build(alice, cluster, machi
 
     with pytest.raises(in_image.CannotUse, match=f"The image jupyter is not built: Job {build.pk}, which built it"):
         in_image.with_image(Launch(argv=["true"]), job)
+
+
+def test_job_that_waits_for_its_image_names_the_image_and_the_build_and_shows_its_progress(
+    alice, as_alice, cluster, machine, root
+):
+    job = work.job(alice, cluster)
+    uses.attach(job, catalog.builtin("jupyter"), boxed=True)
+    build = Job.objects.get(kind="image_build")
+    Job.objects.filter(pk=build.pk).update(state="running", progress=0.4)
+
+    held = held_back.reasons(now())[job.pk]
+    panel = as_alice.get(f"/jobs/{job.pk}/panels/order/").content.decode()
+
+    assert (held.code, held.args) == ("waits_for_image", {"job": build.pk, "image": "jupyter"})
+    said = wait_reasons.sentence(held.code, held.args)
+    assert said == f"Waits for the image jupyter, which job {build.pk} builds first."
+    assert "40 %" in panel.replace("\xa0", " ")
+    assert "every 5s" in panel
 
 
 def test_engine_that_was_built_and_is_not_taken_over_yet_is_not_built_again(alice, cluster, machine, root):

@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from django.utils.timezone import now
 
 from aiplatform import env
 from aiplatform.lib.errors import Invalid
@@ -10,11 +11,14 @@ from inference.services import models as registry
 from inference.services import serving
 from inference.sharing.places import Place
 from tests.factories import models as factory
+from tests.factories import work
 from tests.inference import conftest, tiny
 from tests.inference.running import bring
 from tests.inference.weights import safetensors_file, tensor
+from workers import planner_input
 from workers.jobs.resource_request import NotAMember
 from workers.models import Membership
+from workers.planner.order import queue_order
 from workers.runs import RunDir
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.sockets("a model server of its own")]
@@ -48,6 +52,20 @@ def test_service_that_stopped_starts_again_at_the_same_address(alice, version):
     assert again.slug == service.slug
     assert again.job != first
     assert again.state == "queued"
+
+
+def test_service_that_is_started_again_comes_before_trainings_in_the_queue(alice, version, cluster):
+    work.node(cores=4)
+    service = serving.create(user=alice, name="demo", model_version=version)
+    bring(service.job, "stopped")
+    batch = [work.job(alice, cluster, name=f"train{number}") for number in range(3)]
+    serving.start(service=Service.objects.get(pk=service.pk), by=alice)
+
+    picture = planner_input.read(now(), ({alice.pk: 50.0}, {}), 3600.0)
+    order = [row.job for row in queue_order(picture, now().timestamp())]
+
+    assert order[0] == Service.objects.get(pk=service.pk).job_id
+    assert set(order[1:]) == {row.pk for row in batch}
 
 
 def test_service_run_time_stops_growing_when_it_is_over(alice, version):

@@ -25,6 +25,15 @@ def test_curve_of_all_classes_goes_through_the_point_of_every_threshold():
     assert curves.means({"classes": CLASSES}) == curves.drawn({"summary": {}}) == []
 
 
+def test_means_at_the_threshold_of_the_evaluation_are_those_of_its_summary():
+    stored = {"threshold": 0.0, "precision": 0.976, "recall": 0.9761, "f1": 0.975}  # as a classifier's
+
+    first, *others = curves.means(CONTENT | {"summary": stored})
+
+    assert {name: first[name] for name in tiles.RATES} == {name: stored[name] for name in tiles.RATES}
+    assert others == curves.means(CONTENT)[1:]
+
+
 @pytest.mark.parametrize(("top", "words"), [(19, "0 5 10 15"), (0.3, "0 0.1 0.2 0.3"), (3e6, "0 1e+06 2e+06 3e+06")])
 def test_axes_have_round_numbers(top, words):
     assert [word for _value, word in charts.counted(top)] == words.split()

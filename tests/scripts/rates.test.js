@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { alongRecall, rates } from "../../inference/static/inference/rates.js";
+import { alongRecall, placeOf, rates } from "../../inference/static/inference/rates.js";
 
 // of two classes, by inference/telling/curves.py: see tests/inference/test_telling_curves.py
 const MEANS = [
@@ -13,6 +13,11 @@ const MEANS = [
 test("figures count nothing as zero", () => {
   assert.deepEqual(rates(0, 0, 0), { precision: 0, recall: 0, f1: 0 });
   assert.equal(rates(3, 1, 4).f1, 0.75);
+});
+
+test("an evaluation opens at its own threshold, also at that of a classifier", () => {
+  assert.equal(placeOf([0, 0.5, 1], 0), 0);
+  assert.equal(placeOf([0, 0.5, 1], 0.5001), 1);
 });
 
 test("the curve of all classes goes through the point of every threshold", () => {

@@ -46,7 +46,8 @@ def test_api_begins_a_study_of_own_code(alice, api):
     rows = api.get(f"{ROUTE}{made.json()['id']}/trials/").json()
 
     assert made.status_code == 201, made.json()
-    assert (after["state"], after["trials"], after["running"], after["params"]) == ("running", 2, 2, {"fixed": 3})
+    assert (after["state"], after["trials"], after["running"], after["params"]) == ("running", 2, 0, {"fixed": 3})
+    assert after["counts"]["waiting"] == 2
     assert [row["number"] for row in rows] == [0, 1]
     training = TrainingJob.objects.get(pk=rows[0]["training"])
     assert training.params == {"fixed": 3} | rows[0]["params"]
@@ -224,6 +225,24 @@ def test_pages_show_a_study_and_its_trials(alice, as_alice, django_assert_max_nu
     values = [made.trials.get(number=number).values[0] for number in places]
     assert values == sorted(values, reverse=True)
     assert made.name in listed
+
+
+def test_trials_whose_jobs_are_queued_are_waiting_in_page_api_and_counts(alice, as_alice, api):
+    made = study(alice, max_trials=2, at_once=2)
+    advancing.advance(made.pk)
+    first = made.trials.get(number=0)
+    factory.move(first.training, "running")
+
+    detail = api.get(f"{ROUTE}{made.pk}/").json()
+    rows = api.get(f"{ROUTE}{made.pk}/trials/").json()
+    page = as_alice.get(f"/studies/{made.pk}/").content.decode()
+
+    assert {name: count for name, count in detail["counts"].items() if count} == {"waiting": 1, "running": 1}
+    assert [(row["state"], row["state_label"]) for row in rows] == [
+        ("running", "Running"), ("waiting", "Waiting"),
+    ]  # fmt: skip
+    assert "1 running, 1 waiting" in page
+    assert detail["running"] == 1
 
 
 def test_page_begins_a_study_of_a_preset(alice, as_alice, data):

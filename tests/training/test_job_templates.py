@@ -9,6 +9,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from tests.conftest import signed_in
 from tests.factories import people, work
 from tests.factories import training as factory
+from training import request_text
 from training.commands import services as commands
 from training.commands.models import Command
 from training.commands.services import CommandRequest
@@ -16,6 +17,7 @@ from training.job_templates import parameters, services
 from training.job_templates.forms import TemplateForm
 from training.job_templates.models import JobTemplate, TemplateUse
 from training.job_templates.services import Content
+from training.models import TrainingJob
 from workers.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -282,6 +284,40 @@ def test_template_by_the_api(api, machine, alice):
     assert of_job["request"]["command"] == "python train.py --lr 1"
     assert api.delete(f"{API}{made['id']}/").status_code == 204
     assert [row["name"] for row in api.get(f"{API}?name=of%20a%20job").json()["results"]] == ["of a job"]
+
+
+def test_training_of_a_preset_becomes_a_template_that_makes_the_same_training(as_alice, api, alice, machine):
+    cells = factory.version(alice, "cells")
+    params = {"budget_minutes": 2.0, "batch_size": 4}
+    made = factory.training(alice, data=cells, preset="detect", params=params)
+
+    stored = api.post(API, {"name": "nightly", "job": made.job_id}, format="json")
+    template = JobTemplate.objects.get(pk=stored.json()["id"])
+    again = TrainingJob.objects.get(job=services.use(template.newest, user=alice))
+
+    assert stored.status_code == 201, stored.json()
+    assert (again.preset, again.params, again.version) == ("detect", made.params, cells)
+    assert again.params["batch_size"] == 4
+
+
+def test_template_begins_from_the_form_of_a_preset_and_the_yaml_editor_keeps_it(as_alice, alice, machine):
+    cells = factory.version(alice, "cells")
+    form = {
+        "preset": "detect", "version": cells.pk, "detect__budget_minutes": "3", "gpus_per_node": 0, "cpus": 1,
+        "nodes": 1, "processes": 0, "priority": 0,
+    }  # fmt: skip
+
+    page = as_alice.post("/templates/new/", form | {"begin": "form", "kind": "training"})
+    text = page.context["form"].initial["text"]
+    editor = as_alice.post("/expert/form/", {"kind": "training", "text": text})
+    fields = {bound.html_name: bound.value() for bound in editor.context["form"]}
+    sent = {name: value for name, value in fields.items() if value not in (None, False)}
+    back = as_alice.post("/expert/text/", sent | {"kind": "training"})
+
+    for found in (text, back.context["text"]):
+        request = request_text.read(found)
+        assert (request["preset"], request["version"]) == ("detect", cells.pk)
+        assert request["params"]["budget_minutes"] == 3
 
 
 def test_template_used_twice_with_one_key_makes_one_job(api, stored):

@@ -10,6 +10,7 @@ from aiplatform.lib.errors import DomainError, Invalid
 from tests.conftest import signed_in
 from tests.factories import training as factory
 from training import request_schemas, request_text
+from training.forms import OwnCodeForm
 from training.job_templates import services as templates
 from training.job_templates.models import JobTemplate, TemplateUse
 from training.job_templates.services import Content
@@ -21,6 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 KNOWN = {
     "max_runtime_s": "max_runtime_min", "memory_mib": "memory_gib", "code": "snapshot", "params": "pairs",
     "device_kind": "device", "device_model": "device", "code_upload": None, "code_archive": None,
+    "preset": "from_preset",
 }  # fmt: skip
 
 
@@ -32,10 +34,10 @@ def test_every_field_of_own_code_is_in_form_and_text():
     """A field that is added to the route has to reach the expert page."""
     fields = SCHEMA.serializer().fields
 
-    missing = [name for name in fields if (mapped := KNOWN.get(name, name)) and mapped not in SCHEMA.form.base_fields]
+    missing = [name for name in fields if (mapped := KNOWN.get(name, name)) and mapped not in OwnCodeForm.base_fields]
 
     assert missing == []
-    assert not {"preset", "parameter_set", "parent"} & set(fields)
+    assert not {"parameter_set", "parent"} & set(fields)
 
 
 def test_expert_page_queues_a_training_by_its_text_and_says_so(as_alice, machine, code):
@@ -51,12 +53,12 @@ def test_expert_page_queues_a_training_by_its_text_and_says_so(as_alice, machine
 
 
 def test_expert_page_refuses_a_training_by_line(as_alice, machine, code):
-    text = f"code: {code.pk}\nstart_file: absent.py\npreset: detect\nnodes: lots\n"
+    text = f"code: {code.pk}\nstart_file: absent.py\ncolour: red\nnodes: lots\n"
 
     answer = as_alice.post("/expert/", {"kind": "training", "text": text})
 
     assert answer.status_code == 422
-    assert {(3, "preset"), (4, "nodes")} <= {(note.line, note.field) for note in answer.context["reading"].notes}
+    assert {(3, "colour"), (4, "nodes")} <= {(note.line, note.field) for note in answer.context["reading"].notes}
     assert not TrainingJob.objects.exists()
 
 
@@ -113,12 +115,11 @@ def test_text_of_a_training_makes_it_again_but_for_its_secrets(alice, machine, c
     assert [getattr(second, name) for name in same] == [getattr(first, name) for name in same]
 
 
-def test_trainings_of_presets_have_no_request_of_own_code(as_alice, alice, machine, cells):
+def test_trainings_of_presets_have_a_request_that_names_the_preset(as_alice, alice, machine, cells):
     preset = factory.training(alice, version=cells, preset="detect")
 
-    assert as_alice.get(f"/expert/?kind=training&job={preset.job_id}").status_code == 404
-    with pytest.raises(Invalid):
-        templates.from_job(preset.job)
+    assert "preset: detect" in as_alice.get(f"/expert/?kind=training&job={preset.job_id}").context["text"]
+    assert templates.from_job(preset.job).request["preset"] == "detect"
 
 
 def test_template_of_own_code_keeps_the_code_and_asks_for_secrets(alice, bob, machine, code):

@@ -277,6 +277,9 @@ def test_resource_panel_says_whether_it_fits(as_alice, machine, cells):
     assert (panel().kind, panel().sentence) == ("now", "Fits now on node1.")
     assert panel(gpus_per_node=2).kind == "never"
     assert panel(cpus="").kind == "unknown"
+    without_nodes = panel(nodes="")
+    assert (without_nodes.kind, "Machines: " in without_nodes.sentence) == ("unknown", True)
+    assert panel(memory_gib="-1").kind == panel(max_runtime_min="x").kind == "unknown"
 
 
 def test_training_api_dry_run_answers_the_same(api, machine, cells):

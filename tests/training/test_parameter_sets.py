@@ -135,6 +135,21 @@ def test_set_page_shows_each_version_and_strangers_nothing(gentle, alice, as_ali
     assert as_bob.get(f"/training/new/?set={gentle.pk}").status_code == 404
 
 
+def test_set_pages_show_the_presets_own_parameters_too(gentle, as_alice):
+    listed = as_alice.get("/training/params/")
+    found = as_alice.get("/training/params/?q=detector")
+    page = as_alice.get(f"/training/params/{gentle.pk}/")
+
+    assert [preset.name for preset in listed.context["presets"]] == list(PRESETS)
+    assert 'id="preset-hog_svm"' in listed.content.decode()
+    assert {"detect"} <= {preset.name for preset in found.context["presets"]} < set(PRESETS)
+    values = {one.name: (one.usual, one.value) for one in page.context["all_values"]}
+    assert set(values) == {param.name for param in PRESETS["detect"].parameters}
+    assert values["lr"] == (PRESETS["detect"].read({})["lr"], 0.005)
+    assert values["epochs"][0] == values["epochs"][1]
+    assert 'id="all-values"' in page.content.decode()
+
+
 def test_set_of_a_preset_that_is_gone_is_shown_and_not_offered(gentle, as_alice, monkeypatch):
     ParameterSet.objects.update(preset="retired")
 

@@ -1,5 +1,7 @@
 """Root inside of commands and environments: who may ask, what the request keeps, and what a lost right means."""
 
+import re
+
 import pytest
 
 from accounts.models import User
@@ -102,7 +104,7 @@ def test_training_form_shows_root_inside_to_those_who_switched_it_on_alone(as_al
     after = as_alice.get("/training/new/").content.decode()
 
     assert "root_inside" not in before
-    assert '<div class="training-of" data-of="own"><' in after.replace(">\n", ">")
+    assert re.search(r'<div class="training-of" data-of="own">\s*<[^>]*>(?:(?!</div>).)*root_inside', after, re.DOTALL)
     assert 'name="root_inside"' in after
 
 

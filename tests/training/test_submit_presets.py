@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from django.utils.timezone import now
 
 from tests.factories import training as factory
+from tests.factories import work
 from training.models import TrainingJob
+from training.presets.catalog import PRESETS
+from training.services import drafts
+from training.services.drafts import TrainingRequest
+from training.version_choice import presets_for_task
+from workers import kinds, planner_input
+from workers.models import Job
 
 pytestmark = pytest.mark.postgres
 
@@ -20,6 +28,48 @@ def test_training_submit_of_a_preset_for_processors_alone_needs_no_word_of_it(ap
 
     assert plain.status_code == 201
     assert "learns on processors alone. Ask for no cards." in str(on_cards.json())
+
+
+def test_presets_for_cpus_only_ask_for_no_gpu_by_default(api, as_alice, alice):
+    work.node(cores=4, gpus=1)
+    digits = factory.version(alice, "digits", task="classification")
+    cpu_only = [preset.name for preset in PRESETS.values() if preset.cpu_only]
+    pages = ("/training/new/?preset={}", "/studies/new/?preset={}")
+
+    for name in cpu_only:
+        assert drafts.resources_of(alice, TrainingRequest(preset=name))["gpus_per_node"] == 0
+        for page in pages:
+            form = as_alice.get(page.format(name)).context["form"]
+            assert (form["device"].value(), form["gpus_per_node"].value()) == ("cpu", 0), (page, name)
+    answer = api.post(API, {"version": digits.pk, "preset": "hog_svm"}, format="json")
+    with_gpu = api.post(API, {"version": digits.pk, "preset": "classify"}, format="json")
+
+    assert "hog_svm" in cpu_only
+    assert TrainingJob.objects.get(pk=answer.json()["id"]).job.gpus_per_node == 0
+    assert TrainingJob.objects.get(pk=with_gpu.json()["id"]).job.gpus_per_node == 1
+    assert as_alice.get("/training/new/?preset=classify").context["form"]["gpus_per_node"].value() == 1
+
+
+def test_training_page_names_the_presets_that_can_learn_from_each_dataset(as_alice, machine, alice):
+    factory.version(alice, "digits", task="classification")
+
+    page = as_alice.get("/training/new/").content.decode()
+
+    assert f'data-presets="{" ".join(presets_for_task("classification"))}"' in page
+    assert "detect" not in presets_for_task("classification")
+
+
+def test_waiting_and_running_trainings_are_expected_to_run_for_their_time_budget(machine, alice):
+    waiting = factory.training(alice, name="one", preset="detect", params={"budget_minutes": 1})
+    data = waiting.version
+    endless = factory.training(alice, name="two", data=data, preset="detect", params={"budget_minutes": 0})
+
+    rows = {row.job: row for row in planner_input.read(now(), ({}, {}), 4 * 3600.0).waiting}
+
+    assert rows[waiting.job_id].expected == 60.0
+    assert rows[endless.job_id].expected is None
+    moved = Job.objects.filter(pk__in=[waiting.job_id])
+    assert kinds.expected_runtimes(moved) == {waiting.job_id: 60.0}
 
 
 def test_training_submit_takes_a_class_that_is_called_by_a_number(api, machine, alice):

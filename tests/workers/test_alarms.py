@@ -12,8 +12,8 @@ from aiplatform import __version__
 from aiplatform.lib.wording import verbatim
 from tests.cases import case_table
 from tests.factories import work
-from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
-from workers.monitoring import alarms, snapshot_reader
+from workers.models import Alarm, AlarmAddress, AlarmRule, Allocation, Device, Lease
+from workers.monitoring import affected_jobs, alarms, snapshot_reader
 from workers.monitoring.monitor import Monitor
 from workers.monitoring.orders import ADDRESSES, ENDED, RULES_LISTED
 from workers.monitoring.rules import RULES, Breach, breaches, message_of
@@ -88,6 +88,31 @@ def hot(olga, settings):
     alarms.ensure_rules()
     alarms.save_address(None, by=olga, channel="mail", target="ops@example.org", least="warning")
     return MonitoringSnapshot(broker_s=0.0, cards=(Card("n1", 0, temperature_c=95.0),))
+
+
+def test_alarm_tells_the_owners_of_the_jobs_that_it_affects(hot, alice, bob, cluster):
+    node = work.node("n1", gpus=2)
+    warm, other = Device.objects.filter(kind="gpu").order_by("index")
+    mine, second, theirs = (
+        work.job(owner, cluster, name=name, state="running")
+        for owner, name in ((alice, "digits"), (alice, "cells"), (bob, "far"))
+    )
+    for job, device in ((mine, warm), (second, warm), (theirs, other)):
+        Allocation.objects.create(attempt=job.attempts.get(), node=node, device=device, share=4)
+
+    for seconds in (0, 61, 76):
+        alarms.update(hot, now() + timedelta(seconds=seconds))
+    cpu_load = Alarm(rule=AlarmRule.objects.get(key="cpu_high"), subject="n1")
+    silent = Alarm(rule=AlarmRule.objects.get(key="node_silent"), subject="n1")
+    restarts = Alarm(rule=AlarmRule.objects.get(key="service_restarts"), subject=f"job {theirs.pk}")
+
+    told = Notification.objects.exclude(user__username="olga").get()
+    assert (told.user, told.kind, told.url) == (alice, "alarm", f"/jobs/{mine.pk}/")
+    assert str(told.title) == "An alert affects your jobs: digits, cells"
+    assert "95" in str(told.text)
+    assert affected_jobs.of_alarm(cpu_load) == []
+    assert affected_jobs.of_alarm(silent) == [mine, second, theirs]
+    assert affected_jobs.of_alarm(restarts) == [theirs]
 
 
 @pytest.mark.postgres

@@ -128,6 +128,20 @@ def test_job_page_shows_what_comes_before_and_after(put, olga):
     assert "0 of 2" in pages[1]
 
 
+def test_order_panel_is_fetched_again_until_the_jobs_in_it_have_ended(put, as_alice):
+    first = put()
+    behind = put(after=[first.pk])
+    place = f"/jobs/{behind.pk}/panels/order/"
+
+    waiting = as_alice.get(place).content.decode()
+    actions.stop(first)
+    over = as_alice.get(place).content.decode()
+
+    assert 'hx-trigger="job-moved from:body, every 5s"' in waiting
+    assert 'hx-trigger="job-moved from:body"' in over
+    assert "Stopped" in over
+
+
 def test_restored_job_does_not_follow_a_failed_one_any_more(put, alice):
     first = put()
     behind = put(after=[first.pk])

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from workers import wait_reasons
 from workers.planner.fit import why_never
 from workers.planner.order import decayed_hours, queue_order
 from workers.planner.plan import plan
-from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
+from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting, cards_of
 from workers.planner.uncollected import uncollected
 
 NOW = 1_000_000.0
@@ -65,6 +66,17 @@ def test_planner_expects_work_without_limit_to_run_as_long_again():
     assert [result.waits[number].eta for number in (1, 2)] == [NOW + 9 * HOUR, NOW + 9 * HOUR + 60]
 
 
+def test_planner_estimates_starts_by_the_run_time_that_kinds_expect():
+    busy = Running(-1, 9, 1, ((0, 8), (1, 8), (2, 8), (3, 8)), NOW + 60, 32)
+    queue = [replace(job(number, 4, age=10 - number), expected=60.0) for number in range(1, 8)]
+
+    result = plan(lab(waiting=[*queue, job(8, 4)], running=[busy]), NOW)
+
+    assert result.waits[8].eta == NOW + 8 * 60.0  # not seven times the four hours of work that nobody knows
+    assert job(1, hours=0.01).estimated_runtime(4 * HOUR) == pytest.approx(36.0)
+    assert replace(job(1, hours=0.01), expected=HOUR).estimated_runtime(4 * HOUR) == pytest.approx(36.0)
+
+
 def test_planner_protects_a_large_job_from_small_ones_on_the_quota():
     busy = Running(-1, 9, 1, ((0, 8), (1, 8)), NOW + HOUR, 16)
     queue = [job(1, 4, age=500), job(2, 1, age=400, owner=2), job(3, 1, age=300, owner=2, hours=0.5)]
@@ -74,6 +86,20 @@ def test_planner_protects_a_large_job_from_small_ones_on_the_quota():
     assert [a.job for a in result.assignments] == [3]
     assert result.waits[1].code == "cluster_quota"
     assert result.waits[2].code == "reserved"
+
+
+def test_wait_reasons_state_shares_and_parts_of_cores_exactly():
+    half_used = Running(-1, 9, 1, ((0, 6), (1, 7)), NOW + HOUR, 13)
+    queue = [job(1, shares=4), job(2, 0, cpu_shares=600)]
+    busy_cpu = Running(-2, 9, 1, ((99, 60),), NOW + HOUR)
+
+    waits = plan(lab(2, waiting=queue, running=[half_used, busy_cpu], gpu_quota=None), NOW).waits
+
+    assert (waits[1].code, waits[1].args) == ("no_share", {"asked": 4, "free": 2})
+    assert wait_reasons.sentence(waits[1].code, waits[1].args).endswith("4/8 requested, at most 2/8 free on one GPU.")
+    assert [cards_of(shares) for shares in (8, 4, 9, 0)] == [1, 0.5, 1.125, 0]
+    limited = plan(lab(4, waiting=[job(1, shares=4)], running=[half_used], gpu_quota=2), NOW).waits[1]
+    assert (limited.code, limited.args) == ("cluster_quota", {"used": 1.625, "limit": 2, "asked": 0.5})
 
 
 def test_queue_order_is_urgent_then_guard_then_fair_share():
@@ -87,6 +113,15 @@ def test_queue_order_is_urgent_then_guard_then_fair_share():
     picture = replace(lab(cards=8, waiting=queue), usage={1: 50.0})
 
     assert [w.job for w in queue_order(picture, NOW)] == [4, 3, 5, 2, 1]
+
+
+def test_queue_order_puts_services_first_among_equal_priorities():
+    service = replace(job(3, owner=2, age=1), answers_requests=True)
+    queue = [job(1, age=300), job(2, owner=3, age=200), service, job(4, priority=1), job(5, age=7 * HOUR)]
+
+    order = [w.job for w in queue_order(replace(lab(waiting=queue), usage={2: 1000.0}), NOW)]
+
+    assert order == [5, 4, 3, 2, 1]  # after the guard and higher priorities, before trainings that waited longer
 
 
 def test_queue_order_lets_no_batch_of_one_person_pass_a_neighbour():

@@ -65,25 +65,38 @@ class OwnCodeIn(InputsIn, FollowingIn, RootIn, TrainingResourcesIn):
     processes = serializers.IntegerField(min_value=0, max_value=64, default=0)
 
 
-class TrainingIn(OwnCodeIn):
-    """A training of a preset, or with own code."""
+class RequestIn(OwnCodeIn):
+    """A training of a preset, or with custom code, as templates and the YAML editor state it."""
 
     preset = serializers.CharField(max_length=30, default="", allow_blank=True)
-    parameter_set = VisibleField(ParameterSet, to_use=True, required=False, allow_null=True, default=None)
-    parameter_set_version = serializers.IntegerField(
-        min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
-    )
     min_nodes = serializers.IntegerField(
         min_value=0, max_value=64, default=0,
         help_text="Fewer machines than `nodes` will do: as many as are free, so many at least. 0: all or none.",
     )  # fmt: skip
-    explicit = serializers.BooleanField(
-        default=False, help_text="Large-scale mode: the dataset is there, and every parameter of the preset is given."
-    )
-    parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        attrs = super().validate(attrs)
+        attrs = self.with_parameter_set(super().validate(attrs))
+        own = next((name for name in ("code", *PLACES, "command") if attrs.get(name)), "")
+        if attrs["preset"] and own:
+            raise serializers.ValidationError({own: [_("Give either a preset or own code.")]})
+        return attrs
+
+    def with_parameter_set(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Return `attrs` with the parameters of the set that they name."""
+        return attrs
+
+
+class TrainingIn(RequestIn):
+    """A training of a preset, or with own code."""
+
+    parameter_set = VisibleField(ParameterSet, to_use=True, required=False, allow_null=True, default=None)
+    parameter_set_version = serializers.IntegerField(
+        min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
+    )
+    explicit = serializers.BooleanField(default=False, help_text="The dataset exists and every parameter is given.")
+    parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
+
+    def with_parameter_set(self, attrs: dict[str, Any]) -> dict[str, Any]:
         chosen, number = attrs.pop("parameter_set"), attrs.pop("parameter_set_version")
         if number and not chosen:
             raise serializers.ValidationError({"parameter_set": [_("Name the set whose version is meant.")]})
@@ -101,9 +114,6 @@ class TrainingIn(OwnCodeIn):
                 raise serializers.ValidationError({"parameter_set_version": [said % {"name": chosen.name}]})
             attrs["params"] = {**version.params, **attrs["params"]}
             attrs["set_version"] = version
-        own = next((name for name in ("code", *PLACES, "command") if attrs.get(name)), "")
-        if attrs["preset"] and own:
-            raise serializers.ValidationError({own: [_("Give either a preset or own code.")]})
         return attrs
 
 

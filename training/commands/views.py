@@ -80,7 +80,7 @@ def fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = CommandForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND)
+    verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear())
     nodes, cards = form.total_devices()
     return render(
         request,

@@ -14,9 +14,9 @@ SIDE = 320  # of a drawn image, in pixels
 WORD = 20  # px of the word of a whole image: legible where the image is shown at half its size
 COARSE = 80  # cells of a mask's long side in which the thickest part of a class is looked for
 DOT = 5  # px from the middle of a point to its edge, for the same reason
-COLOURS = (
-    (230, 57, 70), (42, 157, 143), (244, 162, 97), (69, 123, 222), (181, 23, 158), (255, 209, 60), (0, 180, 216),
-    (128, 185, 24), (157, 78, 221), (255, 112, 166),
+COLOURS = (  # those of aiplatform/lib/class_colors.py, which programs of jobs do not have
+    (67, 83, 214), (15, 143, 134), (208, 116, 27), (184, 56, 138), (91, 140, 26), (135, 87, 214), (37, 132, 198),
+    (163, 100, 31),
 )  # fmt: skip
 VEIL = 0.45  # how much of the colour of a mask covers its image
 GROUND, IGNORED = 0, 255  # of a mask

@@ -112,6 +112,11 @@ class Preset:
     def module(self) -> str:
         return f"presets.{self.name}"
 
+    @property
+    def cpu_only(self) -> bool:
+        """Whether it computes on CPUs only, so that a GPU would be reserved and not used."""
+        return self.device_kinds == ("cpu",)
+
     def read(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """Return all parameters: defaults, and over them what was given.
 

@@ -67,7 +67,7 @@ class TrainingRequest:
         writes_checkpoints: own code keeps to the checkpoint protocol, so it can be restored.
         extra: additional parameters as one line, see `additional`.
         output_path: folder in the code whose content counts as the job's outputs.
-        gpus_per_node: 0 trains on CPU; None takes a card where there are any.
+        gpus_per_node: 0 trains on CPU; None takes a GPU where there are any and the preset can use one.
         processes: per node; 0 means one per card for a preset, and one for own code, which runs as it is.
         cpus: cores per node; None chooses.
         root_inside: for own code of people who may, see `workers.jobs.root_rights`.
@@ -181,7 +181,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
                 raise additional.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))
             own_code.fill(training, user, request)
     with found:
-        gpus = _cards(request, switches)
+        gpus = _cards(request, switches, preset)
     found.end()
     resources = _resources(request, cluster, gpus)
     look = "preview" if switches.get("show_batch") else ""
@@ -191,7 +191,8 @@ def check(user: User, request: TrainingRequest) -> Draft:
 
 def resources_of(user: User, request: TrainingRequest) -> Resources:
     """What a request asks of the machines, whatever else is wrong with it."""
-    return _resources(request, cluster_for(user, request.cluster), _cards(request, {}))
+    name = request.preset or (request.version and not request.is_own_code and preset_for(request.version)) or ""
+    return _resources(request, cluster_for(user, request.cluster), _cards(request, {}, PRESETS.get(name)))
 
 
 def _resources(request: TrainingRequest, cluster: VirtualCluster, gpus: int) -> Resources:
@@ -369,8 +370,14 @@ def card_ids(kind: str = GPU.name) -> list[int]:
     return sorted(set(cards.values_list("index", flat=True)))
 
 
-def _cards(request: TrainingRequest, switches: Mapping[str, Any]) -> int:
-    """Cards per node: as requested, else as many as -gpu names, else one where there are any of the kind."""
+def default_gpus(preset: Preset | None, kind: str = GPU.name) -> int:
+    """Return the GPUs per node of a request that names none: one if a node has one and the preset can use it."""
+    usable = kind != CPU.name and (preset is None or kind in preset.device_kinds)
+    return 1 if usable and card_ids(kind) else 0
+
+
+def _cards(request: TrainingRequest, switches: Mapping[str, Any], preset: Preset | None) -> int:
+    """GPUs per node: as requested, else as many as -gpu names, else the default."""
     requested = request.gpus_per_node
     named = len(switches["gpu"]) if "gpu" in switches else None
     if named is not None and requested not in (None, named):
@@ -383,7 +390,7 @@ def _cards(request: TrainingRequest, switches: Mapping[str, Any]) -> int:
         return named
     if requested is not None:
         return requested
-    return 1 if request.device_kind != CPU.name and card_ids(request.device_kind) else 0
+    return default_gpus(preset, request.device_kind)
 
 
 def default_cpus() -> float:

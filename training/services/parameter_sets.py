@@ -41,6 +41,14 @@ def differences(preset: Preset | None, params: Mapping[str, Any]) -> list[Differ
     ]
 
 
+def all_values(preset: Preset | None, params: Mapping[str, Any]) -> list[Difference]:
+    """Return every parameter of the preset with its default and its value in `params`, in the preset's order."""
+    return [
+        Difference(param.name, str(param_words.label(param.name)), param.default, params.get(param.name, param.default))
+        for param in (preset.parameters if preset else ())
+    ]
+
+
 def save(
     *,
     user: User,

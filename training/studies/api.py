@@ -114,7 +114,9 @@ class StudyOut(OutMixin, serializers.ModelSerializer[Study]):
     dataset = serializers.CharField(source="version_label")
     time_limit_s = serializers.SerializerMethodField()
     trials = serializers.IntegerField(source="made", default=0, help_text="How many there are.")
-    running = serializers.IntegerField(source="live", default=0, help_text="How many of them go on.")
+    running = serializers.IntegerField(
+        source="live", default=0, help_text="Trials whose job has started and not ended."
+    )
     url = serializers.SerializerMethodField()
 
     class Meta:
@@ -135,7 +137,7 @@ class StudyOut(OutMixin, serializers.ModelSerializer[Study]):
 
 class TrialOut(serializers.Serializer[Any]):
     number = serializers.IntegerField()
-    state = serializers.CharField(help_text="running, complete, pruned or failed.")
+    state = serializers.CharField(help_text="waiting (its job is queued), running, complete, pruned or failed.")
     state_label = serializers.CharField()
     training = serializers.IntegerField(allow_null=True, help_text="Its training; null where that was deleted.")
     job_state = serializers.CharField(help_text="State of the job of its training.")
@@ -162,7 +164,7 @@ class StudyDetailOut(StudyOut):
         read_only_fields = fields
 
     def get_counts(self, study: Study) -> dict[str, int]:
-        return showing.counts(list(study.trials.all()))
+        return showing.counts(list(study.trials.with_jobs()))
 
     def get_hours(self, study: Study) -> float:
         return round(budget.hours(study), 4)

@@ -13,6 +13,9 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.models import CodeSnapshot, TrainingJob
 from training.studies.querysets import StudyQuerySet, TrialQuerySet
+from workers.states import JobState
+
+WAITING = "waiting"  # shown for a trial whose job is queued; the row says "running" until the outcome is known
 
 
 class Study(models.Model):
@@ -124,3 +127,15 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study} #{self.number}"
+
+    @property
+    def shown_state(self) -> str:
+        """Return its state for users: "waiting" while the job of its training is queued."""
+        if self.state == self.State.RUNNING and self.training and self.training.job.state == JobState.QUEUED:
+            return WAITING
+        return str(self.state)
+
+    @property
+    def shown_state_label(self) -> str:
+        """Return the word for `shown_state`."""
+        return str(_("Waiting") if self.shown_state == WAITING else self.get_state_display())

@@ -8,7 +8,7 @@ from django.db.models import Count, F, Q
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
-from workers.states import FINAL
+from workers.states import FINAL, JobState
 
 
 class StudyQuerySet(OwnedQuerySet):
@@ -16,8 +16,9 @@ class StudyQuerySet(OwnedQuerySet):
     shared = ("studies.study", "pk")
 
     def for_list(self) -> Self:
-        """With their owners, and how many trials they have and of those how many go on."""
-        live = Count("trials", filter=Q(trials__state="running"))
+        """With their owners, and how many trials they have and how many of those run, not counting waiting ones."""
+        started = set(JobState.values) - {JobState.QUEUED}
+        live = Count("trials", filter=Q(trials__state="running", trials__training__job__state__in=started))
         return self.select_related("owner", "version__dataset").annotate(made=Count("trials"), live=live)
 
     def in_state(self, word: str) -> Self:

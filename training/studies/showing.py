@@ -9,7 +9,7 @@ from typing import Any
 from aiplatform.lib.secret_names import hidden
 from training.presets.catalog import PRESETS
 from training.studies import budget, decider, objectives, problems, space, values
-from training.studies.models import Study, Trial
+from training.studies.models import WAITING, Study, Trial
 from workers.models import Curve
 
 S, T = Study.State, Trial.State
@@ -36,7 +36,7 @@ def trial_rows(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     front = {row.number for row in budget.front(study, trials)} if len(study.objectives) > 1 else set()
     return [
         {
-            "number": row.number, "state": row.state, "state_label": row.get_state_display(),
+            "number": row.number, "state": row.shown_state, "state_label": row.shown_state_label,
             "training": row.training_id, "job_state": row.training.job.state if row.training else "",
             "params": row.params, "values": row.values, "so_far": current.get(row.number),
             "sentence": str(row.message), "enqueued": row.enqueued,
@@ -55,13 +55,13 @@ def curves_of(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
         own = row.points
         if row.state == T.RUNNING and row.training:
             own = values.thinned(values.points(row.training, key))
-        found.append({"number": row.number, "state": row.state, "points": own})
+        found.append({"number": row.number, "state": row.shown_state, "points": own})
     return found
 
 
 def counts(trials: Sequence[Trial]) -> dict[str, int]:
-    """How many trials stand in which state."""
-    return {state: sum(row.state == state for row in trials) for state in T.values}
+    """Return the number of trials in each state that users see."""
+    return {state: sum(row.shown_state == state for row in trials) for state in (WAITING, *T.values)}
 
 
 def importance(study: Study, *, objective: int = 0, evaluator: str = decider.PED_ANOVA) -> dict[str, float]:

@@ -18,6 +18,7 @@ from training.services import drafts
 from training.studies import creating, objectives
 from training.studies.forms import StudyForm, figure_of
 from training.task_kinds import preset_for
+from workers.device_kinds import CPU
 
 
 @needs(Action.TRAINING_SUBMIT)
@@ -64,7 +65,8 @@ def _initial(request: SignedInRequest, chosen: str, version: DatasetVersion | No
         "version": version,
         "key": key,
         "direction": objectives.usual_direction(key),
-        "gpus_per_node": 1 if drafts.card_ids() else 0,
+        "gpus_per_node": drafts.default_gpus(preset),
+        **({"device": CPU.name} if preset and preset.cpu_only else {}),
         "cpus": drafts.default_cpus(),
     }
 

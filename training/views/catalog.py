@@ -22,6 +22,7 @@ from training.models import ParameterSet, TrainingJob
 from training.orders import PARAMETER_SETS
 from training.param_fields import typed
 from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
 from training.services import measured, parameter_sets, parameters
 from training.task_kinds import TASKS
 
@@ -48,7 +49,14 @@ def params(request: SignedInRequest) -> HttpResponse:
     for row in page.rows:
         row.differences = parameter_sets.differences(PRESETS.get(row.preset), row.params)
     template = "training/_params_table.html" if request.htmx else "training/params_list.html"
-    return render(request, template, {"page": page})
+    return render(request, template, {"page": page, "presets": _presets_named_like(request.GET.get("q", ""))})
+
+
+def _presets_named_like(words: str) -> list[Preset]:
+    """Return the presets, whose own parameters are listed before the saved sets, that contain each of the words."""
+    wanted = words[:100].lower().split()
+    named = [(preset, f"{preset.name} {_(preset.title)}".lower()) for preset in PRESETS.values()]
+    return [preset for preset, text in named if all(word in text for word in wanted)]
 
 
 @needs(Action.TRAINING_VIEW)
@@ -67,6 +75,7 @@ def params_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "versions": versions,
         "version": version,
         "differences": parameter_sets.differences(preset, version.params),
+        "all_values": parameter_sets.all_values(preset, version.params),
         "may_use": preset and ParameterSet.objects.usable_by(request.user).filter(pk=pk).exists(),
         "may_change": preset and ParameterSet.objects.editable_by(request.user).filter(pk=pk).exists(),
     }

@@ -22,8 +22,10 @@ from training.models import ParameterSet, TrainingJob
 from training.pairs import written_pairs
 from training.param_fields import MODELS_LIST
 from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
 from training.services import additional, drafts, jobs, parameter_sets, parameters, planned
 from training.task_kinds import preset_for
+from workers.device_kinds import CPU
 from workers.images import forms as image_forms
 from workers.jobs.forms import following
 from workers.jobs.forms.resource_request import initial_of
@@ -39,6 +41,8 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     """
     has_data = _has_annotated(request.user)
     initial, given, pattern = _beginning(request, has_data=has_data)
+    if "gpus_per_node" not in initial:
+        initial |= default_device(PRESETS.get(initial["preset"]))
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if form.is_bound:
         with refusals_shown_on(form):
@@ -79,13 +83,19 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
 
 
+def default_device(preset: Preset | None) -> dict[str, Any]:
+    """Return initial values of the form's device and GPUs: CPU for a preset that computes on CPUs only."""
+    on_cpu = preset is not None and preset.cpu_only
+    return {"gpus_per_node": drafts.default_gpus(preset)} | ({"device": CPU.name} if on_cpu else {})
+
+
 @needs(Action.TRAINING_SUBMIT)
 @require_POST
 def job_fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, image_forms.resources_of(form), kind=jobs.KIND)
+    verdict = preview.look(request.user, image_forms.resources_of(form), kind=jobs.KIND, unclear=form.unclear())
     nodes, cards = form.total_devices()
     return render(
         request,
@@ -96,10 +106,8 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
 
 def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
     """Return initial values of the form, parameters by preset, and the parameter set or training they come from."""
-    cards = drafts.card_ids()
     initial: dict[str, Any] = {
         "preset": next(iter(PRESETS)) if has_data else OWN,
-        "gpus_per_node": 1 if cards else 0,
         "cpus": drafts.default_cpus(),
     }
     query = request.GET

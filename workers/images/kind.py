@@ -35,6 +35,7 @@ class EngineKind(JobKind):
     order = 90
     step = False
     offered = False  # people ask for an image, and the build comes along
+    builds_image = True
     idle_guard = False
     evictable = False
     can = Capabilities(pause=True, finish=False, restore=True)

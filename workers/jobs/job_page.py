@@ -55,7 +55,8 @@ class Panel:
     Attributes:
         name: a slug, in the address under which the part is fetched again.
         template: a partial; it gets `job` and, as `panel`, what `context` answers.
-        context: what it shows of a job to a person who may see the job; None shows nothing until the job moves.
+        context: what it shows of a job to a person who may see the job; None shows nothing until the job moves. With
+            a true "refresh" the part is fetched again every 5 s, because it shows what changes without the job.
         order: place among the panels; equal ones by name.
         tab: the tab that it stands in, see workers.jobs.job_tabs.
         also: another one.

@@ -12,7 +12,7 @@ from workers.models import Allocation, Dependency, Job
 from workers.states import JobState
 
 SHOWN = 50
-SHOWN_OF_JOB = ("name", "state")
+SHOWN_OF_JOB = ("name", "state", "progress")
 
 
 def order_context(job: Job, user: User) -> dict[str, Any] | None:
@@ -29,6 +29,7 @@ def order_context(job: Job, user: User) -> dict[str, Any] | None:
     return {
         "before": [(row.on, row.needs == Dependency.Needs.SUCCESS) for row in before],
         "behind": [row.job for row in behind],
+        "refresh": any(not one.is_final for one in (*(row.on for row in before), *(row.job for row in behind))),
         "may_follow": may_follow,
     }
 

@@ -22,13 +22,15 @@ from aiplatform.lib import rates, wording
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.outbound import ForbiddenAddress
 from aiplatform.lib.wording import Message
-from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
+from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Job, Severity
+from workers.monitoring import affected_jobs
 from workers.monitoring.rules import RULES, Breach, breaches, label_of, message_of
 from workers.monitoring.snapshot import MonitoringSnapshot
 
 log = logging.getLogger(__name__)
 
 KEEP_ENDED = timedelta(days=90)
+MAX_NAMED_JOBS = 3
 RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
 
@@ -122,7 +124,20 @@ def _tell(alarm: Alarm, moment: datetime) -> None:
         title = wording.message("alarm.rule", rule=alarm.rule.key)
         page = alarm.facts.get("page") or ""
         notify(person, "quota", title=title, text=_message(alarm), url=page, key=f"alarm-{alarm.pk}")
+    _tell_owners(alarm)
     _send(alarm, _title(alarm), key=f"alarm-{alarm.pk}")
+
+
+def _tell_owners(alarm: Alarm) -> None:
+    """Notify the owners of the jobs that the alarm affects, each once with the names of their jobs."""
+    by_owner: dict[User, list[Job]] = {}
+    for job in affected_jobs.of_alarm(alarm):
+        by_owner.setdefault(job.owner, []).append(job)
+    for owner, jobs in by_owner.items():
+        names = ", ".join(job.name for job in jobs[:MAX_NAMED_JOBS]) + (", …" if len(jobs) > MAX_NAMED_JOBS else "")
+        title = wording.message("alarm.affects", jobs=names)
+        page = reverse("workers:job", args=[jobs[0].pk])
+        notify(owner, "alarm", title=title, text=_message(alarm), url=page, key=f"alarm-{alarm.pk}-jobs")
 
 
 def _tell_end(alarm: Alarm) -> None:

@@ -167,7 +167,7 @@ class _Slots:
     def put(self, job: Waiting) -> float | None:
         """Take the earliest slots for `job` and return when it would start."""
         wants = self._wants(job)
-        start, runtime = self.now, self.typical if job.runtime is None else job.runtime
+        start, runtime = self.now, job.estimated_runtime(self.typical)
         for bank, count, _ in wants:
             if bank.width < count:
                 return None
@@ -186,7 +186,7 @@ class _Slots:
     def flow(self, job: Waiting) -> float | None:
         """Like `put`, on the level of the slots instead of each."""
         wants = self._wants(job)
-        start, runtime = self.now, self.typical if job.runtime is None else job.runtime
+        start, runtime = self.now, job.estimated_runtime(self.typical)
         for bank, count, _ in wants:
             if bank.width < count:
                 return None

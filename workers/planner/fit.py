@@ -12,7 +12,7 @@ from workers.count_classes import CLASSES, JOB
 from workers.device_kinds import DeviceKind, rules
 from workers.machine_needs import NOTHING, fits
 from workers.planner.limits import unowned
-from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Request, ResourceGroup
+from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Request, ResourceGroup, cards_of
 
 Place = tuple[int, tuple[tuple[int, int], ...]]
 """A node id and the (device id, shares) taken on it."""
@@ -24,7 +24,7 @@ class Never:
 
     code: str
     field: str
-    args: dict[str, int | str]
+    args: dict[str, int | float | str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +149,10 @@ class Space:
     def free_cards(self, shape: Shape, free: Sequence[int]) -> int:
         """How many devices could each give the shares that is wanted of one."""
         return sum(free[i] >= shape.wanted for _, members, _ in shape.nodes for i in members)
+
+    def largest_share(self, shape: Shape, free: Sequence[int]) -> int:
+        """Return the most shares that are free on one of the devices that `shape` could use."""
+        return max((free[i] for _, members, _ in shape.nodes for i in members), default=0)
 
     def best_node(self, shape: Shape, free: Sequence[int]) -> int:
         """The most such devices on any one node."""
@@ -321,7 +325,7 @@ def _too_large(request: Request, space: Space) -> list[Never]:
         best = max((d.capacity for d in space.devices if matches(request, d)), default=0)
         if best >= request.cpu_shares:
             return []
-        requested = -(-request.cpu_shares // FULL_CARD)
+        requested = cards_of(request.cpu_shares)
         return [Never("too_many_cpus", "cpus", {"asked": requested, "best": best // FULL_CARD})]
     most = _most_on_a_node(request, space)
     if most == 0:
@@ -348,7 +352,7 @@ def _against_rules(request: Request) -> list[Never]:
         found.append(Never("not_shareable", "share", {"kind": kind.label}))
     if kind.counts and request.gpus not in kind.counts:
         allowed = ", ".join(map(str, kind.counts))
-        facts: dict[str, int | str] = {"asked": request.gpus, "kind": kind.label, "allowed": allowed}
+        facts: dict[str, int | float | str] = {"asked": request.gpus, "kind": kind.label, "allowed": allowed}
         found.append(Never("count_not_allowed", "gpus_per_node", facts))
     elif not kind.allows(request.gpus, request.nodes):
         facts = {"asked": request.gpus, "kind": kind.label, "count": kind.distributed_count or 0}
@@ -367,7 +371,7 @@ def _over_limits(request: Request, cluster: Cluster, counts_as: str) -> list[Nev
     found = []
     for limit, code in zip((most, quota.per_user), codes, strict=True):
         if limit is not None and shares > limit * FULL_CARD:
-            facts: dict[str, int | str] = {"asked": -(-shares // FULL_CARD), "limit": limit, "cluster": cluster.name}
+            facts: dict[str, int | float | str] = {"asked": cards_of(shares), "limit": limit, "cluster": cluster.name}
             found.append(Never(code, blamed, facts))
     if cluster.per_user.get(counts_as) == 0:
         found.append(Never(CLASSES[counts_as].none_allowed, "cluster", {"cluster": cluster.name}))
@@ -380,7 +384,7 @@ def _over_unowned(request: Request, left: Mapping[str, int]) -> list[Never]:
     if shares <= left.get(kind, shares):
         return []
     code = "over_unowned_cores" if kind == "cpu" else "over_unowned_cards"
-    return [Never(code, "preemptible", {"asked": -(-shares // FULL_CARD), "limit": left[kind] // FULL_CARD})]
+    return [Never(code, "preemptible", {"asked": cards_of(shares), "limit": left[kind] // FULL_CARD})]
 
 
 def _most_on_a_node(request: Request, space: Space) -> int:

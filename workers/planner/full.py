@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from workers.planner.fit import Shape, Space
-from workers.planner.snapshot import FULL_CARD, Waiting
+from workers.planner.snapshot import FULL_CARD, Waiting, cards_of
 from workers.planner.windows import Openings
 
-Reason = tuple[str, Mapping[str, int | str]]
+Reason = tuple[str, Mapping[str, int | float | str]]
 
 
 def full_reason(
@@ -32,7 +32,9 @@ def full_reason(
     if home is not None:
         return "machine_full", {"node": home.name}
     if not request.gpus:
-        return "no_cpu", {"asked": -(-request.cpu_shares // FULL_CARD)}
+        return "no_cpu", {"asked": cards_of(request.cpu_shares)}
+    if request.shares < FULL_CARD:
+        return "no_share", {"asked": shape.wanted, "free": space.largest_share(shape, space.free)}
     free = space.free_cards(shape, space.free)
     if free < shape.requested:
         return "no_cards", {"asked": shape.requested, "free": free}

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from workers.count_classes import CLASSES
 from workers.planner.policy import DEFAULT, Policy
-from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Quota, Running, Snapshot, Waiting
+from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Quota, Running, Snapshot, Waiting, cards_of
 
-Refusal = tuple[str, Mapping[str, int | str]]
+Refusal = tuple[str, Mapping[str, int | float | str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Ledger:
         key = (code, used, limit, requested)
         found = self._refusals.get(key)
         if found is None:
-            facts = {"used": _cards(used), "limit": limit, "asked": _cards(requested)}
+            facts = {"used": cards_of(used), "limit": limit, "asked": cards_of(requested)}
             found = self._refusals[key] = Verdict((code, facts))
         return found
 
@@ -198,13 +198,13 @@ class Ledger:
         ends_at = None if job.runtime is None else end
         self._count(account, job.counts_as, (kind, shares), job.owner, ends_at, gives_way=job.preemptible)
 
-    def quota_facts(self, job: Waiting) -> dict[str, int]:
+    def quota_facts(self, job: Waiting) -> dict[str, int | float]:
         """Cards used, guaranteed and requested; empty where the cluster has no number."""
         kind, requested = job.request.counted
         use = self._accounts[job.cluster].use(kind)
         if use.quota.guaranteed is None:
             return {}
-        return {"used": _cards(use.pool.used), "limit": use.quota.guaranteed, "asked": _cards(requested)}
+        return {"used": cards_of(use.pool.used), "limit": use.quota.guaranteed, "asked": cards_of(requested)}
 
     def quota_gap(self, job: Waiting) -> int:
         """Shares that the cluster has too few for `job`; 0 where its quota does not keep it waiting."""
@@ -291,7 +291,3 @@ def _owned(clusters: Iterable[Cluster]) -> Counter[str]:
             if quota.guaranteed:
                 found[kind] += quota.guaranteed * FULL_CARD
     return found
-
-
-def _cards(shares: int) -> int:
-    return -(-shares // FULL_CARD)

@@ -1,8 +1,8 @@
 """Order of the queue: who comes next. Pure.
 
 First whoever running work makes room for; then urgent work; then whoever waited longer than the guard, oldest
-first, so that nobody starves; then by priority, and among equals by fair share: decayed card-hours of the
-person and the cluster, minus the time waited.
+first, so that nobody starves; then by priority; among equals services, which cannot answer requests while they
+wait; then by fair share: decayed card-hours of the person and the cluster, minus the time waited.
 """
 
 from collections import defaultdict
@@ -16,6 +16,7 @@ GUARD_S = DEFAULT.guard_s
 HALF_LIFE_S = 7 * 24 * 3600.0
 
 _NUMBER, _QUEUED_AT, _PRIORITY = attrgetter("job"), attrgetter("queued_at"), attrgetter("priority")
+_ANSWERS = attrgetter("answers_requests")
 
 
 def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> list[Waiting]:
@@ -59,6 +60,7 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
             fair.append(job)
             scores.append(used - age_weight * (now - job.queued_at))
     fair = [fair[i] for i in sorted(range(len(fair)), key=scores.__getitem__)]
+    fair.sort(key=_ANSWERS, reverse=True)
     fair.sort(key=_PRIORITY, reverse=True)
     return [*room, *urgent, *_by_age(guarded), *fair]
 

@@ -31,7 +31,7 @@ _Kept = tuple[str, str, int, frozenset[int]]
 MAKING_ROOM = "making_room"
 """Code of a job that running work makes room for; one that was told so is promised the cards."""
 _CLUSTER_FULL = ("cluster_quota", "cluster_cores")
-_NOTHING_IDLE = {"no_cards": "nothing_idle", "no_cpu": "no_idle_cores"}  # what it is told where it would borrow
+_NOTHING_IDLE = {"no_cards": "nothing_idle", "no_share": "nothing_idle", "no_cpu": "no_idle_cores"}
 OVERDUE_S = 60.0
 """Work past its estimated end is assumed to go on for this long."""
 
@@ -43,7 +43,7 @@ class Wait(NamedTuple):
     """
 
     code: str
-    args: Mapping[str, int | str]
+    args: Mapping[str, int | float | str]
     position: int
     eta: float | None
 

@@ -215,12 +215,20 @@ class Running:
         return "cpu", sum(shares for _, shares in self.held)
 
 
+def cards_of(shares: int) -> int | float:
+    """Return shares as GPUs or cores, exact to an eighth: 8 → 1, 4 → 0.5."""
+    whole, part = divmod(shares, FULL_CARD)
+    return shares / FULL_CARD if part else whole
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A job that wants to start. `runtime` is its limit in seconds, None if it has none.
 
     `promised`: running work was asked to make room for it; it comes first when the cards are free.
-    `kind` and `counts_as` are as for `Running`.
+    `kind` and `counts_as` are as for `Running`. `expected` is the run time in seconds that its kind expects, for
+    example the time budget of a training; only estimates of start times use it. `answers_requests`: requests fail
+    while it waits, so it comes first among jobs of the same priority.
     """
 
     job: int
@@ -234,6 +242,13 @@ class Waiting:
     kind: str = ""
     promised: bool = False
     counts_as: str = JOB.name
+    expected: float | None = None
+    answers_requests: bool = False
+
+    def estimated_runtime(self, typical: float) -> float:
+        """Return its run time for estimates, in seconds: as expected, else its limit, else `typical`."""
+        known = [seconds for seconds in (self.expected, self.runtime) if seconds is not None]
+        return min(known, default=typical)
 
 
 @dataclass(frozen=True, slots=True)

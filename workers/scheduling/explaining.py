@@ -30,7 +30,7 @@ class Line:
     """What a waiting job says. `eta` is unix seconds."""
 
     code: str
-    args: Mapping[str, int | str]
+    args: Mapping[str, int | float | str]
     position: int | None
     eta: float | None
 

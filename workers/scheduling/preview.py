@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,13 +36,16 @@ class Verdict:
     field: str = ""  # what to change first when it never fits
 
 
-def look(user: User, requested: Resources, *, kind: str) -> Verdict:
+def look(user: User, requested: Resources, *, kind: str, unclear: str = "") -> Verdict:
     """What the scheduler would do with this request at this moment; nothing is written.
 
     Args:
         asked: as for `submission.submit`; a missing cluster is the person's current one.
         kind: name of the job kind, which may have machines kept for it and a limit of its own.
+        unclear: what is wrong in the form the request comes from, see `ResourceForm.unclear`; then there is no answer.
     """
+    if unclear:
+        return Verdict("unknown", unclear)
     if "cpus" not in requested or "gpus_per_node" not in requested:
         return Verdict("unknown", _("Say how many cards and cores it takes."))
     try:
@@ -58,7 +62,7 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
     mine = snapshot.Waiting(
         ASKED, user.pk, cluster.pk, request, moment.timestamp(), requested.get("priority", 0),
         span.total_seconds() if span else None, requested.get("preemptible", False), kind,
-        counts_as=kinds.class_of(kind),
+        counts_as=kinds.class_of(kind), answers_requests=kind in kinds.answering_requests(),
     )  # fmt: skip
     found = preview(seen, mine, moment.timestamp(), planner_input.POLICY)
     if found.never:
@@ -66,7 +70,7 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
         return Verdict("never", said, field=found.never[0].field)
     if found.wait is None:
         where = _fits(found.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
-        return Verdict("now", where, _free(requested["gpus_per_node"], requested.get("device_kind", "gpu")))
+        return Verdict("now", where, _free(requested))
     if found.makes_room:
         return Verdict("waits", _("Others would make room for it, within a minute or two."))
     wait = found.wait
@@ -103,12 +107,15 @@ def _fits(places: Iterable[Place]) -> str:
     return _("Fits now on %(where)s.") % {"where": ", ".join(names.get(node, "") for node in ids)}
 
 
-def _free(gpus: int, kind: str) -> str:
-    """How much is free on machines that take work."""
+def _free(requested: Resources) -> str:
+    """Return how much is free on nodes that accept work; of a share, the GPUs that have room for it."""
     rows = Device.objects.filter(node__state=Node.State.LIVE, health=Device.Health.OK)
-    if gpus:
-        cards = [row.used == 0 for row in rows.filter(kind=kind)]
-        facts = {"free": sum(cards), "all": len(cards)}
+    if requested["gpus_per_node"]:
+        wanted = requested.get("share", snapshot.FULL_CARD)
+        cards = [row.capacity - row.used >= wanted for row in rows.filter(kind=requested.get("device_kind", "gpu"))]
+        facts = {"free": sum(cards), "all": len(cards), "asked": wanted}
+        if wanted < snapshot.FULL_CARD:
+            return _("%(free)s of %(all)s GPUs have %(asked)s/8 free.") % facts
         return ngettext("%(free)s of %(all)s card free", "%(free)s of %(all)s cards free", len(cards)) % facts
-    free = sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU)) // snapshot.FULL_CARD
-    return ngettext("%(free)s CPU slot free", "%(free)s CPU slots free", free) % {"free": free}
+    free = snapshot.cards_of(sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU)))
+    return ngettext("%(free)s CPU slot free", "%(free)s CPU slots free", math.ceil(free)) % {"free": free}

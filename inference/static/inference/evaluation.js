@@ -1,15 +1,16 @@
 // An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
 import { grouped, t } from "../base/i18n.js";
+import { colorTokenOf } from "../base/class_colors.js";
 import { drawConfusion } from "./confusion.js";
-import { alongRecall, rates } from "./rates.js";
+import { alongRecall, placeOf, rates } from "./rates.js";
 
 const data = JSON.parse(document.getElementById("evaluation-data").textContent);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const present = data.classes.filter((c) => c.truths);
 
 const { means } = data; // at each threshold, see inference/telling/curves.py
-const ownPlace = Math.max(0, data.thresholds.findIndex((value) => Math.abs(value - data.summary.threshold) < 1e-6));
+const ownPlace = placeOf(data.thresholds, data.summary.threshold);
 let place = ownPlace;
 
 // ---- charts -------------------------------------------------------------------------------------------------
@@ -47,8 +48,8 @@ const shown = present.slice(0, SHOWN_CLASSES);
 if (shown.length < present.length) {
   document.getElementById("curves-shown").textContent = t("Classes drawn: the first %(shown)s of %(all)s", { shown: shown.length, all: present.length });
 }
-const hue = (number) => colour(`--chart-${(number % 8) + 1}`);
-const thin = shown.map((c, number) => ({ name: c.name, entry: c, stroke: hue(number) }));
+const classIds = data.classes.map((c) => c.id);
+const thin = shown.map((c) => ({ name: c.name, entry: c, stroke: colour(colorTokenOf(classIds, c.id)) }));
 
 // The mean is the way that the point takes when the threshold moves; a mean at equal recall would lie elsewhere.
 const curved = thin.filter((c) => c.entry.pr);
@@ -170,6 +171,8 @@ table.tHead?.addEventListener("click", (event) => {
 /** @type {HTMLInputElement} */
 const slider = document.getElementById("threshold");
 const said = document.getElementById("threshold-value");
+const conditions = document.getElementById("figures-conditions");
+const storedConditions = conditions.textContent;
 
 function hideBelow(root) {
   for (const box of root.querySelectorAll(".box-answer")) {
@@ -181,6 +184,8 @@ function moveTo(next) {
   place = next;
   slider.value = String(next);
   said.textContent = data.thresholds[place].toFixed(2);
+  const moved = t("Precision, recall and F1: at score threshold %(threshold)s, as the slider is set.", { threshold: said.textContent });
+  conditions.textContent = place === ownPlace ? storedConditions : moved;
   const now = means[place];
   for (const key of ["precision", "recall", "f1"]) {
     const tile = document.querySelector(`[data-live="${key}"]`);
@@ -206,4 +211,4 @@ function bestOf() {
 }
 
 drawConfusion(data.confusion);
-moveTo(data.summary.threshold > 0 ? ownPlace : bestOf());
+moveTo(ownPlace); // the page opens with the values that the API, the report and the CLI state

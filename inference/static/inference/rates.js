@@ -7,6 +7,11 @@ export function rates(tp, fp, truths) {
   return { precision, recall, f1: precision + recall ? (2 * precision * recall) / (precision + recall) : 0 };
 }
 
+/** Index of the threshold that is closest to `threshold`, the one that the stored values of an evaluation hold for. */
+export function placeOf(thresholds, threshold) {
+  return thresholds.reduce((near, value, place) => (Math.abs(value - threshold) < Math.abs(thresholds[near] - threshold) ? place : near), 0);
+}
+
 /**
  * Columns of a chart by recall: first the places, then the way of `means` as the threshold falls, then `curves`, whose
  * values stand at `recalls`. A line has no value (null) where another one has its places, and the means have none where

@@ -122,6 +122,12 @@ class ResourceForm(forms.Form):
             for name in ("memory_gib", "priority", "max_runtime_min", "nodes", "min_nodes", "processes")
         )
 
+    def unclear(self) -> str:
+        """Return the first error of a field that was sent and that `resources` leaves out; "" without one."""
+        names = ("cluster", "device", "nodes", "min_nodes", "share", "memory_gib", "priority", "max_runtime_min")
+        wrong = next((name for name in names if name in self.data and self.errors.get(name)), "")
+        return f"{self[wrong].label}: {self.errors[wrong][0]}" if wrong else ""
+
     def resources(self) -> Resources:
         """The request; fields that are missing or wrong are left out, so that a half-filled form can be previewed."""
         data = self.cleaned_data

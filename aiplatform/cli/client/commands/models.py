@@ -77,6 +77,7 @@ EVALUATIONS: list[Column] = [
     ("name", "name"),
     ("model", "model"),
     ("dataset", "dataset"),
+    ("split", lambda row: row.get("split") or "all"),
     ("state", "state"),
     ("metrics", _figures),
     ("made", lambda row: output.ago(row.get("created_at"))),
@@ -87,6 +88,7 @@ SHOWN_EVALUATION: list[Column] = [
     *((name.capitalize(), key) for name, key in EVALUATIONS if name != "metrics"),
     *output.PROGRESS,
     *evaluations_scripted.SHOWN,
+    ("Conditions", "conditions"),
 ]
 
 
