@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ from aiplatform import startup
 from aiplatform.cli import gate_steps
 from aiplatform.lib import frame
 from aiplatform.lib.static_files import StaticMiddleware
+from inference.inspector.inspection import perform
+from inference.services import inspections
 from tests import migrated, network, restored
 from tests import settings as test_settings
 from tests.factories import people
@@ -205,6 +208,18 @@ def _english():
     """A request leaves its language behind in the thread; no test hears of another's."""
     with translation.override("en"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _model_files_read_in_this_process(request, monkeypatch):
+    """A process for each model would cost 0.7 s of CPU; tests that use `inspector_processes` start them."""
+    if "inspector_processes" not in request.fixturenames:
+        monkeypatch.setattr(inspections, "_run", lambda asked, *_limits: json.loads(json.dumps(perform(asked))))
+
+
+@pytest.fixture
+def inspector_processes():
+    """Model files are read by the sandboxed program itself."""
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from inference.evaluator.truth import UNSEEN
 from inference.models import ModelVersion
 from inference.selftest import keeping as self_tests
 from inference.server.engine import RUNTIME
-from inference.services import evaluations, learning
+from inference.services import evaluations, inspections, learning
 from inference.services import models as registry
 from inference.services.copying import copied
 from inference.services.learning import AUTO
@@ -350,8 +350,8 @@ def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> N
     try:
         inside = files.open_beneath(outputs, f"targets/{variant.target}/model.onnx")
         with os.fdopen(inside, "rb") as source_file:
-            copied(source_file, into / "model.onnx", most=registry.MOST_BYTES)
-        engines.bring(row, outputs, into, most=registry.MOST_BYTES)
+            copied(source_file, into / "model.onnx", most=inspections.MOST_BYTES)
+        engines.bring(row, outputs, into, most=inspections.MOST_BYTES)
     except (OSError, files.OutsideRoot):
         raise NotKept(gone) from None
     for entry in source.files:

@@ -16,10 +16,9 @@ from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
-from inference.formats.folder import Found, survey
-from inference.formats.onnx import RefusedModel
+from inference.formats.folder import Found
 from inference.server.tensorrt import NAME
-from inference.services import models as registry
+from inference.services import inspections
 from inference.services.copying import copied
 from inference.targets import known
 from workers.device_kinds import GPU
@@ -87,10 +86,7 @@ def surveyed(folder: Path) -> Found:
     Raises:
         ModelRefused: see `survey`.
     """
-    try:
-        content = survey(folder)
-    except RefusedModel as exc:
-        raise registry.ModelRefused(str(exc)) from None
+    content = inspections.of_outputs(folder)
     content.files |= {path.name: path for path in sorted(folder.iterdir()) if NAME.fullmatch(path.name)}
     return content
 

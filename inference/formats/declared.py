@@ -167,7 +167,7 @@ def describe(folder: Path, weights: Path, declared: Declared) -> Known:
         return said
     if weights.suffix.lower() != ".onnx":
         return _merged(declared, said, {})
-    files = Files(folder, weights)
+    files = Files.read(folder, weights)
     said = files.known(declared)
     if not said.task:
         if declared:
@@ -177,16 +177,21 @@ def describe(folder: Path, weights: Path, declared: Declared) -> Known:
     return said
 
 
+@dataclass(frozen=True)
 class Files:
-    """What the files of an ONNX model say, read once for any number of declarations.
+    """What the files of an ONNX model say, read once for any number of declarations."""
 
-    Raises:
-        RefusedModel: the ONNX file is broken or unsafe.
-    """
+    beside: Known  # of files beside the ONNX file
+    summary: onnx.Summary
 
-    def __init__(self, folder: Path, weights: Path) -> None:
-        self.beside = _known(weights, folder)
-        self.summary = onnx.inspect(weights)
+    @classmethod
+    def read(cls, folder: Path, weights: Path) -> Files:
+        """Read the files in a folder.
+
+        Raises:
+            RefusedModel: the ONNX file is broken or unsafe.
+        """
+        return cls(_known(weights, folder), onnx.inspect(weights))
 
     def known(self, declared: Declared) -> Known:
         """What is declared, and what the files say of the rest."""

@@ -1,7 +1,7 @@
 """Models that were not trained here: from an upload, a path in a home, or what any finished job left behind.
 
 Files that can run code when they are opened (pickles, archives of torch) are opened by a job in its sandbox, see
-`model_jobs`. All others are read here by parsers that run nothing.
+`model_jobs`. All others are read by parsers that run nothing, in a sandboxed process, see `inspections`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from aiplatform.lib.errors import Invalid, NotFound, Refusals
 from inference.formats.declared import NOTHING, Declared
 from inference.formats.folder import KEPT, MOST_EXTRA_BYTES
 from inference.models import ModelTask, ModelVersion
-from inference.services import model_jobs
+from inference.services import inspections, model_jobs
 from inference.services import models as registry
 from inference.services.copying import TooLarge, copied
-from inference.services.models import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused, Origin
+from inference.services.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
+from inference.services.models import Origin
 from training.files import places
 from training.services import homes
 from workers.execution import earlier_outputs
@@ -112,7 +113,7 @@ def uploaded(archive: Path, filename: str, declared: Declared = NOTHING, *, trie
     origin = Origin(Source.IMPORT if said else Source.UPLOAD, label=filename if said else "")
     if suffix in TORCH:
         return Brought(partial(_single, archive, suffix), origin, suffix)
-    return Brought(partial(registry.unpack, archive, filename), origin)
+    return Brought(partial(inspections.unpack, archive, filename), origin)
 
 
 def _single(archive: Path, suffix: str, into: Path) -> None:
@@ -248,4 +249,5 @@ def _opened(root: Path, name: str) -> BinaryIO:
 def _unpacked(root: Path, path: str, into: Path) -> None:
     beside = into.with_name("archive")
     _copied(root, {path: "packed"}, beside)
-    registry.unpack(beside / "packed", path, into)
+    inspections.unpack(beside / "packed", path, into)
+    files.remove_tree(beside)

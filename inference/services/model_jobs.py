@@ -24,6 +24,7 @@ from aiplatform.lib.parsers import is_sound
 from inference.formats.declared import NOTHING, Declared
 from inference.messages import MODEL_TASK as REFUSALS
 from inference.models import Model, ModelTask, ModelVersion, Visibility
+from inference.services import inspections
 from inference.services import models as registry
 from inference.services.copying import copied
 from inference.services.models import Origin
@@ -207,7 +208,7 @@ def _taken(outputs: Path, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             continue
         with os.fdopen(descriptor, "rb") as source:
-            copied(source, into / name, most=registry.MOST_BYTES)
+            copied(source, into / name, most=inspections.MOST_BYTES)
 
 
 def _machine(attempt: Attempt) -> dict[str, str]:

@@ -18,30 +18,19 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import archives, files
-from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
+from aiplatform.lib import files
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from inference.formats.declared import NOTHING, Declared, describe
-from inference.formats.folder import WEIGHTS, Found, survey, weights_in
-from inference.formats.known import Known
+from inference.formats.declared import NOTHING, Declared
+from inference.formats.folder import Found
 from inference.formats.onnx import RefusedModel
 from inference.models import Model, ModelVersion, Service, Visibility
-from inference.services import holding, trail, withdrawing
+from inference.services import holding, inspections, trail, withdrawing
+from inference.services.inspections import FILES, unpack
 from workers.models import Job
 
 log = logging.getLogger(__name__)
-MOST_BYTES = 20 << 30  # unpacked
-MOST_FILES = 1000
-ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", "")
-
-
-class ModelRefused(DomainError):
-    """The files are no model, or not a safe one."""
-
-    code = "model_refused"
-    status = 400
-    field = "file"
 
 
 @dataclass(frozen=True)
@@ -111,15 +100,17 @@ def register(
     model: Model | None = None,
     declared: Declared = NOTHING,
     read: Callable[[Path], Found] | None = None,
+    patience_s: int = inspections.PATIENCE_S,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
     """Make a version out of files from anywhere.
 
     Args:
-        bring: makes the folder it is given, and puts the files there.
+        bring: makes the folder it is given, and puts the files there; or `inspections.unpack` with an archive.
         model: add a version to this one; None makes a new model called `name`.
         declared: what the person says of files that came without model.json.
         read: says what is in the folder, where the platform itself made the files; None: they are inspected.
+        patience_s: how long the inspection may take.
         made: called with the version in the transaction that makes it.
 
     Raises:
@@ -136,8 +127,8 @@ def register(
         declared.check()
     try:
         with found:
-            bring(work / "in")
-            content = read(work / "in") if read else _surveyed(work / "in", declared)
+            bring(work / FILES)
+            content = read(work / FILES) if read else inspections.of_import(work, declared, patience_s=patience_s)
             content.facts |= origin.facts
         found.end()
         staged = _stage(content, work, work)
@@ -187,7 +178,7 @@ def register_training(
         return None
     work = workplace()
     try:
-        content = survey(folder)
+        content = inspections.of_outputs(folder)
         staged = _stage(content, folder.parent.parent, work)
         listed = _listed(staged)
         with transaction.atomic():
@@ -208,7 +199,7 @@ def register_training(
                 code_label=code_label[:300],
                 **(begun or {}),
             )
-    except RefusedModel as exc:
+    except (RefusedModel, inspections.ModelRefused) as exc:
         log.warning("job=%s attempt=%s its model is not registered: %s", job.pk, attempt, exc)
         return None
     except IntegrityError:  # another worker published the same attempt meanwhile
@@ -360,33 +351,3 @@ def workplace() -> Path:
     work = Path(settings.DATA_ROOT) / "models" / f".{uuid.uuid4().hex}"
     work.mkdir(parents=True)
     return work
-
-
-def unpack(archive: Path, filename: str, into: Path) -> None:
-    """Make the folder `into` of an archive, or of one bare file, as it was called when it came."""
-    suffix = Path(filename).suffix.lower()
-    if archives.kind_of(archive) is None or suffix in (".onnx", ".safetensors"):
-        into.mkdir()
-        shutil.copyfile(archive, into / f"model{suffix[:20]}")
-        return
-    # A .pt file is a zip too: refuse it by its name before looking inside.
-    if suffix not in ARCHIVES:
-        into.mkdir()
-        (into / f"model{suffix[:20]}").touch()
-        return
-    archives.extract(archive, into, limits=archives.Limits(max_bytes=MOST_BYTES, max_files=MOST_FILES))
-
-
-def _surveyed(folder: Path, declared: Declared) -> Found:
-    try:
-        weights = weights_in(folder)
-        known = describe(folder, weights, declared) if weights else Known()
-        content = survey(folder)
-    except RefusedModel as exc:
-        raise ModelRefused(str(exc)) from None
-    if content.task == WEIGHTS and known.labels:
-        content.classes = [{"id": place, "name": label} for place, label in enumerate(known.labels)]
-    content.architecture = content.architecture or known.architecture
-    if content.task == WEIGHTS and known.task:
-        content.facts["declared_task"] = known.task
-    return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,34 +24,29 @@ from aiplatform.lib import titles, wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.formats.declared import NOTHING, Declared, Files
-from inference.formats.folder import home_of, survey, weights_in
-from inference.formats.onnx import RefusedModel
+from inference.formats.folder import weights_in
+from inference.inspector import replies
 from inference.models import Model, ModelTask, ModelVersion, Visibility
-from inference.services import model_jobs
+from inference.services import inspections, model_jobs
 from inference.services import models as registry
 from inference.services.copying import TooLarge, copied
 from inference.services.importing import Brought
-from inference.services.models import ModelRefused, Origin
+from inference.services.inspections import FILES
+from inference.services.models import Origin
 from inference.trying import results, ways
+from inference.trying.possible import CannotTry
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
-HOME, FILES, PICTURES = "try", "in", "pictures"
+HOME, PICTURES = "try", "pictures"
+SUMMARY = "files.json"  # what the files of the model say, as the inspector read them
 MOST_PICTURES = 6
 MOST_PICTURE_BYTES = 64 << 20
 SECONDS = 240  # after which the program begins nothing new
 LONGEST = timedelta(minutes=15)  # of the job
 Source = ModelVersion.Source
-
-
-class CannotTry(DomainError):
-    """There is nothing in these files that could be tried."""
-
-    code = "cannot_try"
-    status = 400
-    field = "file"
 
 
 class AlreadyUsed(DomainError):
@@ -115,7 +111,9 @@ def submit(
                 )
                 raise CannotTry(said)
             brought.bring(work / FILES)
-            tried = _possible(work / FILES, declared)
+            tried, files = inspections.of_trial(work, declared)
+            (work / inspections.PACKED).unlink(missing_ok=True)
+            disk_files.write_json(work / SUMMARY, replies.files(files))
         with found:
             _keep_pictures(pictures, work / PICTURES)
         found.end()
@@ -146,58 +144,6 @@ def check_pictures(count: int, version: DatasetVersion | None) -> None:
     if count > MOST_PICTURES:
         said = _("Choose at most %(most)s pictures: a few are enough to see which way is right.")
         raise Invalid(said % {"most": MOST_PICTURES}, field="pictures")
-
-
-def _possible(folder: Path, declared: Declared) -> list[Declared]:
-    """Ways to read the model in a folder.
-
-    Raises:
-        CannotTry, Invalid, ModelRefused: there is none, or the files are not sound.
-    """
-    weights = weights_in(folder)
-    try:
-        if weights is None or weights.suffix.lower() != ".onnx":
-            survey(folder)  # which may know better what is wrong with them
-            raise CannotTry(_("Only an ONNX model can be tried: weights alone do not run."))
-        if (home_of(folder) / "model.json").exists():
-            raise CannotTry(_("model.json in it says all that could be tried. Bring the model in as it is."))
-        files = Files(folder, weights)
-        possible, out, refusals = ways.of(files, declared)
-        if not possible:
-            raise _none(files, out, refusals)
-        _check_sound(folder, files, possible[0])
-    except RefusedModel as exc:
-        raise ModelRefused(str(exc)) from None
-    return possible
-
-
-def _none(files: Files, out: Sequence[ways.Out], refusals: Sequence[DomainError]) -> DomainError:
-    """Why there is no way: what the layouts that fit were refused for, else that none fits."""
-    found = Refusals()
-    for refusal in refusals:
-        with found:
-            raise refusal
-    if found:
-        first, *others = found.all
-        first.others = tuple(others)
-        return first
-    shapes = ", ".join(f"{tensor.name} {tensor.shape}" for tensor in files.summary.outputs[:6])
-    said = _(
-        "Its outputs (%(shapes)s) are not laid out in a way that is known here. Export the model with its head decoded "
-        "into boxes, or describe it by a model.json."
-    )
-    return CannotTry(said % {"shapes": shapes[:300]})
-
-
-def _check_sound(folder: Path, files: Files, way: Declared) -> None:
-    """Refuse pickles and the like beside the model now, and not once somebody has chosen."""
-    described = home_of(folder) / "model.json"
-    whole = ways.as_import(files, way)
-    disk_files.write_json(described, files.model_json(whole))
-    try:
-        survey(folder)
-    finally:
-        described.unlink(missing_ok=True)
 
 
 def _keep_pictures(pictures: Sequence[Example], into: Path) -> None:
@@ -235,11 +181,12 @@ def files_of(task: ModelTask) -> Files:
     Raises:
         Gone: they were removed.
     """
-    folder = home(task.job) / FILES
-    weights = weights_in(folder) if folder.is_dir() else None
-    if weights is None:
+    folder = home(task.job)
+    if not (folder / FILES).is_dir():
         raise Gone(wording.message("model_task.files_gone"))
-    return Files(folder, weights)
+    if not (folder / SUMMARY).is_file():  # of a version of the platform that did not keep it
+        disk_files.write_json(folder / SUMMARY, replies.files(inspections.of_trial(folder, declared_of(task))[1]))
+    return replies.files_of(json.loads((folder / SUMMARY).read_bytes()))
 
 
 class Gone(DomainError):

@@ -4,9 +4,10 @@ import pytest
 
 from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.errors import Invalid, StillInUse
-from inference.formats.folder import survey
 from inference.models import Model, ModelVersion, Service
+from inference.services import inspections
 from inference.services import models as registry
+from inference.services.inspections import ModelRefused
 from tests.factories import models as factory
 from tests.inference import judged, tiny
 from tests.inference.running import bring
@@ -49,7 +50,7 @@ def test_model_registry_refuses_pickles_in_plain_words(alice, tmp_path, filename
     tiny.identity(folder)
     archive = factory.zipped(folder, tmp_path / "x.zip")  # a .pt is a zip
 
-    with pytest.raises(registry.ModelRefused, match="can run code when it is opened"):
+    with pytest.raises(ModelRefused, match="can run code when it is opened"):
         registry.register_upload(user=alice, archive=archive, filename=filename, name="net")
     assert not Model.objects.exists()
 
@@ -124,14 +125,16 @@ def test_model_registry_copies_nothing_that_became_a_link_after_it_was_looked_at
     tiny.detector(tmp_path / "secret")
     tiny.detector(tmp_path / "outputs/model")
 
+    inspected = inspections.of_outputs
+
     def looked_at(folder: Path):
-        found = survey(folder)
+        found = inspected(folder)
         swapped = folder if swap == "folder" else folder / "model.onnx"
         swapped.rename(tmp_path / "away")
         swapped.symlink_to(tmp_path / "secret" / ("" if swap == "folder" else "model.onnx"))
         return found
 
-    monkeypatch.setattr(registry, "survey", looked_at)
+    monkeypatch.setattr(inspections, "of_outputs", looked_at)
 
     assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
 

@@ -12,7 +12,7 @@ from inference.formats.declared import PIXELS, Declared
 from inference.kind import ModelTaskKind, Vanished
 from inference.models import Model, ModelTask, ModelVersion
 from inference.services import importing
-from inference.services.models import ModelRefused
+from inference.services.inspections import ModelRefused
 from inference.trying import trials, ways
 from tests.factories import models as factory
 from tests.inference import foreign, seeing, tiny, tried

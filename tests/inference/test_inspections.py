@@ -1,0 +1,277 @@
+"""Model files are read in a sandboxed process; what it answers is checked as anybody's text."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.utils import translation
+from onnx import TensorProto, helper
+
+from aiplatform.lib.archive_refusals import ArchiveRefused
+from aiplatform.lib.errors import Invalid
+from inference.formats.declared import NOTHING, Declared
+from inference.formats.folder import Found
+from inference.inspector import replies
+from inference.models import Model, ModelVersion
+from inference.services import inspections
+from inference.services.inspections import FILES, ModelRefused, TooSlow
+from tests.factories import models as factory
+from tests.inference import foreign, tiny
+from tests.inference.foreign import LOGITS, PETS
+from training.services import homes
+from workers.supervisor import sandbox, tiers
+
+SAID = Declared(task="classification", labels=PETS, pixels="unit")
+needs_bubblewrap = pytest.mark.skipif(tiers.best_tier()[0] < sandbox.BUBBLEWRAP, reason="needs bubblewrap")
+
+
+def unopenable(path: Path, opset: int = 26) -> Path:
+    """A file that is sound but no runtime opens: from opset 18 on ReduceMean has no attribute `axes`."""
+    ends = [
+        helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3, 32, 32]),
+        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3]),
+    ]
+    nodes = [
+        helper.make_node("ReduceMean", ["images"], ["m"], axes=[2, 3], keepdims=0),
+        helper.make_node("Mul", ["m", "k"], ["logits"]),
+    ]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [helper.make_tensor("k", TensorProto.FLOAT, [], [10.0])])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    path.write_bytes(made.SerializeToString())
+    return path
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def refusals(function, *args, **kwargs):
+    with pytest.raises(ModelRefused) as caught:
+        function(*args, **kwargs)
+    return caught.value
+
+
+@pytest.mark.django_db
+def test_f18_model_that_no_runtime_opens_is_refused_with_the_runtimes_reason(api, alice):
+    unopenable(homes.home_of(alice) / "net.onnx")
+    fields = {"name": "net", "path": "net.onnx", "task": "classification", "labels": "a\nb\nc", "pixels": "unit"}
+
+    answer = api.post("/api/v1/models/", fields, format="json")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "model_refused")
+    said = answer.json()["detail"]
+    assert said.startswith("ONNX Runtime cannot open the model: ")
+    assert "opset" in said.lower() or "ReduceMean" in said
+    assert "/" not in said.replace("and/or", "")  # no path of the platform
+    assert not Model.objects.exists()
+
+
+@pytest.mark.django_db
+def test_f18_same_model_of_an_opset_that_allows_it_is_taken(api, alice):
+    unopenable(homes.home_of(alice) / "net.onnx", opset=17)
+    fields = {"name": "net", "path": "net.onnx", "task": "classification", "labels": "a\nb\nc", "pixels": "unit"}
+    fields["resize"] = "stretch"
+
+    assert api.post("/api/v1/models/", fields, format="json").status_code == 201
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("inspector_processes")
+def test_api_imports_a_model_through_the_sandboxed_process(api, alice):
+    foreign.net(homes.home_of(alice) / "net.onnx", {"answer": LOGITS})
+    unopenable(homes.home_of(alice) / "bad.onnx")
+    fields = {"path": "net.onnx", "task": "classification", "labels": "\n".join(PETS), "pixels": "unit"}
+
+    good = api.post("/api/v1/models/", fields | {"name": "good"}, format="json")
+    bad = api.post("/api/v1/models/", {"name": "bad", "path": "bad.onnx"}, format="json")
+
+    assert (good.status_code, bad.status_code) == (201, 400)
+    assert good.json()["task"] == "classification"
+    assert bad.json()["code"] == "model_refused"
+
+
+@pytest.mark.usefixtures("inspector_processes")
+def test_process_unpacks_an_archive_and_says_all_that_is_wrong_in_the_callers_language(work, tmp_path):
+    tiny.detector(tmp_path / "x")
+    archive = factory.zipped(tmp_path / "x", tmp_path / "x.zip")
+    inspections.unpack(archive, "x.zip", work / FILES)
+    assert not (work / FILES).exists()  # this process left it packed
+
+    content = inspections.of_import(work, NOTHING)
+
+    assert (content.task, sorted(content.files)) == ("detection", ["model.json", "model.onnx"])
+    assert content.files["model.onnx"].read_bytes() == (tmp_path / "x" / "model.onnx").read_bytes()
+
+    other = tmp_path / "other"
+    foreign.net(other / FILES / "net.onnx", {"answer": LOGITS})
+    with translation.override("zh-hans"), pytest.raises(Invalid) as caught:
+        inspections.of_import(other, Declared(task="classification", labels=("one",)))
+    assert {one.blamed for one in caught.value.every} == {"labels", "pixels"}
+    assert not any("model" in one.message for one in caught.value.every)  # Chinese
+
+
+@pytest.mark.usefixtures("inspector_processes")
+def test_process_refuses_a_damaged_archive_as_before(work, tmp_path):
+    (tmp_path / "x.zip").write_bytes(b"PK\x03\x04 no archive at all")
+    inspections.unpack(tmp_path / "x.zip", "x.zip", work / FILES)
+
+    with pytest.raises(ArchiveRefused):
+        inspections.of_import(work, NOTHING)
+
+
+PROBE = """
+import ctypes, json, os, socket, sys
+seen = {}
+for name in sys.argv[1:]:
+    try:
+        seen[name] = open(name).read(9)
+    except OSError as error:
+        seen[name] = type(error).__name__
+try:
+    socket.create_connection(("127.0.0.1", PORT), timeout=2)
+    seen["network"] = True
+except OSError:
+    seen["network"] = False
+NEW_USER_NAMESPACE = 0x10000000
+seen["namespace"] = ctypes.CDLL(None).unshare(NEW_USER_NAMESPACE) == 0
+seen["uid"] = os.geteuid()
+print(json.dumps(seen))
+"""
+
+
+@needs_bubblewrap
+@pytest.mark.sockets("a port of this host that the sandbox must not reach")
+def test_process_has_no_network_no_other_files_and_the_filter_of_jobs(work, tmp_path):
+    secret, box = tmp_path / "secret", work / "box"
+    secret.write_text("secret")
+    box.mkdir()
+    (box / "model").write_text("model")
+    ticket = inspections._ticket([], [box], tiers.NOBODY)
+    if ticket.uid:
+        sandbox.give(ticket)
+    asked = [
+        str(secret),
+        str(box / "model"),
+        "/etc/shadow",
+        str(Path(inspections.settings.BASE_DIR) / "pyproject.toml"),
+    ]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ticket.argv = [sys.executable, "-c", PROBE.replace("PORT", str(server.getsockname()[1])), *asked]
+        files = sandbox.handed(ticket)
+        done = subprocess.run(
+            sandbox.wrapped(ticket, files),
+            capture_output=True,
+            check=True,
+            pass_fds=tuple(files.values()),
+            env=ticket.env,
+        )
+        for opened in files.values():
+            os.close(opened)
+
+    seen = json.loads(done.stdout)
+    assert [seen[name] for name in asked] == ["FileNotFoundError", "model", "FileNotFoundError", "FileNotFoundError"]
+    assert (seen["network"], seen["namespace"]) == (False, False)
+    assert seen["uid"] == ticket.uid or not ticket.uid
+
+
+LIMITED = """
+from inference.inspector import limits
+limits.restrict(seconds={seconds})
+{code}
+"""
+
+
+def limited(code: str, seconds: int = 60) -> "subprocess.CompletedProcess[bytes]":
+    said = LIMITED.format(code=code, seconds=seconds)
+    at = str(inspections.settings.BASE_DIR)
+    return subprocess.run(
+        [sys.executable, "-c", said], capture_output=True, check=False, cwd=at, env={"PYTHONPATH": at}
+    )
+
+
+def test_limits_end_what_takes_memory_and_time_without_end():
+    memory = limited("try:\n    bytearray(3 << 30)\nexcept MemoryError:\n    print('refused')")
+    seconds = limited("while True: pass", seconds=1)
+
+    assert memory.stdout == b"refused\n"
+    assert seconds.returncode == -24
+
+
+@pytest.mark.usefixtures("inspector_processes")
+def test_process_that_takes_too_long_is_ended_and_named(work):
+    tiny.detector(work / FILES)
+
+    with pytest.raises(TooSlow, match=r"longer than 0\.01 s"):
+        inspections.of_import(work, NOTHING, patience_s=0.01)
+
+    assert (work / FILES / "model.onnx").is_file()  # for the next try
+
+
+@pytest.mark.parametrize(("code", "said"), [(-11, "crashed"), (137, "crashed"), (65, "GiB of memory"), (152, "longer")])
+def test_process_that_ends_without_an_answer_is_an_error_of_the_files(tmp_path, code, said):
+    with (tmp_path / "out").open("wb+") as out, (tmp_path / "err").open("wb+") as err:
+        refusal = refusals(inspections._read, code, out, err, 60)
+
+    assert said in refusal.message
+
+
+@pytest.mark.parametrize("reply", [b"", b"{", b"[]", b'"x"', b"[" * 100_000])
+def test_reply_that_is_no_object_is_refused(tmp_path, reply):
+    (tmp_path / "out").write_bytes(reply)
+    with (tmp_path / "out").open("rb") as out, (tmp_path / "err").open("wb+") as err:
+        refusals(inspections._read, 0, out, err, 60)
+
+
+FORGED = [
+    {"files": {"model.onnx": "/etc/passwd"}}, {"files": {"model.onnx": "../../secret"}},
+    {"files": {"../model.onnx": "model.onnx"}}, {"files": {"model.onnx": "a\0b"}},
+    {"files": {"labels.txt": "labels.txt"}},
+    {"files": []}, {"files": {"model.onnx": 5}}, {"task": "root"}, {"task": ["detection"]}, {"classes": [1]},
+    {"classes": [{"name": "\ud800"}]}, {"metrics": {"a": "b"}}, {"facts": {"a": float("nan")}}, {"params": 5},
+    {"architecture": "a\0"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FORGED, ids=[str(number) for number in range(len(FORGED))])
+def test_forged_reply_of_the_process_is_refused(work, monkeypatch, change):
+    tiny.detector(work / FILES)
+    sound = replies.found(Found("detection", files={"model.onnx": work / FILES / "model.onnx"}), work / FILES)
+    assert replies.found_of({"found": sound}, work / FILES).task == "detection"
+    monkeypatch.setattr(inspections, "_run", lambda *_asked: {"found": sound | change})
+
+    assert "crashed" in refusals(inspections.of_import, work, NOTHING).message
+
+
+def test_forged_link_in_place_of_a_file_is_not_followed(work, monkeypatch):
+    def linked(asked, *_limits):
+        os.symlink("/etc", asked["folder"])
+        return {"refusals": [{"code": "model_refused", "text": "no"}]}
+
+    monkeypatch.setattr(inspections, "_run", linked)
+
+    refusals(inspections.of_import, work, NOTHING)
+
+    assert not (work / FILES).exists()
+
+
+@pytest.mark.django_db
+def test_operator_that_the_cpu_has_not_is_noted_on_the_page_of_the_version(alice, as_alice, api):
+    ends = [helper.make_tensor_value_info(name, TensorProto.UINT16, [4]) for name in "xyz"]
+    node = helper.make_node("BitShift", ["x", "y"], ["z"], direction="LEFT")
+    graph = helper.make_graph([node], "g", ends[:2], ends[2:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (homes.home_of(alice) / "net.onnx").write_bytes(made.SerializeToString())
+
+    answer = api.post("/api/v1/models/", {"name": "net", "path": "net.onnx"}, format="json")
+
+    assert answer.status_code == 201
+    version = ModelVersion.objects.get(pk=answer.json()["id"])
+    assert "BitShift" in version.facts["not_on_cpu"]
+    assert "BitShift" in as_alice.get(f"/models/{version.model_id}/").content.decode()
