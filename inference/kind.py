@@ -25,7 +25,16 @@ from inference.models import Evaluation, Model, ModelTask, ModelVersion, Service
 from inference.monitoring import baselines, collecting
 from inference.scripted import running as scripted
 from inference.selftest import keeping as self_tests
-from inference.services import evaluations, launching, learning, model_jobs, promotion, serving, withdrawing
+from inference.services import (
+    evaluations,
+    launching,
+    learning,
+    model_imports,
+    model_jobs,
+    promotion,
+    serving,
+    withdrawing,
+)
 from inference.torch_export import exports
 from inference.trying import trials
 from training.presets import cores, tiling
@@ -164,6 +173,10 @@ class ModelTaskKind(JobKind):
             return self._counting(task, run)
         if task.act == ModelTask.Act.TRY:
             return self._trying(task, run)
+        if task.act == ModelTask.Act.IMPORT:
+            if not model_imports.are_files_there(job):
+                raise Vanished(wording.message("model_task.import_gone"))
+            return model_imports.launch(task, run)
         if task.act == ModelTask.Act.TORCH:
             return self._for_torch(task, run)
         return self._measuring(task, run) if task.act == ModelTask.Act.MEASURE else self._converting(task, run)
@@ -252,6 +265,8 @@ class ModelTaskKind(JobKind):
         task = ModelTask.objects.filter(job=job).select_related("version", "job").first()
         if task is not None and task.act == ModelTask.Act.TRY:
             trials.publish(task, attempt)
+        elif task is not None and task.act == ModelTask.Act.IMPORT:
+            model_imports.publish(task, attempt)
         elif task is not None and task.act == ModelTask.Act.TORCH:
             exports.keep(task, RunDir.of(job.pk, attempt.number).outputs)
         elif task is not None and task.act == ModelTask.Act.BASELINE:
@@ -265,6 +280,9 @@ class ModelTaskKind(JobKind):
                 raise Vanished(wording.message("model_task.archive_gone"))
         elif task.act == ModelTask.Act.TRY:
             trials.files_of(task)
+        elif task.act == ModelTask.Act.IMPORT:
+            if not model_imports.are_files_there(job):
+                raise Vanished(wording.message("model_task.import_gone"))
         elif not ModelVersion.objects.usable_by(job.owner).filter(pk=task.version_id or 0).exists():
             raise Vanished(wording.message("model_task.version_gone"))
         cluster_for(job.owner, job.cluster)

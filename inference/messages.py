@@ -92,6 +92,10 @@ PROMOTION = {
 MODEL_TASK = {
     "model_gone": Wording(_("The model that it was to be a version of was deleted, or is no longer yours.")),
     "version_gone": Wording(_("The version was deleted before it could be measured.")),
+    "import_gone": Wording(_("The files of this import are gone. Import the model again.")),
+    "not_checked": Wording(
+        _("The program that checks the files ended without a result. The log of the job shows why.")
+    ),
     "archive_gone": Wording(_("The archive is gone. Bring the model in again.")),
     "no_images": Wording(_("None of the images could be shown to the model. The log of the job says why.")),
     "no_size": Wording(_("The archive holds a program. Say how large its input is (width and height) and try again.")),

@@ -379,6 +379,7 @@ class ModelTask(models.Model):
         CONVERT = "convert", _("Read a torch archive")
         BASELINE = "baseline", _("Count the training images")
         TRY = "try", _("Try on pictures")
+        IMPORT = "import", _("Import model files")
         TORCH = "torch", _("Export for torch")
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="model_task")

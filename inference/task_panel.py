@@ -24,7 +24,7 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
         form = (
             f"{reverse('inference:model-upload')}?{urlencode({'name': name})}" if name else _page(job.spec.get("model"))
         )
-        return {"message": task.message, "is_import": task.act == ModelTask.Act.CONVERT, "again": form}
+        return {"message": task.message, "is_import": task.act in IMPORTS, "again": form}
     shown = task.made_id or (task.version_id if job.is_final else None)
     version = ModelVersion.objects.visible_to(user).select_related("model").filter(pk=shown or 0).first()
     if version is None:
@@ -36,4 +36,5 @@ def _page(model: int | None) -> str:
     return reverse("inference:model-detail", args=[model]) if model else reverse("inference:model-list")
 
 
+IMPORTS = (ModelTask.Act.CONVERT, ModelTask.Act.IMPORT)
 PANEL = Panel("model-task", "inference/_model_task_panel.html", context, 2)

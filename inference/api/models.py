@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.db import transaction
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -91,7 +92,11 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
     @extend_schema(request=ModelIn, responses={201: ModelVersionOut, 202: ModelTaskOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        """Bring in a model. An archive of torch is read by a job, which is answered (202) in place of the version."""
+        """Bring in a model.
+
+        An archive of torch, and files that are large or take long to read, are read by a job. The task of that job is
+        answered then (202, with its address in `Location`) in place of the version.
+        """
         serializer = ModelIn(data=request.data, context=self.get_serializer_context())
         return _brought_in(request, sent(serializer, importing.check, user=request.user))
 
@@ -127,7 +132,7 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
     @versions.mapping.post
     @once_in_parts
     def add_version(self, request: ApiRequest, pk: str) -> Response:
-        """Bring in a further version; of an archive of torch the job that reads it is answered (202)."""
+        """Bring in a further version; where a job reads the files, its task is answered (202), see models/."""
         model = self.own_model(pk)
         return _brought_in(request, _checked(VersionIn, self, request) | {"model": model})
 
@@ -232,7 +237,8 @@ def _brought_in(request: ApiRequest, fields: dict[str, Any]) -> Response:
 
 def _answer(made: ModelVersion | ModelTask) -> Response:
     if isinstance(made, ModelTask):
-        return Response(ModelTaskOut(made).data, status=202)
+        location = reverse("api-model-task-detail", args=[made.pk])
+        return Response(ModelTaskOut(made).data, status=202, headers={"Location": location})
     return Response(ModelVersionOut(made).data, status=201)
 
 

@@ -153,7 +153,7 @@ class JobFields(ProgressFields):
 
 
 class ModelTaskOut(OutMixin, JobFields, serializers.ModelSerializer):
-    """A job about a model: a measurement with its figures, or a torch archive with the version made of it."""
+    """A job about a model: a measurement with its figures, or an import with the version made of it."""
 
     refused = serializers.CharField(source="message", read_only=True, help_text="Why nothing came of it.")
     created_at = serializers.DateTimeField(source="job.created_at", read_only=True)

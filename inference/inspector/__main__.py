@@ -1,5 +1,7 @@
 """`python -m inference.inspector`: read one request as JSON from standard input, write the reply to standard output.
 
+As the program of a job it reads the file in AIP_PARAMS and writes inspection.json into the outputs.
+
 Exit codes: 0 with a reply, 65 where memory did not suffice; anything else is a crash.
 """
 
@@ -8,14 +10,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 OUT_OF_MEMORY = 65
+REQUEST, REPLY = "AIP_PARAMS", "inspection.json"
 
 
 def main() -> int:
-    reply_to = os.dup(1)
-    os.dup2(2, 1)  # libraries may print; the reply stands alone
-    request = json.loads(sys.stdin.buffer.read())
+    request, reply_to = _opened()
     _configure(request["locale"])
     from inference.inspector import inspection, limits  # noqa: PLC0415  needs the settings
 
@@ -29,6 +32,17 @@ def main() -> int:
     with os.fdopen(reply_to, "w", encoding="ascii") as out:
         json.dump(reply, out, allow_nan=False)
     return 0
+
+
+def _opened() -> tuple[dict[str, Any], int]:
+    """The request, and the descriptor of the file that the reply is written to."""
+    if REQUEST in os.environ:
+        path = Path(os.environ["AIP_OUTPUT_DIR"], REPLY)
+        request = json.loads(Path(os.environ[REQUEST]).read_text(encoding="utf-8"))
+        return request, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    reply_to = os.dup(1)
+    os.dup2(2, 1)  # libraries may print; the reply stands alone
+    return json.loads(sys.stdin.buffer.read()), reply_to
 
 
 def _configure(locale: str) -> None:

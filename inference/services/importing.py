@@ -10,7 +10,8 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -25,7 +26,7 @@ from aiplatform.lib.errors import Invalid, NotFound, Refusals
 from inference.formats.declared import NOTHING, Declared
 from inference.formats.folder import KEPT, MOST_EXTRA_BYTES
 from inference.models import ModelTask, ModelVersion
-from inference.services import inspections, model_jobs
+from inference.services import inspections, model_imports, model_jobs
 from inference.services import models as registry
 from inference.services.copying import TooLarge, copied
 from inference.services.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
@@ -51,11 +52,13 @@ class Brought:
     Args:
         bring: makes the folder it is given and puts the files there; of a torch archive, that file alone.
         torch: its suffix where it is a torch archive, else "".
+        size_bytes: of the files when they were found, packed where they are packed.
     """
 
     bring: Callable[[Path], None]
     origin: Origin
     torch: str = ""
+    size_bytes: int = 0
 
 
 def bring_in(
@@ -67,23 +70,28 @@ def bring_in(
     queued: Callable[[ModelTask], object] = lambda _task: None,
     **about: Any,
 ) -> ModelVersion | ModelTask:
-    """Make a version of the files; of a torch archive the job that will make it.
+    """Make a version of the files, or the job that will make it: of a torch archive, and of what takes long to read.
 
     Args:
         made, queued: called in the transaction that makes the one or the other.
         about: name, description and visibility of a new model, or `model`: see `models.register`.
 
     Raises:
-        DomainError: see `models.register` and `model_jobs.convert`.
+        DomainError: see `models.register`, `model_jobs.convert` and `model_imports.submit`.
     """
     if brought.torch:
         return model_jobs.convert(
             user=user, bring=brought.bring, suffix=brought.torch, label=brought.origin.label, declared=declared,
             queued=queued, **about,
         )  # fmt: skip
-    return registry.register(
-        user=user, bring=brought.bring, origin=brought.origin, declared=declared, made=made, **about
-    )
+    about |= {"user": user, "bring": brought.bring, "origin": brought.origin, "declared": declared}
+    if brought.size_bytes <= model_imports.LARGE_BYTES:
+        try:
+            return registry.register(made=made, patience_s=model_imports.WAIT_S, **about)
+        except inspections.TooSlow as slow:
+            if slow.others:
+                raise
+    return model_imports.submit(queued=queued, **about)
 
 
 def check(
@@ -113,7 +121,7 @@ def uploaded(archive: Path, filename: str, declared: Declared = NOTHING, *, trie
     origin = Origin(Source.IMPORT if said else Source.UPLOAD, label=filename if said else "")
     if suffix in TORCH:
         return Brought(partial(_single, archive, suffix), origin, suffix)
-    return Brought(partial(inspections.unpack, archive, filename), origin)
+    return Brought(partial(inspections.unpack, archive, filename), origin, size_bytes=archive.stat().st_size)
 
 
 def _single(archive: Path, suffix: str, into: Path) -> None:
@@ -170,9 +178,10 @@ def _lying(root: Path, path: str, origin: Origin) -> Brought:
     if suffix in MODEL:
         there = [name for name in BESIDE if at.with_name(name).is_file() and not at.with_name(name).is_symlink()]
         beside = [str(PurePosixPath(path).with_name(name)) for name in there]
-        return Brought(partial(_copied, root, {name: PurePosixPath(name).name for name in (path, *beside)}), origin)
+        names = {name: PurePosixPath(name).name for name in (path, *beside)}
+        return Brought(partial(_copied, root, names), origin, size_bytes=at.stat().st_size)
     if suffix and suffix in ARCHIVES:
-        return Brought(partial(_unpacked, root, path), origin)
+        return Brought(partial(_unpacked, root, path), origin, size_bytes=at.stat().st_size)
     said = _("%(name)s is no model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
     raise Invalid(said % {"name": _shown(at.name)}, field="path")
 
@@ -182,7 +191,8 @@ def _folder(root: Path, path: str, origin: Origin) -> Brought:
     names = sorted(_below(root, path))
     if any(name.lower().endswith(MODEL) for name in names):
         kept = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT]
-        return Brought(partial(_copied, root, {name: name.removeprefix(f"{path}/") for name in kept}), origin)
+        within = {name: name.removeprefix(f"{path}/") for name in kept}
+        return Brought(partial(_copied, root, within), origin, size_bytes=_size_of(root, kept))
     archives = [name for name in names if name.lower().endswith(TORCH)]
     if len(archives) == 1:
         suffix = PurePosixPath(archives[0]).suffix.lower()
@@ -191,6 +201,16 @@ def _folder(root: Path, path: str, origin: Origin) -> Brought:
         said = _("There are several archives of torch in it, such as %(names)s. Name one of them.")
         raise Invalid(said % {"names": ", ".join(map(_shown, archives[:3]))}, field="path")
     raise Invalid(_("There is no model in it: a .onnx, .safetensors or .pt file is needed."), field="path")
+
+
+def _size_of(root: Path, names: Sequence[str]) -> int:
+    """Bytes of the weights among some files; what went away meanwhile counts as nothing."""
+    total = 0
+    for name in names:
+        if name.lower().endswith(MODEL):
+            with suppress(OSError, files.OutsideRoot), os.fdopen(files.open_beneath(root, name), "rb") as file:
+                total += os.fstat(file.fileno()).st_size
+    return total
 
 
 def _below(root: Path, path: str) -> Iterator[str]:

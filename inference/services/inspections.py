@@ -97,7 +97,7 @@ def of_import(work: Path, declared: Declared, *, patience_s: int = PATIENCE_S) -
         TooSlow: it was not done in time.
     """
     reply = _import(work, inspection.VERSION, declared, patience_s)
-    return _checked(lambda: replies.found_of(reply, work / FILES))
+    return checked(lambda: replies.found_of(reply, work / FILES))
 
 
 def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
@@ -107,7 +107,7 @@ def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
         ModelRefused, Invalid, ArchiveRefused, CannotTry: everything that is wrong.
     """
     reply = _import(work, inspection.TRIAL, declared, PATIENCE_S)
-    return _checked(lambda: replies.trial_of(reply))
+    return checked(lambda: replies.trial_of(reply))
 
 
 def of_outputs(folder: Path) -> Found:
@@ -119,7 +119,7 @@ def of_outputs(folder: Path) -> Found:
     request = {"act": inspection.SURVEY, "folder": str(folder), "archive": "", "declared": NOTHING, "opens": False}
     owner = folder.stat().st_uid
     reply = _reply(request, read=[folder], uid=owner if owner != os.geteuid() else 0, patience_s=LONG_PATIENCE_S)
-    return _checked(lambda: replies.found_of(reply, folder))
+    return checked(lambda: replies.found_of(reply, folder))
 
 
 def _import(work: Path, act: str, declared: Declared, patience_s: int) -> dict[str, Any]:
@@ -140,15 +140,21 @@ def _import(work: Path, act: str, declared: Declared, patience_s: int) -> dict[s
             (inner / PACKED).rename(work / PACKED)
 
 
-def _checked(decode: Callable[[], Value]) -> Value:
+def checked(decode: Callable[[], Value]) -> Value:
+    """What `decode` makes of a reply.
+
+    Raises:
+        ModelRefused: it is none that the inspector writes.
+    """
     try:
         return decode()
     except replies.BadReply as error:
         log.warning("inspector reply not usable: %s", error)
-        raise _crashed() from None
+        raise crashed() from None
 
 
-def _crashed() -> ModelRefused:
+def crashed() -> ModelRefused:
+    """The error where the program gave no usable reply."""
     return ModelRefused(_("The program that checks the files of models crashed on these. Export the model again."))
 
 
@@ -161,20 +167,35 @@ def _reply(
         DomainError: it refuses the files, crashed, or took too long or too much memory.
     """
     whole = request | {
-        "declared": replies.declared(request["declared"]), "max_bytes": MOST_BYTES, "max_files": MOST_FILES,
-        "language": translation.get_language() or "en",
+        "declared": replies.declared(request["declared"]), "language": translation.get_language() or "en",
+        "seconds": patience_s,
     }  # fmt: skip
     with _PROCESSES:
-        reply = _run(whole, read, write, uid, patience_s)
+        reply = _run(completed(whole), read, write, uid, patience_s)
+    end_refused(reply)
+    return reply
+
+
+def completed(request: dict[str, Any]) -> dict[str, Any]:
+    """A request with what is the same in all; it stands for a program that is in a sandbox already."""
+    locale = str(settings.LOCALE_PATHS[0])
+    return request | {"max_bytes": MOST_BYTES, "max_files": MOST_FILES, "locale": locale, "ticket": None}
+
+
+def end_refused(reply: dict[str, Any]) -> None:
+    """Raise everything that is wrong with the files as a reply says it, if anything.
+
+    Raises:
+        DomainError: the first, with all others behind it.
+    """
     try:
         refusals = replies.refusals_of(reply)
     except replies.BadReply:
-        raise _crashed() from None
+        raise crashed() from None
     if refusals:
         first, *others = (_error(row) for row in refusals)
         first.others = tuple(others)
         raise first
-    return reply
 
 
 def _error(row: dict[str, Any]) -> DomainError:
@@ -190,9 +211,7 @@ def _run(
 ) -> dict[str, Any]:
     """Start the program, wait for it, and read what it wrote."""
     ticket = _ticket(read, write, uid)
-    below = ticket.tier < sandbox.BUBBLEWRAP
-    locale = str(settings.LOCALE_PATHS[0])
-    whole = request | {"seconds": patience_s, "locale": locale, "ticket": ticket.to_json() if below else None}
+    whole = request | {"ticket": ticket.to_json() if ticket.tier < sandbox.BUBBLEWRAP else None}
     if ticket.uid:
         sandbox.give(ticket)
     files = sandbox.handed(ticket)
@@ -210,9 +229,13 @@ def _run(
         return _read(done.returncode, out, err, patience_s)
 
 
+def code_folders() -> list[Path]:
+    """Packages of the platform that the program imports from."""
+    return [Path(settings.BASE_DIR, name) for name in _CODE]
+
+
 def _ticket(read: Sequence[Path], write: Sequence[Path], uid: int) -> Ticket:
     tier, bwrap = _tier()
-    code = [Path(settings.BASE_DIR, name) for name in _CODE]
     return Ticket(
         job=0, attempt=0, cwd="/", tier=tier, bwrap=bwrap, uid=uid if tier >= sandbox.OWN_UID else 0,
         argv=[sys.executable, "-P", "-m", "inference.inspector"], own_network=True, memory_bytes=SCRATCH_BYTES,
@@ -221,7 +244,7 @@ def _ticket(read: Sequence[Path], write: Sequence[Path], uid: int) -> Ticket:
             "LANG": "C.UTF-8", "PYTHONPATH": str(settings.BASE_DIR),
             "PYTHONDONTWRITEBYTECODE": "1", **dict.fromkeys(tickets.THREADS, "1"),
         },
-        read_only=list(map(str, [*tiers.python_folders(), *code, *read])), read_write=list(map(str, write)),
+        read_only=list(map(str, [*tiers.python_folders(), *code_folders(), *read])), read_write=list(map(str, write)),
     )  # fmt: skip
 
 
@@ -250,7 +273,7 @@ def _read(code: int, out: IO[bytes], err: IO[bytes], patience_s: int) -> dict[st
     if code == OUT_OF_MEMORY:
         said = _("Checking the files of the model takes more than %(most)s GiB of memory.")
         raise ModelRefused(said % {"most": limits.MAX_BYTES >> 30})
-    raise _crashed()
+    raise crashed()
 
 
 def _too_slow(patience_s: int) -> TooSlow:

@@ -86,7 +86,7 @@ def test_cli_brings_in_what_lies_in_the_home_or_in_outputs(real_aip, alice, clus
 
     assert {one.model.name: one.source for one in ModelVersion.objects.all()} == {"a": "files", "b": "job"}
     task = ModelTask.objects.get()
-    assert f"Job {task.job_id} reads the archive" in "".join(capfd.readouterr())
+    assert f"Job {task.job_id} reads the files" in "".join(capfd.readouterr())
 
 
 def test_cli_shows_what_was_measured(real_aip, alice, tmp_path, capfd):

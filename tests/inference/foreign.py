@@ -48,3 +48,19 @@ def bring(user, path: Path, **declared: object):
     return importing.bring_in(
         user=user, brought=importing.uploaded(path, path.name, said), declared=said, name=path.stem
     )
+
+
+def unopenable(path: Path, opset: int = 26) -> Path:
+    """A file that is sound but no runtime opens: from opset 18 on ReduceMean has no attribute `axes`."""
+    ends = [
+        helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3, 32, 32]),
+        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3]),
+    ]
+    nodes = [
+        helper.make_node("ReduceMean", ["images"], ["m"], axes=[2, 3], keepdims=0),
+        helper.make_node("Mul", ["m", "k"], ["logits"]),
+    ]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [helper.make_tensor("k", TensorProto.FLOAT, [], [10.0])])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    path.write_bytes(made.SerializeToString())
+    return path

@@ -21,28 +21,12 @@ from inference.services import inspections
 from inference.services.inspections import FILES, ModelRefused, TooSlow
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
-from tests.inference.foreign import LOGITS, PETS
+from tests.inference.foreign import LOGITS, PETS, unopenable
 from training.services import homes
 from workers.supervisor import sandbox, tiers
 
 SAID = Declared(task="classification", labels=PETS, pixels="unit")
 needs_bubblewrap = pytest.mark.skipif(tiers.best_tier()[0] < sandbox.BUBBLEWRAP, reason="needs bubblewrap")
-
-
-def unopenable(path: Path, opset: int = 26) -> Path:
-    """A file that is sound but no runtime opens: from opset 18 on ReduceMean has no attribute `axes`."""
-    ends = [
-        helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3, 32, 32]),
-        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3]),
-    ]
-    nodes = [
-        helper.make_node("ReduceMean", ["images"], ["m"], axes=[2, 3], keepdims=0),
-        helper.make_node("Mul", ["m", "k"], ["logits"]),
-    ]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [helper.make_tensor("k", TensorProto.FLOAT, [], [10.0])])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-    path.write_bytes(made.SerializeToString())
-    return path
 
 
 @pytest.fixture

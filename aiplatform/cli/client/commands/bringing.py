@@ -100,7 +100,7 @@ def bring_in(args: argparse.Namespace) -> int | None:
         done(args, row, f"{row['model_name']} v{row['number']} is in the registry: {row['task']}.")
         return None
     if not args.wait:
-        done(args, row, f"Job {row['job']} reads the archive; it becomes a version when that is over.")
+        done(args, row, f"Job {row['job']} reads the files; they become a version when it has ended.")
         return None
     row = waiting.until_over(args.client, f"model-tasks/{row['id']}/")
     made = args.client.get(f"model-versions/{row['made']}/") if row["made"] else None
