@@ -60,6 +60,9 @@ def _enter(ticket: dict[str, object]) -> None:
     from workers.supervisor import sandbox  # noqa: PLC0415  only where no bubblewrap is
     from workers.supervisor.ticket import Ticket  # noqa: PLC0415  as above
 
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)  # Landlock takes no pipe, and /dev/stdin is among the devices it allows
+    os.close(nothing)
     sandbox.enter(Ticket.from_json(ticket))
 
 

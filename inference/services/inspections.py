@@ -170,8 +170,12 @@ def _reply(
         "declared": replies.declared(request["declared"]), "language": translation.get_language() or "en",
         "seconds": patience_s,
     }  # fmt: skip
-    with _PROCESSES:
+    if not _PROCESSES.acquire(timeout=patience_s):
+        raise _too_slow(patience_s)
+    try:
         reply = _run(completed(whole), read, write, uid, patience_s)
+    finally:
+        _PROCESSES.release()
     end_refused(reply)
     return reply
 

@@ -189,6 +189,7 @@ def _register(task: ModelTask, outputs: Path) -> None:
             model=model,
             declared=declared,
             made=made,
+            patience_s=inspections.LONG_PATIENCE_S,
             **about,
         )
     except _Made:

@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
 from training.services import homes
-from workers.supervisor import sandbox, tiers
+from workers.supervisor import landlock, sandbox, tiers
 
 SAID = Declared(task="classification", labels=PETS, pixels="unit")
 needs_bubblewrap = pytest.mark.skipif(tiers.best_tier()[0] < sandbox.BUBBLEWRAP, reason="needs bubblewrap")
@@ -99,6 +101,34 @@ def test_process_unpacks_an_archive_and_says_all_that_is_wrong_in_the_callers_la
         inspections.of_import(other, Declared(task="classification", labels=("one",)))
     assert {one.blamed for one in caught.value.every} == {"labels", "pixels"}
     assert not any("model" in one.message for one in caught.value.every)  # Chinese
+
+
+@pytest.mark.usefixtures("inspector_processes")
+@pytest.mark.parametrize("tier", [sandbox.PLAIN, sandbox.LANDLOCK])
+def test_process_restricts_itself_where_no_bubblewrap_is(work, tmp_path, monkeypatch, tier):
+    if tier == sandbox.LANDLOCK and landlock.abi() < 1:
+        pytest.skip("needs Landlock")
+    monkeypatch.setattr(inspections, "_tier", lambda: (tier, ""))
+    tiny.detector(work / FILES)
+
+    assert inspections.of_import(work, NOTHING).task == "detection"
+
+    tiny.detector(tmp_path / "elsewhere")
+    monkeypatch.setattr(inspections, "_ticket", partial(_of_another_folder, inspections._ticket, work))
+    if tier == sandbox.LANDLOCK:
+        assert "There is no model in it" in refusals(inspections.of_outputs, tmp_path / "elsewhere").message
+
+
+def _of_another_folder(ticket, granted, _read, write, uid):
+    return ticket([granted], write, uid)
+
+
+def test_process_waits_for_its_turn_no_longer_than_the_caller(work, monkeypatch):
+    monkeypatch.setattr(inspections, "_PROCESSES", threading.BoundedSemaphore(1))
+    tiny.detector(work / FILES)
+
+    with inspections._PROCESSES, pytest.raises(TooSlow):
+        inspections.of_import(work, NOTHING, patience_s=0.01)
 
 
 @pytest.mark.usefixtures("inspector_processes")
