@@ -212,7 +212,7 @@ def _english():
 
 @pytest.fixture(autouse=True)
 def _model_files_read_in_this_process(request, monkeypatch):
-    """A process for each model would cost 0.7 s of CPU; tests that use `inspector_processes` start them."""
+    """A process for each model would cost 0.6 s of CPU; tests that use `inspector_processes` start them."""
     if "inspector_processes" not in request.fixturenames:
         monkeypatch.setattr(inspections, "_run", lambda asked, *_limits: json.loads(json.dumps(perform(asked))))
 

@@ -27,6 +27,7 @@ from aiplatform.lib import archives, wording
 from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.files import remove_tree
 from inference.formats.declared import NOTHING, Declared, Files
 from inference.formats.folder import Found
 from inference.inspector import inspection, limits, replies
@@ -138,6 +139,7 @@ def _import(work: Path, act: str, declared: Declared, patience_s: int) -> dict[s
             (inner / FILES).rename(work / FILES)
         if archive and (inner / PACKED).is_file():
             (inner / PACKED).rename(work / PACKED)
+        remove_tree(inner)
 
 
 def checked(decode: Callable[[], Value]) -> Value:

@@ -272,7 +272,8 @@ def test_forged_link_in_place_of_a_file_is_not_followed(work, monkeypatch):
 
     refusals(inspections.of_import, work, NOTHING)
 
-    assert not (work / FILES).exists()
+    assert list(work.iterdir()) == []
+    assert Path("/etc/passwd").is_file()
 
 
 @pytest.mark.django_db
@@ -289,3 +290,24 @@ def test_operator_that_the_cpu_has_not_is_noted_on_the_page_of_the_version(alice
     version = ModelVersion.objects.get(pk=answer.json()["id"])
     assert "BitShift" in version.facts["not_on_cpu"]
     assert "BitShift" in as_alice.get(f"/models/{version.model_id}/").content.decode()
+
+
+@pytest.mark.skipif(tiers.best_tier()[0] < sandbox.OWN_UID, reason="needs a user per job")
+@pytest.mark.usefixtures("inspector_processes")
+def test_process_reads_what_a_job_left_as_the_user_of_the_job(tmp_path):
+    outputs = tmp_path / "outputs" / "model"
+    tiny.detector(outputs)
+    for path in [outputs, *outputs.iterdir()]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        os.chown(path, 123_456, 123_456)
+
+    content = inspections.of_outputs(outputs)
+
+    assert content.files == {name: outputs / name for name in ("model.onnx", "model.json")}
+
+
+@pytest.mark.usefixtures("inspector_processes")
+def test_process_does_not_open_what_a_job_left_with_a_runtime(tmp_path):
+    unopenable(tmp_path / "net.onnx")
+
+    assert inspections.of_outputs(tmp_path).task == "tensor"

@@ -144,6 +144,19 @@ def test_everything_that_is_wrong_is_kept_with_the_task_and_shown_by_page_and_ap
     assert str(task.message) == refused
 
 
+def test_page_leads_to_the_job_of_a_large_model_which_shows_why_nothing_came_of_it(as_alice, home, large):
+    unopenable(home / "net.onnx")
+
+    answer = as_alice.post("/models/new/", FIELDS | {"labels": "a\nb\nc", "visibility": "private"})
+
+    task = ModelTask.objects.get()
+    assert (answer.status_code, answer["Location"]) == (302, f"/jobs/{task.job_id}/")
+    ran(task)
+    page = as_alice.get(answer["Location"]).content.decode()
+    assert "ONNX Runtime cannot open the model" in page
+    assert "/models/new/?name=net" in page
+
+
 def test_large_model_that_no_runtime_opens_is_refused_by_its_job(alice, home, large):
     unopenable(home / "net.onnx")
     task = importing.bring_in(user=alice, brought=importing.from_home(alice, "net.onnx"), name="net")
