@@ -15,11 +15,11 @@ from xml.etree import ElementTree
 import numpy as np
 
 from aiplatform.lib.wording import Worded, message
-from datasets.formats.drawing import ellipse, mask_shape, polygon, turned
-from datasets.formats.images import split_in
-from datasets.formats.listing import Listing, version_paths
-from datasets.formats.named import NamedClasses
+from datasets.formats.class_numbers import NamedClasses
+from datasets.formats.images import unannotated
+from datasets.formats.listing import Listing
 from datasets.formats.neutral import SHAPES, ImageItem, Parsed, Shape, box, split_of
+from datasets.formats.outline_shapes import ellipse, mask_shape, polygon, turned
 from datasets.formats.problems import Problems, natural
 from datasets.formats.voc import UnsafeXml, load_xml
 from datasets.shapes.outlines import MAX_POINTS
@@ -44,11 +44,7 @@ def _is_cvat(listing: Listing, name: str) -> bool:
 def read(listing: Listing) -> Parsed:
     """All images; those that no file lists are not annotated, those listed without a shape are checked and empty."""
     parsed = Parsed(format="cvat", task=SHAPES)
-    paths = version_paths(listing.images)
-    items = {
-        source: ImageItem(source, paths[source], split=split_in(source), annotated=False)
-        for source in sorted(listing.images, key=natural)
-    }
+    items = unannotated(listing)
     parsed.images = list(items.values())
     named = NamedClasses()
     for name in sorted(listing.with_suffix(".xml"), key=natural):

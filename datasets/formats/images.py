@@ -10,10 +10,17 @@ from datasets.formats.problems import natural
 def read(listing: Listing) -> Parsed:
     """Every image of the folder, by name, with no class and no shape."""
     parsed = Parsed(format="images", task=NONE)
-    names = version_paths(listing.images)
-    for source in sorted(listing.images, key=natural):
-        parsed.images.append(ImageItem(source, names[source], split=split_in(source), annotated=False))
+    parsed.images = list(unannotated(listing).values())
     return parsed
+
+
+def unannotated(listing: Listing) -> dict[str, ImageItem]:
+    """Every image of the folder by its path, in natural order, not annotated yet."""
+    paths = version_paths(listing.images)
+    return {
+        source: ImageItem(source, paths[source], split=split_in(source), annotated=False)
+        for source in sorted(listing.images, key=natural)
+    }
 
 
 def split_in(path: str) -> str:

@@ -16,12 +16,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from aiplatform.lib.wording import Worded, message
 from datasets.formats import brush_rle
-from datasets.formats.drawing import ellipse, mask_shape, polygon, turned
+from datasets.formats.class_numbers import NamedClasses
 from datasets.formats.image_names import Match
-from datasets.formats.images import split_in
-from datasets.formats.listing import Listing, version_paths
-from datasets.formats.named import NamedClasses
+from datasets.formats.images import unannotated
+from datasets.formats.listing import Listing
 from datasets.formats.neutral import SHAPES, ImageItem, Parsed, Shape, box
+from datasets.formats.outline_shapes import ellipse, mask_shape, polygon, turned
 from datasets.formats.problems import Problems, natural
 from datasets.shapes.outlines import MAX_POINTS, is_number
 from datasets.shapes.polygon import POLYGON
@@ -62,11 +62,7 @@ def _is_export(listing: Listing, name: str) -> bool:
 def read(listing: Listing) -> Parsed:
     """All images; those without a task or whose task has no annotation are not annotated."""
     parsed = Parsed(format="label-studio", task=SHAPES)
-    paths = version_paths(listing.images)
-    items = {
-        source: ImageItem(source, paths[source], split=split_in(source), annotated=False)
-        for source in sorted(listing.images, key=natural)
-    }
+    items = unannotated(listing)
     parsed.images = list(items.values())
     named = NamedClasses()
     for name in sorted(listing.with_suffix(".json"), key=natural):

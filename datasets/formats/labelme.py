@@ -9,8 +9,8 @@ from typing import Any
 
 from aiplatform.lib.wording import Worded, message
 from datasets.formats.image_names import Match
-from datasets.formats.images import split_in
-from datasets.formats.listing import Listing, version_paths
+from datasets.formats.images import unannotated
+from datasets.formats.listing import Listing
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape, box
 from datasets.formats.problems import Problems, natural
 from datasets.shapes import geometry
@@ -37,11 +37,7 @@ def read(listing: Listing) -> Parsed:
     problems = parsed.problems
     files: dict[str, str] = {}
     found: list[tuple[ImageItem, str, Shape]] = []
-    paths = version_paths(listing.images)
-    items = {
-        source: ImageItem(source, paths[source], split=split_in(source), annotated=False)
-        for source in sorted(listing.images, key=natural)
-    }
+    items = unannotated(listing)
     for name in sorted(listing.with_suffix(".json"), key=natural):
         listing.tick()
         data = _load(listing, name, problems)

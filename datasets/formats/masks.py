@@ -16,11 +16,11 @@ from PIL import Image
 from aiplatform.lib.wording import Worded, message
 from datasets.formats import class_lists, mask_pairs, tracing
 from datasets.formats.class_lists import ClassNames, Colour
-from datasets.formats.drawing import mask_shape
-from datasets.formats.images import split_in
-from datasets.formats.listing import Listing, version_paths
+from datasets.formats.images import unannotated
+from datasets.formats.listing import Listing
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape
-from datasets.formats.problems import Problems, natural
+from datasets.formats.outline_shapes import mask_shape
+from datasets.formats.problems import Problems
 from datasets.shapes import geometry
 from datasets.shapes.outlines import spanned
 from datasets.shapes.polygon import POLYGON
@@ -48,11 +48,7 @@ def read(listing: Listing) -> Parsed:
     """Pictures with the objects of their masks; pictures without a mask are not annotated."""
     parsed = Parsed(format="masks", task=SHAPES)
     problems = parsed.problems
-    names = version_paths(listing.images)
-    items = {
-        source: ImageItem(source, names[source], split=split_in(source), annotated=False)
-        for source in sorted(listing.images, key=natural)
-    }
+    items = unannotated(listing)
     found: list[tuple[ImageItem, Value, Shape]] = []
     values: Counter[Value] = Counter()
     palette: dict[int, Colour] = {}

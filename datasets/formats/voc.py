@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from aiplatform.lib.wording import Worded, message
-from datasets.formats.drawing import polygon
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.neutral import SHAPES, SPLITS, ClassInfo, ImageItem, Parsed, Shape, box, split_of
+from datasets.formats.outline_shapes import polygon
 from datasets.formats.problems import Problems, natural
 from datasets.shapes.outlines import MAX_POINTS
 from datasets.shapes.polygon import POLYGON
