@@ -67,9 +67,19 @@ def keep(source: Path) -> None:
 
 def main(where: str = "") -> None:
     """Make it, unless it is there; or create the tables of the configured database ("here")."""
-    if not where and template().exists():
-        return
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    is_own_root = "AIP_TEST_ROOT" not in os.environ
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    import tests.settings  # noqa: F401 - before anything reads the data folder of an installation
+
+    try:
+        if where or not template().exists():
+            _create(keep_it=not where)
+    finally:
+        if is_own_root:
+            shutil.rmtree(os.environ["AIP_TEST_ROOT"], ignore_errors=True)
+
+
+def _create(*, keep_it: bool) -> None:
     import django
     from django.db import connection
 
@@ -77,10 +87,8 @@ def main(where: str = "") -> None:
 
     django.setup()
     schema.create()
-    if where:
-        return
-    keep(Path(connection.settings_dict["NAME"]))
-    shutil.rmtree(os.environ["AIP_TEST_ROOT"])
+    if keep_it:
+        keep(Path(connection.settings_dict["NAME"]))
 
 
 if __name__ == "__main__":

@@ -122,6 +122,13 @@ def test_database_that_is_created_from_the_models_equals_a_migrated_one(upgraded
     assert {row["name"] for row in rows["accounts_role"]} == {row["name"] for row in fresh.rows["accounts_role"]}
 
 
+def test_creation_refuses_a_database_that_has_tables(django_db_setup, django_db_blocker, tmp_path):
+    with django_db_blocker.unblock(), old_databases.empty(tmp_path):
+        schema.create()
+        with pytest.raises(RuntimeError, match="has tables already"):
+            schema.create()
+
+
 def test_creation_that_is_interrupted_leaves_an_empty_database(
     django_db_setup, django_db_blocker, monkeypatch, tmp_path
 ):
