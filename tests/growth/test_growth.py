@@ -47,7 +47,7 @@ def test_quadratic_parser_is_found():
     def parse(text):
         return [text[:end] for end in range(len(text))]
 
-    parser = registry.Parser("quadratic", parse, {"letters": registry.repeated("a")}, 40_000, (), "a")
+    parser = registry.Parser("quadratic", parse, {"letters": registry.repeated("a")}, 16_000, (), "a")
 
     assert measure(parser, "letters").exponent > MAX_EXPONENT
 

@@ -31,6 +31,7 @@ SHORT: dict[str, list[str]] = {
     "ports": [],
     "predict": ["--pictures", "32"],
     "presets": ["--overhead", "--rounds", "1", "--seconds", "1"],
+    "progress": [],
     "recover": ["--rounds", "1", "--hogs", "0"],
     "reporting": [],
     "scaling": ["--wakes", "2", "--callers", "2"],
