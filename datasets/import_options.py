@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid, Refusals
-from datasets.formats import mask_pairs
+from datasets.formats import encodings, mask_pairs
 
 MAX_MASK_FOLDERS = 1000
 
@@ -45,7 +44,7 @@ class Options:
         """
         refusals = Refusals()
         with refusals:
-            if self.encoding and not _is_encoding(self.encoding):
+            if self.encoding and not encodings.is_encoding(self.encoding):
                 raise Invalid(
                     _("“%(name)s” is no known encoding. Examples: gb18030, shift_jis, cp1252.")
                     % {"name": self.encoding[:40]},
@@ -62,10 +61,3 @@ class Options:
                 )
         refusals.end()
         return self
-
-
-def _is_encoding(name: str) -> bool:
-    try:
-        return codecs.lookup(name)._is_text_encoding  # rot13 and base64 are none
-    except (LookupError, ValueError):
-        return False

@@ -22,7 +22,7 @@ from aiplatform.lib.errors import DomainError
 
 CHUNK = 1 << 20
 DEEPEST = 64
-COPY_BLOCK_BYTES = 1 << 30
+COPY_BLOCK_BYTES = 1 << 20
 """Folders within one another that a lenient walk looks into: each costs as much as all above it."""
 
 
@@ -241,17 +241,20 @@ def free_bytes(path: Path) -> int:
 
 
 def copy_data(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy the rest of a file into an empty one; file systems that can (XFS, Btrfs) share the blocks until one changes.
+    """Copy a file into an empty one; file systems that can (XFS, Btrfs) share the blocks until one changes.
 
-    A hard link would save the space everywhere, but whoever may write the source could then change the copy.
+    A hard link would save the space everywhere, but whoever may write the source could then change the copy. What is
+    appended meanwhile is left out, so a program that writes without end does not keep the copy from ending.
     """
+    remaining = os.fstat(source.fileno()).st_size
     try:
-        while os.copy_file_range(source.fileno(), target.fileno(), COPY_BLOCK_BYTES):
-            pass
+        while remaining and (count := os.copy_file_range(source.fileno(), target.fileno(), remaining)):
+            remaining -= count
     except OSError as exc:
         if exc.errno not in {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}:
             raise
-        shutil.copyfileobj(source, target, 1 << 20)
+        while remaining and (block := source.read(min(remaining, COPY_BLOCK_BYTES))):
+            remaining -= target.write(block)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -110,6 +110,7 @@ def convert(export_id: int) -> None:
         log.warning("export=%s failed: %s", export_id, exc)
         return
     except Exception:
+        _discard_dataset(export)
         _end(claim, Export.State.FAILED, detail=_("The conversion broke off; the log of the worker says why."))
         raise
     _end(claim, Export.State.SUCCESS, detail=export.detail)

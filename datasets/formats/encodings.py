@@ -55,6 +55,19 @@ class NotText(Worded):
 DETECTED = ("gb18030", "cp932", "big5", "euc_kr", "cp1252", "cp1251")
 
 
+#: Python calls these text encodings; no file is written in one, and decoding Punycode takes quadratic time.
+_NO_FILE_ENCODINGS = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
+
+
+def is_encoding(name: str) -> bool:
+    """Whether a text file may be in an encoding of this name."""
+    try:
+        info = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return False
+    return info._is_text_encoding and info.name.replace("-", "_") not in _NO_FILE_ENCODINGS
+
+
 def decode(data: bytes, *, declared: str = "", chosen: str = "", context: bytes = b"") -> Decoded:
     """Decode `data`.
 
@@ -69,7 +82,7 @@ def decode(data: bytes, *, declared: str = "", chosen: str = "", context: bytes 
     for mark, name in _MARKS:
         if data.startswith(mark):
             return Decoded(_strict(data[len(mark) :], name), name)
-    for name in filter(None, (declared, _wide(data), "utf-8", chosen)):
+    for name in filter(is_encoding, filter(None, (declared, _wide(data), "utf-8", chosen))):
         try:
             return Decoded(data.decode(name), codecs.lookup(name).name)
         except (UnicodeDecodeError, LookupError):

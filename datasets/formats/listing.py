@@ -181,7 +181,7 @@ class Listing:
 
 
 def _strict(data: bytes, declared: str) -> str:
-    if not declared:
+    if not encodings.is_encoding(declared):
         raise LookupError
     return data.decode(declared)
 

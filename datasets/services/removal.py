@@ -18,14 +18,18 @@ def hide(dataset: Dataset) -> None:
 
 
 def discarded(owner: User) -> QuerySet[Dataset]:
-    """Datasets of `owner` that never got data: every import of theirs failed or was cancelled.
+    """Datasets of `owner` that were made for an import and never got data: all imports failed or were cancelled.
 
-    One that was made empty on purpose has no import and is not among them.
+    One that was made empty on purpose is not among them.
     """
     tried = Import.objects.filter(dataset=OuterRef("pk"))
     versions = DatasetVersion.objects.filter(dataset=OuterRef("pk"))
     return Dataset.objects.filter(
-        Exists(tried), ~Exists(tried.filter(state__in=Import.OPEN)), ~Exists(versions), owner=owner, deleting=False
+        Exists(tried.filter(creates_dataset=True)),
+        ~Exists(tried.filter(state__in=Import.OPEN)),
+        ~Exists(versions),
+        owner=owner,
+        deleting=False,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import numpy as np
 import pytest
@@ -86,6 +87,18 @@ def test_chinese_names_are_never_taken_for_cyrillic_or_latin_ones_with_certainty
     decoded = encodings.decode(text.encode("gb18030"), context=word.encode("gb18030"))
 
     assert decoded.text == text or "gb18030" in decoded.alternatives
+
+
+@pytest.mark.parametrize("name", ["punycode", "idna", "unicode_escape", "rot13", "base64", "no such thing", "utf\0"])
+def test_declared_encodings_that_no_file_is_in_are_not_applied(tmp_path, name):
+    xml = f'<?xml version="1.0" encoding="{name}"?>' + voc_xml("a.png", ("a-" * 500_000, 1, 1, 9, 9))
+    began = time.process_time()
+
+    parsed = read_folder(put(tmp_path, {"a.png": picture(), "a.xml": xml}))
+
+    assert not encodings.is_encoding(name)
+    assert time.process_time() - began < 5
+    assert len(parsed.images) == 1
 
 
 def test_binary_data_is_no_text():
