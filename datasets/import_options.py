@@ -29,7 +29,7 @@ class Options:
     mask_folders: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, row_options: Mapping[str, Any]) -> Options:
+    def from_json(cls, row_options: Mapping[str, Any]) -> Options:
         """Options of a row; what another version wrote beyond them is left out."""
         return cls(**{name: value for name, value in row_options.items() if name in cls.__slots__})
 

@@ -121,7 +121,7 @@ class CocoFile:
         return {}
 
     def read_categories(self, items: list[Any]) -> None:
-        """Map the file's category ids to classes; a class that an earlier file has is found by its name."""
+        """Map the file's category ids to classes; a class that an earlier file has is match by its name."""
         before = {info.name: info.id for info in self.parsed.classes}
         classes = {info.id: info for info in self.parsed.classes}
         names: dict[Key, str] = {}
@@ -143,8 +143,8 @@ class CocoFile:
             names[key] = name
             number = self._class_id(key, name, before, classes)
             if number != key and isinstance(key, int):
-                said = message("report.renumbered_class", name=name, id=key, number=number)
-                self.problems.note(self.where + path, "renumbered_class", said)
+                text = message("report.renumbered_class", name=name, id=key, number=number)
+                self.problems.note(self.where + path, "renumbered_class", text)
             self.categories[key] = number
             if number not in classes:
                 extra = self.further(item, {"id", "name", "supercategory"}, path)
@@ -199,9 +199,9 @@ class CocoFile:
     def _image(self, item: dict[str, Any], path: str, mine: dict[str, ImageItem]) -> ImageItem | None:
         """The image that an entry names, new or listed before; None where it is not there or another file's."""
         name, path_of_name = item["file_name"], f"{path}.file_name"
-        found = self.listing.match(name, near=self.near, split=self.split)
-        found.report(self.problems, self.where + path_of_name, name)
-        source = found.source
+        match = self.listing.match(name, near=self.near, split=self.split)
+        match.report(self.problems, self.where + path_of_name, name)
+        source = match.source
         if source is None:
             self.report(path_of_name, "missing_image", message("report.missing_image", image=name))
             return None
@@ -209,8 +209,8 @@ class CocoFile:
             self.report(path_of_name, "duplicate_image", message("report.image_listed_twice", image=name))
             return mine[source]
         if source in self.taken:
-            said = message("report.image_taken", image=name, file=self.taken[source])
-            self.report(path_of_name, "duplicate_image", said)
+            text = message("report.image_taken", image=name, file=self.taken[source])
+            self.report(path_of_name, "duplicate_image", text)
             return None
         split = item.get("split") if item.get("split") in SPLITS else self.split or split_in(source)
         shared = image_names.longest_suffix([source], image_names.plain(name))[1]
@@ -251,8 +251,8 @@ class CocoFile:
             if key is not None:
                 first.setdefault(key, index)
         for key, count in self.lost.items():
-            said = message("report.image_id_lost", id=key)
-            self.problems.skip(f"{self.where}annotations", "lost_shapes", said, count=count)
+            text = message("report.image_id_lost", id=key)
+            self.problems.skip(f"{self.where}annotations", "lost_shapes", text, count=count)
         shift = self.ids.shift("annotations", [shape.id for _image, shape in kept if shape.id is not None])
         for image, shape in kept:
             shape.id = self.ids.next("annotations") if shape.id is None else shape.id + shift
@@ -271,8 +271,8 @@ class CocoFile:
     def _category_of(self, item: dict[str, Any], path: str) -> int | None:
         key = _key(item.get("category_id"))
         if key is None or key not in self.categories:
-            said = message("report.unknown_category", id=_short(item.get("category_id")))
-            self.skip(f"{path}.category_id", "unknown_category", said)
+            text = message("report.unknown_category", id=_short(item.get("category_id")))
+            self.skip(f"{path}.category_id", "unknown_category", text)
             return None
         if (category := self.categories[key]) is None:
             self.skip(f"{path}.category_id", "ambiguous_id", message("report.ambiguous_category", id=key))
@@ -281,8 +281,8 @@ class CocoFile:
     def _image_of(self, item: dict[str, Any], path: str) -> ImageItem | None:
         key = _key(item.get("image_id"))
         if key is None or key not in self.images:
-            said = message("report.unknown_image", id=_short(item.get("image_id")))
-            self.skip(f"{path}.image_id", "unknown_image", said)
+            text = message("report.unknown_image", id=_short(item.get("image_id")))
+            self.skip(f"{path}.image_id", "unknown_image", text)
             return None
         if (image := self.images[key]) is None:
             self.lost[key] += 1
@@ -307,7 +307,7 @@ class CocoFile:
         source = CocoItem(_segmentation(item.get("segmentation")), bbox, area, attributes, image.path, item)
         faults = _Faults()
         reading = shapes.of_coco(source).read(source, faults)
-        faults.tell(self, path, skipped=reading is None)
+        faults.report_to(self, path, skipped=reading is None)
         if reading is None:
             return None
         kept = dict(reading.attributes)
@@ -337,11 +337,11 @@ class _Faults:
 
     refuse = drop
 
-    def tell(self, file: CocoFile, path: str, *, skipped: bool) -> None:
+    def report_to(self, file: CocoFile, path: str, *, skipped: bool) -> None:
         """Report all of it; the object itself is counted once, with the last fault, which was decisive."""
         for at, (place, code, says) in enumerate(self.listed, 1):
-            tell = file.skip if skipped and at == len(self.listed) else file.report
-            tell(f"{path}.{place}", code, says)
+            report = file.skip if skipped and at == len(self.listed) else file.report
+            report(f"{path}.{place}", code, says)
 
 
 def _key(value: Any) -> Key | None:

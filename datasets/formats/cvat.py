@@ -197,7 +197,7 @@ def _side(given: str | None) -> int | None:
 
 
 def _attributes(node: ElementTree.Element) -> dict[str, Any]:
-    """What is beside a shape: attributes as text or yes/no, "occluded", and the group it is of."""
+    """Attributes of a shape as text or bool, "occluded", and its group."""
     return dict(_pairs(node))
 
 

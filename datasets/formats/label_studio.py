@@ -138,7 +138,7 @@ class _File:
         return found if len({item.source for item in found.values()}) > 1 else {}
 
     def _results(self, task: Mapping[str, Any], where: str) -> tuple[list[Any], bool]:
-        """The results of the annotation that counts, and whether somebody annotated the task at all."""
+        """The results of the selected annotation, and whether the task is annotated."""
         if "annotations" not in task:  # JSON-MIN: lists of values beside the data
             lists = [value for value in task.values() if isinstance(value, list)]
             results: list[Any] = [{"value": entry} for values in lists for entry in values if isinstance(entry, dict)]

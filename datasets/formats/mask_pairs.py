@@ -69,7 +69,7 @@ def find(root: Path, images: Sequence[str], chosen: Mapping[str, str] | None = N
 
 
 def has_name_of(mask: str, image: str) -> bool:
-    """Whether a mask is called like its image, affixes aside, and not only in the folder beside it."""
+    """Whether the names of a mask and its image are equal without affixes."""
     stem = PurePosixPath(image).stem.casefold()
     return bool({stem, _IMAGE_ENDING.sub("", stem)} & set(_bare(PurePosixPath(mask).stem.casefold())))
 
@@ -102,12 +102,12 @@ def _named(root: Path, open_images: Sequence[str], images: Sequence[str]) -> dic
 
 
 def _home(path: str) -> str:
-    """The folder that has the folder of an image or mask beside others; "" at the top."""
+    """The parent of the folder of an image or mask; "" at the top."""
     return str(PurePosixPath(path).parent.parent).removeprefix(".")
 
 
 def _doubtful(open_images: Sequence[str], images: Sequence[str], found: MaskPairs) -> None:
-    """Add folders that are called masks beside images of the same names, although their content is none of a mask."""
+    """Report folders named like masks, with images of the same names beside them, whose content differs."""
     by_stem: dict[str, list[str]] = defaultdict(list)
     for path in images:
         if PurePosixPath(path).parent.name.casefold() in _IMAGE_FOLDERS:
@@ -149,7 +149,7 @@ def _folder_words(path: str) -> list[str]:
 
 def _hold_few_values(root: Path, masks: list[str]) -> bool:
     """Whether half of a sample or more are images of few values, as masks are. Damaged files say nothing."""
-    values = [look.values for mask in _sample(masks) if (look := _look(root / mask)).size != (0, 0)]
+    values = [look.values for mask in _sample(masks) if (look := _inspect(root / mask)).size != (0, 0)]
     return sum(count <= MAX_VALUES for count in values) * 2 >= max(1, len(values))
 
 
@@ -212,7 +212,7 @@ def _verdict(root: Path, pairs: Sequence[tuple[str, str]]) -> str:
     sample = pairs[:: max(1, len(pairs) // SAMPLE)][:SAMPLE]
     varied = False
     for mask, image in sample:
-        first, second = _look(root / mask), _look(root / image)
+        first, second = _inspect(root / mask), _inspect(root / image)
         if first.values > MAX_UNNAMED_VALUES or first.size != second.size or second.values <= first.values:
             continue
         varied = varied or first.values > 1
@@ -227,7 +227,7 @@ def _verdict(root: Path, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Inspected:
     """What an image holds: different values, at most one more than `MAX_VALUES`."""
 
     values: int
@@ -235,7 +235,7 @@ class _Look:
     size: tuple[int, int] = (0, 0)
 
 
-def _look(path: Path) -> _Look:
+def _inspect(path: Path) -> _Inspected:
     try:
         with Image.open(path) as image:
             if image.mode.startswith("I"):  # 16 bits and more, whose colours the library does not count
@@ -243,6 +243,6 @@ def _look(path: Path) -> _Look:
             else:
                 colours = image.getcolors(MAX_VALUES)
                 values = len(colours) if colours else MAX_VALUES + 1
-            return _Look(values, image.mode, image.size)
+            return _Inspected(values, image.mode, image.size)
     except Exception:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
-        return _Look(MAX_VALUES + 1)
+        return _Inspected(MAX_VALUES + 1)

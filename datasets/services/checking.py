@@ -38,7 +38,7 @@ def check(row: Import, claim: ImportClaim) -> None:
     """
     root, unpacked = unpacking.files(row, claim)
     claim.write(phase="reading", done=0, total=0)
-    options = Options.of(row.options)
+    options = Options.from_json(row.options)
     listing = Listing.of(root, max_files=env.MAX_ARCHIVE_FILES, mask_folders=options.mask_folders)
     listing.encoding = options.encoding
     listing.tick = lambda: claim.progress("reading", 0, 0)

@@ -166,7 +166,7 @@ def commit(row: Import, *, by: User, names: Mapping[int, str] | None = None, all
 
 
 def _may_be_unlabelled(row: Import) -> bool:
-    return not row.report.get("unlabelled") or Options.of(row.options).allow_unlabelled
+    return not row.report.get("unlabelled") or Options.from_json(row.options).allow_unlabelled
 
 
 def recheck(row: Import, *, annotated: bool | None = None, options: Options | None = None) -> Import:

@@ -66,7 +66,7 @@ def _shown(row: Import) -> dict[str, Any]:
         "summary": import_summary.summary(report),
         "summary_lines": import_summary.lines(report) if report else [],
         "agreement": import_summary.agreement(report),
-        "encoding": Options.of(row.options).encoding,
+        "encoding": Options.from_json(row.options).encoding,
         "offers_encoding": any(group["code"] in ENCODING_CODES for group in report.get("groups") or ()),
         "encodings": encodings.DETECTED,
         "unsure_masks": report.get("unsure_masks") or {},
@@ -120,7 +120,7 @@ def _names(request: SignedInRequest) -> dict[int, str]:
 
 def _options(row: Import, request: SignedInRequest) -> Options:
     """The import's options with what was chosen on its report."""
-    kept = Options.of(row.options)
+    kept = Options.from_json(row.options)
     folders = {
         key.removeprefix("mask-folder-"): str(value)
         for key, value in request.POST.items()
