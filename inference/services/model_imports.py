@@ -18,7 +18,7 @@ from django.utils import translation
 
 from accounts.models import User
 from aiplatform.lib import files, titles, wording
-from aiplatform.lib.errors import DomainError, Refusals
+from aiplatform.lib.errors import DomainError
 from inference.formats.declared import NOTHING, Declared
 from inference.formats.folder import Found, home_of
 from inference.inspector import inspection, replies
@@ -72,16 +72,7 @@ def submit(
         NameTaken: the user has a model of this name.
         DomainError: the files cannot be copied, or the queue refuses.
     """
-    found, work = Refusals(), registry.workplace()
-    with found:
-        if model is None:
-            registry.check_name(user=user, name=name)
-    with found:
-        declared.check()
-    try:
-        with found:
-            bring(work / FILES)
-        found.end()
+    with model_jobs.import_workplace(bring, FILES, user=user, name=name, model=model, declared=declared) as work:
         is_packed = (work / PACKED).exists()
         spec = {
             "declared": asdict(declared), "name": name, "description": description, "visibility": visibility,
@@ -101,8 +92,6 @@ def submit(
             home(job).parent.mkdir(parents=True, exist_ok=True)
             work.rename(home(job))
         return task
-    finally:
-        files.remove_tree(work)
 
 
 def _origin_spec(origin: Origin) -> dict[str, Any]:

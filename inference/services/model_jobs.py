@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -81,6 +82,30 @@ def measure(
         return ModelTask.objects.create(job=job, act=Act.MEASURE, version=version)
 
 
+@contextmanager
+def import_workplace(
+    bring: Callable[[Path], None], folder: str, *, user: User, name: str, model: Model | None, declared: Declared
+) -> Iterator[Path]:
+    """A workplace with the files in `folder`, removed at the end; what is left for the job is moved out before.
+
+    Raises:
+        Invalid, NameTaken, DomainError: all that is wrong with the name, the declaration and the files.
+    """
+    refusals, work = Refusals(), registry.workplace()
+    with refusals:
+        if model is None:
+            registry.check_name(user=user, name=name)
+    with refusals:
+        declared.check()
+    try:
+        with refusals:
+            bring(work / folder)
+        refusals.end()
+        yield work
+    finally:
+        files.remove_tree(work)
+
+
 def convert(
     *,
     user: User,
@@ -106,16 +131,7 @@ def convert(
         NameTaken: the person has a model of this name.
         DomainError: the queue refuses.
     """
-    found, work = Refusals(), registry.workplace()
-    with found:
-        if model is None:
-            registry.check_name(user=user, name=name)
-    with found:
-        declared.check()
-    try:
-        with found:
-            bring(work / "in")
-        found.end()
+    with import_workplace(bring, "in", user=user, name=name, model=model, declared=declared) as work:
         (archive,) = (work / "in").iterdir()
         spec = {
             "suffix": suffix, "label": label[:300], "declared": asdict(declared), "name": name,
@@ -130,8 +146,6 @@ def convert(
             archive_of(job).parent.mkdir(parents=True, exist_ok=True)
             archive.rename(archive_of(job))
         return task
-    finally:
-        files.remove_tree(work)
 
 
 def measurements(version: ModelVersion, user: User) -> Sequence[ModelTask]:
