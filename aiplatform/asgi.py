@@ -19,7 +19,7 @@ from django.urls import re_path  # noqa: E402 - after Django is set up
 from aiplatform.closing import Closing  # noqa: E402 - after Django is set up
 from aiplatform.handler import Handler  # noqa: E402 - after Django is set up
 from datasets import tus  # noqa: E402 - after Django is set up
-from inference import proxy  # noqa: E402 - after Django is set up
+from inference.serving import proxy  # noqa: E402 - after Django is set up
 from inference.video import proxy as video_proxy  # noqa: E402 - after Django is set up
 from workers.output.sockets import websocket_urlpatterns  # noqa: E402 - after Django is set up
 

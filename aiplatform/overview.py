@@ -18,8 +18,8 @@ from aiplatform.templatetags.ui import CHIPS
 from annotation.models import AnnotationProject
 from annotation.services import todo
 from datasets.models import Dataset, DatasetVersion
-from inference.models import Model
 from inference.pipelines.models import Pipeline
+from inference.registry.models import Model
 from workers import kinds
 from workers.clusters import cpu_slots
 from workers.kinds import KINDS, JobKind

@@ -376,9 +376,9 @@ SPECTACULAR_SETTINGS = {
         "PipelineTriggerKindEnum": "inference.pipelines.models.PipelineTrigger.Kind",
         "PipelineRunStateEnum": "inference.pipelines.models.PipelineRun.State",
         "SeverityEnum": "workers.models.Severity",
-        "StageEnum": "inference.models.Stage",
+        "StageEnum": "inference.registry.models.Stage",
         "StudyStateEnum": "training.studies.models.Study.State",
-        "UsableByEnum": "inference.push.tables.UsableBy",
+        "UsableByEnum": "inference.delivery.push.models.UsableBy",
         "VisibilityEnum": "datasets.models.Dataset.Visibility",
     },
 }

@@ -1,7 +1,7 @@
-"""Models in use: registry, evaluations, services.
+"""Models in use: registry, evaluation, conversion, serving, batch prediction, video, delivery, pipelines.
 
-`inference.server` and `inference.evaluator` know nothing of the platform: they are
-copied into a run under this same package name and start there by themselves.
+`kit` and the programs (`serving.server`, `evaluation.evaluator`, …) import nothing of the platform: they are copied
+into runs under the same package name and start there.
 """
 
 import os

@@ -9,11 +9,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline, MadeByServices
-from inference.conversion.tables import Conversion, ConvertedVariant
-from inference.keys.tables import ServiceKey
-from inference.models import Evaluation, Model, ModelVersion, Service
-from inference.push.tables import Push, PushTarget
-from inference.services import serving
+from inference.conversion.models import Conversion, ConvertedVariant
+from inference.delivery.push.models import Push, PushTarget
+from inference.evaluation.models import Evaluation
+from inference.registry.models import Model, ModelVersion
+from inference.serving import endpoints
+from inference.serving.keys.models import ServiceKey
+from inference.serving.models import Service
 
 
 class ModelVersionInline(LookOnlyInline):
@@ -92,4 +94,4 @@ class ServiceAdminPage(LookOnly):
     def stop_services(self, request: HttpRequest, services: QuerySet[Service]) -> None:
         for service in services.select_related("job"):
             if service.is_up:
-                serving.stop(service=service, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site
+                endpoints.stop(service=service, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site

@@ -15,36 +15,40 @@ class InferenceConfig(AppConfig):
         from aiplatform.lib import messages, search, sweeps
         from datasets import usage, ways
         from datasets.services import rewriting, sources
-        from inference import kind, outputs_panel, searching, task_panel
-        from inference.batch import completing, drafts, predictions
+        from inference.batch import completion, drafts, predictions
         from inference.batch import kind as batch_kind
-        from inference.conversion import conversions, words
+        from inference.conversion import conversions, labels
         from inference.conversion import kind as conversion_kind
-        from inference.edge import words as edge_words
-        from inference.edge.side_bar import entries as edge_entries
-        from inference.edge.tables import EdgeGroup
-        from inference.evaluation_sets.tables import EvaluationSet
+        from inference.delivery.edge import labels as edge_words
+        from inference.delivery.edge.models import EdgeGroup
+        from inference.delivery.edge.navigation import entries as edge_entries
+        from inference.delivery.push import labels as push_words
+        from inference.delivery.push.models import PushTarget
+        from inference.delivery.push.navigation import entries as push_entries
+        from inference.evaluation import error_datasets, evaluations, metric_labels
+        from inference.evaluation import kind as evaluation_kind
+        from inference.evaluation.parameter_sets.models import EvaluationSet
         from inference.messages import register as register_messages
-        from inference.models import Model, Service
-        from inference.monitoring import telling as drift
-        from inference.push import words as push_words
-        from inference.push.side_bar import entries as push_entries
-        from inference.push.tables import PushTarget
-        from inference.services import evaluations, mending, publishing, starting_weights, trail
-        from inference.sharing import kind as sharing_kind
-        from inference.trying import panel as trial_panel
+        from inference.registry import history, outputs_panel, pretrained_weights, publishing, task_panel
+        from inference.registry import kind as model_kind
+        from inference.registry import search as model_search
+        from inference.registry.import_trials import panel as trial_panel
+        from inference.registry.models import Model
+        from inference.serving import kind as service_kind
+        from inference.serving.models import Service
+        from inference.serving.monitoring import notices as drift
+        from inference.serving.shared_hosts import kind as sharing_kind
         from inference.video import events as video_events
         from inference.video import kind as video_kind
-        from inference.video.tables import VideoFile
-        from inference.views import figures
+        from inference.video.models import VideoFile
         from training import publishers
         from training import starting_weights as weights_of_trainings
         from workers import kinds
         from workers.jobs import job_page
 
-        kinds.register(kind.EvaluationKind())
-        kinds.register(kind.ModelTaskKind())
-        kinds.register(kind.ServiceKind())
+        kinds.register(evaluation_kind.EvaluationKind())
+        kinds.register(model_kind.ModelTaskKind())
+        kinds.register(service_kind.ServiceKind())
         kinds.register(sharing_kind.HostKind())
         kinds.register(conversion_kind.ConversionKind())
         kinds.register(video_kind.VideoKind())
@@ -56,23 +60,23 @@ class InferenceConfig(AppConfig):
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
         job_page.PANELS.register(trial_panel.PANEL)
-        audit.register_verbs(trail.VERBS)
+        audit.register_verbs(history.VERBS)
         audit.register_verbs(edge_words.VERBS)
         audit.register_verbs(push_words.VERBS)
         navigation.register(navigation.Source("work", edge_entries))
         navigation.register(navigation.Source("work", push_entries))
-        fact_words.register_names(trail.FACTS | push_words.FACTS)
+        fact_words.register_names(history.FACTS | push_words.FACTS)
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
-        weights_of_trainings.MODELS.register(starting_weights.MODELS)
+        weights_of_trainings.MODELS.register(pretrained_weights.MODELS)
         sweeps.register("inference.sweep")
         sweeps.register("inference.collect")
         usage.register(evaluations.using)
         usage.register(conversions.using)
         usage.register(predictions.using)
-        rewriting.WAYS.register(drafts.WAY, completing.WAY)
+        rewriting.WAYS.register(drafts.WAY, completion.WAY)
         sources.SOURCES.register(drafts.SOURCE)
-        sources.SOURCES.register(mending.SOURCE)
+        sources.SOURCES.register(error_datasets.SOURCE)
         ways.register(
             ways.Way(
                 "evaluate",
@@ -95,8 +99,8 @@ class InferenceConfig(AppConfig):
                 rank=35,
             )
         )
-        messages.register_texts(figures.texts)
-        messages.register_texts(words.texts)
+        messages.register_texts(metric_labels.texts)
+        messages.register_texts(labels.texts)
         sharing.register(
             sharing.Shareable(
                 "model",
@@ -125,4 +129,4 @@ class InferenceConfig(AppConfig):
             ownership.Owned("edge_groups", _("Groups of edge devices"), EdgeGroup),
             ownership.Owned("push_targets", _("Push targets"), PushTarget),
         )
-        search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)
+        search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=model_search.models)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from celery import shared_task
 from django.core.cache import cache
 
-from inference.edge import stages as edge_stages
-from inference.feedback import samples
-from inference.models import Service
-from inference.monitoring import collecting
-from inference.monitoring import telling as drift_telling
-from inference.push import pushes
-from inference.scaling import scaling
-from inference.services import each, swapping
-from inference.sharing import filling, parting
-from inference.traffic import counting, trials
+from inference.delivery.edge import rollout as edge_stages
+from inference.delivery.push import pushes
+from inference.registry import sweeps
+from inference.serving import model_swaps
+from inference.serving.feedback import samples
+from inference.serving.models import Service
+from inference.serving.monitoring import collection
+from inference.serving.monitoring import notices as drift_telling
+from inference.serving.scaling import scaling
+from inference.serving.shared_hosts import folders, separation
+from inference.serving.traffic import counters, trials
 from workers.models import Job
 
 COLLECTING = "collecting"  # while a round is under way
@@ -24,17 +25,17 @@ COLLECTING = "collecting"  # while a round is under way
 def sweep() -> None:
     """Go on with services and releases while nobody looks at them, and forget what is old."""
     for part in PARTS:
-        with each.kept_apart(f"{part.__module__}.{part.__name__} failed"):
+        with sweeps.kept_apart(f"{part.__module__}.{part.__name__} failed"):
             part()
 
 
 PARTS = (
-    swapping.sweep,
+    model_swaps.sweep,
     trials.sweep,
-    parting.sweep,
+    separation.sweep,
     scaling.sweep,
     edge_stages.sweep,
-    counting.forget_old,
+    counters.forget_old,
     samples.sweep,
     drift_telling.sweep,
     pushes.sweep,
@@ -44,10 +45,10 @@ PARTS = (
 @shared_task(name="inference.collect", ignore_result=True)
 def collect() -> None:
     """Fetch what servers have counted and kept; one round at a time."""
-    if not cache.add(COLLECTING, 1, 2 * collecting.BUDGET_S):
+    if not cache.add(COLLECTING, 1, 2 * collection.BUDGET_S):
         return
     try:
-        collecting.sweep()
+        collection.sweep()
     finally:
         cache.delete(COLLECTING)
 
@@ -65,10 +66,10 @@ def fill_host(job_id: int) -> None:
     """Put the models of a shared process into its folder."""
     job = Job.objects.filter(pk=job_id).first()
     if job is not None:
-        filling.fill(job)
+        folders.fill(job)
 
 
-@shared_task(name="inference.push", ignore_result=True)
+@shared_task(name="inference.delivery.push", ignore_result=True)
 def push(push_id: int) -> None:
     """Send one push to its place. Safe to send twice."""
     pushes.run(push_id)

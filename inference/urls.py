@@ -3,21 +3,25 @@
 from django.urls import path
 
 from inference.batch import views as batch
-from inference.composing import views as composing
 from inference.conversion import views as conversion
-from inference.edge import device_api as edge_devices
-from inference.edge import sample_views as edge_samples
-from inference.edge import views as edge
-from inference.evaluation_sets import views as evaluation_sets
-from inference.feedback import views as feedback
-from inference.keys import views as keys
-from inference.monitoring import views as monitoring
-from inference.push import views as push
-from inference.torch_export import views as torch_export
-from inference.traffic import views as traffic
-from inference.trying import views as trying
+from inference.delivery.edge import device_api as edge_devices
+from inference.delivery.edge import sample_views as edge_samples
+from inference.delivery.edge import views as edge
+from inference.delivery.push import views as push
+from inference.evaluation import comparison_views, result_views, slice_views
+from inference.evaluation import views as evaluations
+from inference.evaluation.parameter_sets import views as evaluation_sets
+from inference.registry import version_views
+from inference.registry import views as models
+from inference.registry.composition import views as composing
+from inference.registry.import_trials import views as trying
+from inference.registry.torch_export import views as torch_export
+from inference.serving import views as services
+from inference.serving.feedback import views as feedback
+from inference.serving.keys import views as keys
+from inference.serving.monitoring import views as monitoring
+from inference.serving.traffic import views as traffic
 from inference.video import views as video
-from inference.views import comparing, evaluations, judging, models, registry, services, slicing
 
 app_name = "inference"
 urlpatterns = [
@@ -28,18 +32,18 @@ urlpatterns = [
     path("models/<int:pk>/edit/", models.model_edit, name="model-edit"),
     path("models/<int:pk>/versions/", models.version_upload, name="version-upload"),
     path("models/<int:pk>/delete/", models.model_delete, name="model-delete"),
-    path("models/<int:pk>/all/", registry.model_versions, name="model-versions"),
-    path("models/<int:pk>/lineage/", registry.model_lineage, name="model-lineage"),
-    path("models/<int:pk>/rules/", registry.model_rules, name="model-rules"),
-    path("models/<int:pk>/rules/new/", registry.model_rule_new, name="model-rule-new"),
-    path("models/<int:pk>/rules/remove/", registry.model_rule_remove, name="model-rule-remove"),
-    path("models/<int:pk>/history/", registry.model_history, name="model-history"),
-    path("models/<int:pk>/card/", registry.model_card, name="model-card"),
-    path("models/<int:pk>/alias/", registry.model_alias, name="model-alias"),
-    path("models/<int:pk>/alias/remove/", registry.model_alias_remove, name="model-alias-remove"),
+    path("models/<int:pk>/all/", version_views.model_versions, name="model-versions"),
+    path("models/<int:pk>/lineage/", version_views.model_lineage, name="model-lineage"),
+    path("models/<int:pk>/rules/", version_views.model_rules, name="model-rules"),
+    path("models/<int:pk>/rules/new/", version_views.model_rule_new, name="model-rule-new"),
+    path("models/<int:pk>/rules/remove/", version_views.model_rule_remove, name="model-rule-remove"),
+    path("models/<int:pk>/history/", version_views.model_history, name="model-history"),
+    path("models/<int:pk>/card/", version_views.model_card, name="model-card"),
+    path("models/<int:pk>/alias/", version_views.model_alias, name="model-alias"),
+    path("models/<int:pk>/alias/remove/", version_views.model_alias_remove, name="model-alias-remove"),
     path("models/tries/<int:pk>/use/", trying.trial_use, name="trial-use"),
     path("models/tries/<int:pk>/pictures/<int:place>/", trying.trial_picture, name="trial-picture"),
-    path("models/versions/<int:pk>/stage/", registry.version_stage, name="version-stage"),
+    path("models/versions/<int:pk>/stage/", version_views.version_stage, name="version-stage"),
     path("models/versions/<int:pk>/speed/", models.version_speed, name="version-speed"),
     path("models/versions/<int:pk>/measure/", models.version_measure, name="version-measure"),
     path("models/versions/<int:pk>/download/", models.version_download, name="version-download"),
@@ -51,9 +55,9 @@ urlpatterns = [
     path("models/versions/<int:pk>/delete/", models.version_delete, name="version-delete"),
     path("evaluations/", evaluations.evaluation_list, name="evaluation-list"),
     path("evaluations/new/", evaluations.evaluation_new, name="evaluation-new"),
-    path("evaluations/compare/", comparing.compare, name="evaluation-compare"),
-    path("evaluations/compare/images/", comparing.compared_images, name="evaluation-compared-images"),
-    path("evaluations/compare/slices/", slicing.compared_slices, name="evaluation-compared-slices"),
+    path("evaluations/compare/", comparison_views.compare, name="evaluation-compare"),
+    path("evaluations/compare/images/", comparison_views.compared_images, name="evaluation-compared-images"),
+    path("evaluations/compare/slices/", slice_views.compared_slices, name="evaluation-compared-slices"),
     path("evaluations/fit/", evaluations.evaluation_fit, name="evaluation-fit"),
     path("evaluations/sets/", evaluation_sets.set_list, name="evaluation-sets"),
     path("evaluations/sets/new/", evaluation_sets.set_new, name="evaluation-set-new"),
@@ -63,11 +67,11 @@ urlpatterns = [
     path("evaluations/<int:pk>/", evaluations.evaluation_detail, name="evaluation-detail"),
     path("evaluations/<int:pk>/images/", evaluations.evaluation_images, name="evaluation-images"),
     path("evaluations/<int:pk>/image/<path:path>", evaluations.evaluation_image, name="evaluation-image"),
-    path("evaluations/<int:pk>/report/", judging.evaluation_report, name="evaluation-report"),
-    path("evaluations/<int:pk>/calibration/", judging.evaluation_calibration, name="evaluation-calibration"),
-    path("evaluations/<int:pk>/threshold/", judging.evaluation_threshold, name="evaluation-threshold"),
-    path("evaluations/<int:pk>/annotate/", judging.evaluation_annotate, name="evaluation-annotate"),
-    path("evaluations/<int:pk>/slices/", slicing.evaluation_slices, name="evaluation-slices"),
+    path("evaluations/<int:pk>/report/", result_views.evaluation_report, name="evaluation-report"),
+    path("evaluations/<int:pk>/calibration/", result_views.evaluation_calibration, name="evaluation-calibration"),
+    path("evaluations/<int:pk>/threshold/", result_views.evaluation_threshold, name="evaluation-threshold"),
+    path("evaluations/<int:pk>/annotate/", result_views.evaluation_annotate, name="evaluation-annotate"),
+    path("evaluations/<int:pk>/slices/", slice_views.evaluation_slices, name="evaluation-slices"),
     path("evaluations/<int:pk>/stop/", evaluations.evaluation_stop, name="evaluation-stop"),
     path("evaluations/<int:pk>/download/", evaluations.evaluation_download, name="evaluation-download"),
     path("conversions/", conversion.conversion_list, name="conversion-list"),

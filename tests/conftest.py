@@ -24,8 +24,8 @@ from aiplatform import startup
 from aiplatform.cli import gate_steps
 from aiplatform.lib import frame
 from aiplatform.lib.static_files import StaticMiddleware
-from inference.inspector.inspection import perform
-from inference.services import inspections
+from inference.registry import inspections
+from inference.registry.inspector.inspection import perform
 from tests import migrated, network, restored
 from tests import settings as test_settings
 from tests.factories import people

@@ -26,7 +26,7 @@ class UnknownName(KeyError):
 
 
 def dotted_name(entry: Callable[..., Any]) -> str:
-    """Name of a registered function: "inference.services.evaluations.using"."""
+    """Name of a registered function: "inference.evaluation.evaluations.using"."""
     return f"{entry.__module__}.{entry.__qualname__}"
 
 

@@ -23,11 +23,11 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts
 from datasets.models import DatasetVersion
 from datasets.services.datasets import NAME_MAX
-from inference.api.registry_serializers import VersionField
-from inference.api.serializers import JobFields
 from inference.batch import drafts, exports, predictions, results, sources
-from inference.batch.tables import PredictedData, Prediction
-from inference.orders import PREDICTIONS
+from inference.batch.models import PredictedData, Prediction
+from inference.batch.orders import PREDICTIONS
+from inference.registry.serializers import JobFields
+from inference.registry.version_serializers import VersionField
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.states import GROUPS, JobState

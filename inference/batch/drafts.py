@@ -26,10 +26,11 @@ from datasets.formats.neutral import CLASSES, SHAPES
 from datasets.formats.writer import StoredImage
 from datasets.models import Dataset, DatasetVersion, Import, Upload
 from datasets.services import datasets, imports, resplitting, rewriting, server_paths, sources, uploads
-from inference.batch import exports, results, shapes
+from inference.batch import exports, results
 from inference.batch import sources as pictures
+from inference.batch.models import PredictedData, Prediction
 from inference.batch.results import Line
-from inference.batch.tables import PredictedData, Prediction
+from inference.registry import prediction_shapes
 
 NAME = "predicted"
 
@@ -42,7 +43,7 @@ class CannotDraft(DomainError):
 
 def can_draft(prediction: Prediction) -> bool:
     """Whether answers of its task are annotations."""
-    return bool(shapes.draft_of(prediction.task))
+    return bool(prediction_shapes.draft_of(prediction.task))
 
 
 def make(prediction: Prediction, *, by: User, name: str = "", min_score: float = 0.0) -> PredictedData:
@@ -165,7 +166,7 @@ def _write_plan(row: Import) -> None:
     if version is None or prediction is None:
         raise CannotDraft(_("The prediction, or the version that it answered, is gone."))
     min_score = finite(row.split.get("min_score")) or 0.0
-    labelled = shapes.draft_of(prediction.task) == CLASSES
+    labelled = prediction_shapes.draft_of(prediction.task) == CLASSES
     images = _annotated(version, prediction, min_score, labelled=labelled)
     about: dict[str, Any] = {
         "task": CLASSES if labelled else SHAPES,
@@ -192,10 +193,10 @@ def _annotated(
         line = said.of(image.path)
         image.shapes, image.label, image.annotated = [], None, line is not None and not labelled
         if line is not None and labelled:
-            image.label = shapes.label_of(line, prediction.classes, min_score=min_score)
+            image.label = prediction_shapes.label_of(line, prediction.classes, min_score=min_score)
             image.annotated = image.label is not None
         elif line is not None:
-            for found in shapes.shapes(line, prediction.classes, min_score=min_score):
+            for found in prediction_shapes.shapes(line, prediction.classes, min_score=min_score):
                 number += 1
                 image.shapes.append(stored_answer(found, number))
         yield image
@@ -254,14 +255,14 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
         answered = (line["path"] for line in results.lines(prediction) if "error" not in line)
         server_paths.require_files(root, answered, by=user)
     min_score = float(metadata.get("min_score") or 0)
-    labelled = shapes.draft_of(prediction.task) == CLASSES
+    labelled = prediction_shapes.draft_of(prediction.task) == CLASSES
     names = {one["id"]: safe_name(str(one["name"]).replace("/", "_")) for one in prediction.classes}
     for line in results.lines(prediction):
         if "error" in line:
             continue
         if not labelled:
             yield root, line["path"], f"images/{line['path']}"
-        elif (label := shapes.label_of(line, prediction.classes, min_score=min_score)) is not None:
+        elif (label := prediction_shapes.label_of(line, prediction.classes, min_score=min_score)) is not None:
             yield root, line["path"], f"{names[label]}/{line['n'] + 1:06d}_{PurePosixPath(line['path']).name}"
     if not labelled:
         draft = prediction.listing.parent / f"draft-{min_score:g}.json"

@@ -15,9 +15,10 @@ from django.utils.translation import gettext as _
 from aiplatform.lib import tables
 from aiplatform.lib.downloads import attachment, streamed
 from aiplatform.lib.errors import DomainError, NotFound
-from inference.batch import results, shapes
-from inference.batch.tables import Prediction
-from inference.task_kinds.served import SHAPES
+from inference.batch import results
+from inference.batch.models import Prediction
+from inference.kit.contracts.served_task import SHAPES
+from inference.registry import prediction_shapes
 
 FORMS = {"csv": "text/csv; charset=utf-8", "coco": "application/json", "jsonl": "application/jsonl"}
 ENDINGS = {"csv": ".csv", "coco": "_coco.json", "jsonl": ".jsonl"}
@@ -37,7 +38,7 @@ class NoPlaces(DomainError):
 
 def has_places(prediction: Prediction) -> bool:
     """Whether its answers can be given as COCO."""
-    return shapes.draft_of(prediction.task) == SHAPES
+    return prediction_shapes.draft_of(prediction.task) == SHAPES
 
 
 def send(request: HttpRequest, prediction: Prediction, form: str) -> HttpResponseBase:
@@ -78,11 +79,11 @@ def _table(prediction: Prediction) -> Iterator[tuple[object, ...]]:
     """One row for each answer; a picture without any has none."""
     for line in results.lines(prediction):
         for one in line.get("predictions", ()):
-            box = shapes.box_of(one, line["width"], line["height"]) or ("",) * 4
-            more = shapes.rest_of(one, OWN | LARGE)
+            box = prediction_shapes.box_of(one, line["width"], line["height"]) or ("",) * 4
+            more = prediction_shapes.rest_of(one, OWN | LARGE)
             yield (
                 line["path"], line["width"], line["height"], _cell(one.get("class_id")),
-                results.word(one.get("name"), 200), shapes.score_of(one), *box,
+                results.word(one.get("name"), 200), prediction_shapes.score_of(one), *box,
                 json.dumps(more, ensure_ascii=False) if more else "",
             )  # fmt: skip
 
@@ -127,7 +128,7 @@ def _images(prediction: Prediction) -> Iterator[dict[str, Any]]:
 def _annotations(prediction: Prediction, min_score: float) -> Iterator[dict[str, Any]]:
     number = 0
     for line in results.lines(prediction):
-        for found in shapes.shapes(line, prediction.classes, min_score=min_score):
+        for found in prediction_shapes.shapes(line, prediction.classes, min_score=min_score):
             number += 1
             yield {"id": number, "image_id": line["n"] + 1, **found}
 

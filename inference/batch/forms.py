@@ -15,10 +15,11 @@ from datasets.services import server_paths
 from datasets.services.datasets import NAME_MAX
 from datasets.version_choice import DatasetVersionChoice
 from inference.batch import predictions, sources
-from inference.model_choice import ModelVersionChoice
-from inference.models import SPLIT_WORDS, ModelVersion
-from inference.services import evaluations
-from inference.task_kinds import TASKS
+from inference.evaluation import evaluations
+from inference.evaluation.models import SPLIT_WORDS
+from inference.kit.task_kinds import TASKS
+from inference.registry.fields import ModelVersionChoice
+from inference.registry.models import ModelVersion
 from workers.jobs.forms.resource_request import ResourceForm
 
 SPLITS = [("", _("All images")), *((name, word) for name, word in SPLIT_WORDS.items() if name)]

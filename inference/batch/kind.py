@@ -18,11 +18,11 @@ from aiplatform.lib import wording
 from aiplatform.lib.files import write_json
 from datasets.models import DatasetVersion
 from inference.batch import predictions, sources
-from inference.batch.tables import Prediction
-from inference.kind import DEVICE_KINDS, Vanished, copy_code
-from inference.models import ModelVersion
-from inference.predictor.chunks import FOLDER
-from inference.services import learning
+from inference.batch.models import Prediction
+from inference.batch.predictor.chunks import FOLDER
+from inference.registry import training_data
+from inference.registry.models import ModelVersion
+from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
@@ -30,7 +30,7 @@ from workers.runs import RunDir
 
 
 class PredictionKind(JobKind):
-    """`python -m inference.predictor` with a version, of many pictures."""
+    """`python -m inference.batch.predictor` with a version, of many pictures."""
 
     name = predictions.KIND
     device_kinds = DEVICE_KINDS
@@ -52,8 +52,8 @@ class PredictionKind(JobKind):
         model, data = prediction.version, prediction.data
         if model is None or (data is None and not prediction.folder):
             raise Vanished(wording.message("prediction.gone"))
-        copy_code(run, "server", "task_kinds", "evaluator", "predictor")
-        known = learning.of(model, owner=job.owner)
+        copy_code(run, "kit", "batch/predictor")
+        known = training_data.of(model, owner=job.owner)
         params = {**prediction.params, "split": prediction.split, "learned": known and known.for_run()}
         write_json(run.params, params | {"max_pixels": env.MAX_IMAGE_PIXELS})
         earlier = [folder for folder in self._earlier(job, attempt) if folder.is_dir()]
@@ -72,7 +72,7 @@ class PredictionKind(JobKind):
             run.inputs.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(prediction.listing, run.inputs / prediction.listing.name)
             environ |= {"AIP_SAMPLES": str(run.inputs / prediction.listing.name)}
-        argv = [sys.executable, "-m", "inference.predictor"]
+        argv = [sys.executable, "-m", "inference.batch.predictor"]
         return Launch(argv=argv, env=environ, read_only=readable, own_network=True)
 
     def _earlier(self, job: Job, attempt: Attempt) -> list[Path]:

@@ -17,10 +17,11 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from datasets.models import DatasetVersion
 from inference.batch import results, sources
-from inference.batch.tables import Prediction
-from inference.evaluator.truth import UNSEEN
-from inference.models import ModelVersion
-from inference.services import best_scores, evaluations, learning
+from inference.batch.models import Prediction
+from inference.evaluation import evaluations, thresholds
+from inference.kit.samples.ground_truth import UNSEEN
+from inference.registry import training_data
+from inference.registry.models import ModelVersion
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources
 from workers.models import Attempt, Job
@@ -86,7 +87,7 @@ def submit(
         names = _names(version, root, listed, by=user)
     params: dict[str, Any] = {}
     if score_threshold is None:
-        score_threshold = best_scores.to_begin_with(model_version, by=user)
+        score_threshold = thresholds.to_begin_with(model_version, by=user)
     with found:
         params = checked_numbers(score_threshold=score_threshold, max_detections=max_detections, batch=batch)
     with found:
@@ -204,7 +205,7 @@ def check_source(
     if split and listed is not None:
         raise Invalid(_("Choose a split, or give a list: one of them."), field="split")
     check_split(version, split)
-    if split == UNSEEN and learning.of(model, owner=user) is None:
+    if split == UNSEEN and training_data.of(model, owner=user) is None:
         said = _("It is not known which images %(model)s learned from. Choose another split.")
         raise Invalid(said % {"model": model}, field="split")
 

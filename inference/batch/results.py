@@ -12,8 +12,8 @@ from typing import Any
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
-from inference.batch.tables import Prediction
-from inference.predictor.chunks import FOLDER, SIZE, name_of
+from inference.batch.models import Prediction
+from inference.batch.predictor.chunks import FOLDER, SIZE, name_of
 from workers.runs import RunDir
 
 MOST_BYTES = 4 << 20  # of a summary

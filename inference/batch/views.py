@@ -19,13 +19,13 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from datasets.services import server_paths
-from inference.batch import drafts, exports, predictions, results, showing
+from inference.batch import drafts, exports, predictions, presentation, results
 from inference.batch.forms import DraftForm, PredictionForm
-from inference.batch.tables import Prediction
-from inference.models import SPLIT_WORDS
-from inference.orders import PREDICTIONS
-from inference.services import evaluations
-from inference.views.figures import GROUP_WORDS
+from inference.batch.models import Prediction
+from inference.batch.orders import PREDICTIONS
+from inference.evaluation import evaluations
+from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.models import SPLIT_WORDS
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
@@ -100,7 +100,7 @@ def _shown(request: SignedInRequest, prediction: Prediction, form: DraftForm | N
         "split_word": SPLIT_WORDS.get(prediction.split, prediction.split),
         "has_places": exports.has_places(prediction),
         "made": prediction.made.seen_by(request.user),
-        **showing.of(prediction),
+        **presentation.of(prediction),
     }
 
 
@@ -109,7 +109,7 @@ def prediction_images(request: SignedInRequest, pk: int) -> HttpResponse:
     """Further pictures of the gallery, those from `?begin=` on."""
     prediction = _visible(request, pk)
     begin = min(ids.number(request.GET.get("begin", "")) or 0, 10**8)
-    context = {"prediction": prediction, **showing.page(prediction, begin)}
+    context = {"prediction": prediction, **presentation.page(prediction, begin)}
     return render(request, "inference/_prediction_images.html", context)
 
 

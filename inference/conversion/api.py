@@ -19,13 +19,13 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from datasets.models import DatasetVersion
-from inference.api.registry_serializers import VersionField
-from inference.api.serializers import JobFields, ModelVersionOut
 from inference.conversion import conversions, results
-from inference.conversion.tables import Conversion, ConvertedVariant
-from inference.orders import CONVERSIONS
-from inference.services.learning import AUTO
-from inference.targets import known
+from inference.conversion.converter import known
+from inference.conversion.models import Conversion, ConvertedVariant
+from inference.conversion.orders import CONVERSIONS
+from inference.registry.serializers import JobFields, ModelVersionOut
+from inference.registry.training_data import AUTO
+from inference.registry.version_serializers import VersionField
 from workers.jobs import actions
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn

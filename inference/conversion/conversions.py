@@ -19,19 +19,20 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
 from inference.conversion import engines, intervals, results
-from inference.conversion.tables import Conversion, ConvertedVariant
-from inference.evaluator import selftest
-from inference.evaluator.truth import UNSEEN
-from inference.models import ModelVersion
-from inference.selftest import keeping as self_tests
-from inference.server.engine import RUNTIME
-from inference.services import evaluations, inspections, learning
-from inference.services import models as registry
-from inference.services.copying import copied
-from inference.services.learning import AUTO
-from inference.services.models import Origin
-from inference.targets import known
-from inference.task_kinds import TASKS
+from inference.conversion.converter import known
+from inference.conversion.models import Conversion, ConvertedVariant
+from inference.evaluation import evaluations
+from inference.kit.model_io.engine import RUNTIME
+from inference.kit.prediction import selftest
+from inference.kit.samples.ground_truth import UNSEEN
+from inference.kit.task_kinds import TASKS
+from inference.registry import inspections, training_data
+from inference.registry import registration as registry
+from inference.registry.copying import copied
+from inference.registry.models import ModelVersion
+from inference.registry.registration import Origin
+from inference.registry.selftest import self_tests
+from inference.registry.training_data import AUTO
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 from workers.models import Attempt, Job
@@ -101,7 +102,7 @@ def submit(
         NotAMember: the person does not belong to the cluster.
     """
     if split == AUTO:
-        split = learning.best_split(model_version, version, user=user)
+        split = training_data.best_split(model_version, version, user=user)
     if calibrate_on == AUTO:
         calibrate_on = "train" if version.splits.get("train") and split != "train" else ""
     name = name or titles.derived(f"{model_version} conversion", room=evaluations.MAX_NAME)
@@ -115,7 +116,7 @@ def submit(
     with found:
         evaluations.check_fit(model_version, version, split)
     with found:
-        if split == UNSEEN and learning.of(model_version, owner=user) is None:
+        if split == UNSEEN and training_data.of(model_version, owner=user) is None:
             said = _("It is not known which images %(model)s learned from. Choose another split.")
             raise Invalid(said % {"model": model_version}, field="split")
     with found:

@@ -16,11 +16,11 @@ from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
-from inference.formats.folder import Found
-from inference.server.tensorrt import NAME
-from inference.services import inspections
-from inference.services.copying import copied
-from inference.targets import known
+from inference.conversion.converter import known
+from inference.kit.model_io.tensorrt import NAME
+from inference.registry import inspections
+from inference.registry.copying import copied
+from inference.registry.formats.folder import Found
 from workers.device_kinds import GPU
 from workers.machines import device_rules
 

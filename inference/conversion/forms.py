@@ -12,13 +12,14 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from datasets.version_choice import DatasetVersionChoice
 from inference.conversion import conversions
-from inference.conversion.words import KEEP_WORDS, METHOD_WORDS, target_words
-from inference.forms import SPLITS
-from inference.model_choice import ModelVersionChoice
-from inference.models import ModelVersion
-from inference.services import evaluations, learning
-from inference.targets import known
-from inference.task_kinds import TASKS
+from inference.conversion.converter import known
+from inference.conversion.labels import KEEP_WORDS, METHOD_WORDS, target_words
+from inference.evaluation import evaluations
+from inference.evaluation.forms import SPLITS
+from inference.kit.task_kinds import TASKS
+from inference.registry import training_data
+from inference.registry.fields import ModelVersionChoice
+from inference.registry.models import ModelVersion
 from workers.jobs.forms.resource_request import ResourceForm
 
 
@@ -60,7 +61,7 @@ class ConversionForm(ResourceForm):
         label=_("Measured on"),
         choices=SPLITS,
         required=False,
-        initial=learning.AUTO,
+        initial=training_data.AUTO,
         help_text=_("Automatic: test, else validation, else the images that the model did not learn from."),
     )
     looks = forms.IntegerField(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.lib import files
-from inference.services import differences, resampling
-from inference.targets import known
-from inference.task_kinds import TASKS
+from inference.conversion.converter import known
+from inference.evaluation import differences, resampling
+from inference.kit.task_kinds import TASKS
 
 log = logging.getLogger(__name__)
 Entries = dict[str, dict[str, Any]]

@@ -15,10 +15,10 @@ from aiplatform.lib import wording
 from aiplatform.lib.files import write_json
 from datasets.models import DatasetVersion
 from inference.conversion import conversions
-from inference.conversion.tables import Conversion
-from inference.kind import DEVICE_KINDS, Vanished, copy_code
-from inference.models import ModelVersion
-from inference.services import learning
+from inference.conversion.models import Conversion
+from inference.registry import training_data
+from inference.registry.models import ModelVersion
+from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
@@ -28,7 +28,7 @@ PARAMS = ("targets", "calibrate_on", "looks", "method", "max_loss")
 
 
 class ConversionKind(JobKind):
-    """`python -m inference.targets` of a version, on a dataset version."""
+    """`python -m inference.conversion.converter` of a version, on a dataset version."""
 
     name = conversions.KIND
     device_kinds = DEVICE_KINDS
@@ -50,13 +50,13 @@ class ConversionKind(JobKind):
         seen, data = conversion.version, conversion.data
         if seen is None or data is None:
             raise Vanished(wording.message("conversion.gone"))
-        copy_code(run, "server", "task_kinds", "evaluator", "measuring", "targets")
-        trained = learning.of(seen, owner=job.owner)
+        copy_code(run, "kit", "evaluation/evaluator", "conversion/converter")
+        trained = training_data.of(seen, owner=job.owner)
         asked = {name: conversion.params[name] for name in PARAMS}
         write_json(run.params, {**asked, "split": conversion.split, "learned": trained and trained.for_run()})
         datasets = [{"name": data.dataset.name, "role": "eval", "dir": str(data.path)}]
         return Launch(
-            argv=[sys.executable, "-m", "inference.targets"],
+            argv=[sys.executable, "-m", "inference.conversion.converter"],
             env={
                 "AIP_MODEL_DIR": str(seen.path),
                 "AIP_DATASET_DIR": str(data.path),

@@ -12,8 +12,8 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.conversion import engines
-from inference.conversion.tables import Conversion
-from inference.targets import known
+from inference.conversion.converter import known
+from inference.conversion.models import Conversion
 from workers.runs import RunDir
 
 MOST_BYTES = 4 << 20

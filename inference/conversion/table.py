@@ -9,11 +9,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from inference.conversion import results
-from inference.conversion.tables import Conversion
-from inference.conversion.words import STATE_WORDS, label
-from inference.edge import speeds
-from inference.targets import known
-from inference.task_kinds import TASKS
+from inference.conversion.converter import known
+from inference.conversion.labels import STATE_WORDS, label
+from inference.conversion.models import Conversion
+from inference.delivery.edge import speeds
+from inference.kit.task_kinds import TASKS
 
 
 def metric_word(task: str, metric: str) -> str:

@@ -14,11 +14,11 @@ from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
 from inference.conversion import conversions, table
 from inference.conversion.forms import ConversionForm
-from inference.conversion.tables import Conversion
-from inference.models import SPLIT_WORDS
-from inference.orders import CONVERSIONS
-from inference.services import evaluations
-from inference.views.figures import GROUP_WORDS
+from inference.conversion.models import Conversion
+from inference.conversion.orders import CONVERSIONS
+from inference.evaluation import evaluations
+from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.models import SPLIT_WORDS
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview

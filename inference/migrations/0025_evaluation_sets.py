@@ -3,7 +3,7 @@
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
-import inference.model_tasks
+import inference.registry.task_labels
 from django.conf import settings
 from django.db import migrations, models
 
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=50, validators=[django.core.validators.RegexValidator('^[\\w(](?:[\\w .+()-]*[\\w)+])?\\Z', 'Letters, digits, spaces and _ . - + ( ) only, beginning and ending with a letter, a digit or a bracket.')], verbose_name='name')),
                 ('description', models.CharField(blank=True, max_length=200, verbose_name='description')),
                 ('visibility', models.CharField(choices=[('private', 'Private'), ('group', 'My groups'), ('public', 'Public')], default='private', max_length=8, verbose_name='visible to')),
-                ('task', models.CharField(choices=inference.model_tasks.choices, max_length=15)),
+                ('task', models.CharField(choices=inference.registry.task_labels.choices, max_length=15)),
                 ('version_label', models.CharField(blank=True, max_length=80)),
                 ('split', models.CharField(blank=True, max_length=10, verbose_name='split')),
                 ('params', models.JSONField(default=dict)),

@@ -17,9 +17,9 @@ from accounts.permissions import Action
 from aiplatform.lib import rates, sealed, signatures
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, NotFound, Refusals
 from datasets.models import Dataset
-from inference.models import Service
 from inference.pipelines import firing, graph, inlining, triggers, writing
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger
+from inference.serving.models import Service
 from workers.clock import now
 from workers.models import AlarmRule
 

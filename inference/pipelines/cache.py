@@ -20,10 +20,12 @@ from accounts.models import User
 from aiplatform import __version__
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
-from inference.models import Evaluation, ModelVersion, Service
+from inference.evaluation.models import Evaluation
 from inference.pipelines import beginning, graph
 from inference.pipelines.kinds import KINDS, Call, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
+from inference.registry.models import ModelVersion
+from inference.serving.models import Service
 
 #: Tables behind references, by type, and the column that names their content.
 TABLES: Mapping[str, tuple[Any, str]] = {

@@ -14,10 +14,10 @@ from functools import cache
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid
+from inference.kit.task_kinds import TASKS
 from inference.pipelines import expressions
 from inference.pipelines.checks import Problem
 from inference.pipelines.graph import Spec, Step
-from inference.task_kinds import TASKS
 
 _NEAR = 3
 _OF_BOXES = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")

@@ -25,10 +25,10 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from annotation.models import Export
 from datasets.models import DatasetVersion, Import
-from inference.batch.tables import PredictedData
-from inference.monitoring import telling as drift
+from inference.batch.models import PredictedData
 from inference.pipelines import beginning, runs, triggers
 from inference.pipelines.models import Firing, Pipeline, PipelineRun, PipelineTrigger, StepRun
+from inference.serving.monitoring import notices as drift
 from workers.clock import now
 from workers.models import Alarm
 

@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from datasets.models import Dataset
-from inference.models import Service
 from inference.pipelines import runs, templates
 from inference.pipelines.graph import Spec
 from inference.pipelines.models import Pipeline, PipelineTrigger
+from inference.serving.models import Service
 
 
 class PipelineForm(forms.ModelForm):

@@ -16,12 +16,14 @@ from accounts.models import User
 from accounts.services import named_secrets
 from aiplatform.lib import times
 from datasets.models import DatasetVersion
-from inference.models import Evaluation, ModelVersion, Service
+from inference.evaluation.models import Evaluation
 from inference.pipelines.advance import FINAL, WHOLE
 from inference.pipelines.cache import TABLES
 from inference.pipelines.graph import Spec
 from inference.pipelines.kinds import KINDS, TYPES
 from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval, StepRun
+from inference.registry.models import ModelVersion
+from inference.serving.models import Service
 from workers import kinds as job_kinds
 from workers.clock import now
 from workers.jobs import job_tabs

@@ -26,9 +26,9 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.parsers import is_sound
 from datasets.models import Dataset
-from inference.models import Service
 from inference.pipelines import arranging
 from inference.pipelines.models import Firing, Pipeline, PipelineTrigger
+from inference.serving.models import Service
 
 MOST_KNOCKS_A_MINUTE = 300  # of one address, at all webhooks, proven or not
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django import template
 
-from inference.conversion import words
+from inference.conversion import labels
 
 register = template.Library()
-register.filter("variant_label", words.label)
+register.filter("variant_label", labels.label)
 
 
 @register.filter

@@ -9,12 +9,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import markdown
-from inference import model_tasks
-from inference.models import SPLIT_WORDS, Evaluation
-from inference.scripted import figures as script_figures
-from inference.services.learning import AUTO
-from inference.telling.tiles import NONE
-from inference.views import figures, notes
+from inference.evaluation import metric_labels, notes
+from inference.evaluation.custom_scripts import metrics as script_figures
+from inference.evaluation.models import SPLIT_WORDS, Evaluation
+from inference.evaluation.presentation.tiles import NONE
+from inference.registry import task_labels
+from inference.registry.training_data import AUTO
 from training import param_words
 from training.figure_words import word
 
@@ -27,7 +27,7 @@ FITTINGS = {"stretch": _("other shapes are stretched"), "letterbox": _("other sh
 @register.filter
 def task_word(task: str | None) -> Any:
     """The name of a task → its word."""
-    return dict(model_tasks.choices()).get(task or "", NONE)
+    return dict(task_labels.choices()).get(task or "", NONE)
 
 
 @register.filter(name="markdown")
@@ -45,13 +45,13 @@ def split_word(split: str) -> Any:
 @register.filter
 def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
     """The main figure, for lists."""
-    return figures.headline(task or "", metrics or {})
+    return metric_labels.headline(task or "", metrics or {})
 
 
 @register.filter
 def evaluation_headline(evaluation: Evaluation) -> str:
     """The main figure of an evaluation, for lists: of an own script the one of its task, else its first."""
-    found = figures.headline(evaluation.task, evaluation.metrics)
+    found = metric_labels.headline(evaluation.task, evaluation.metrics)
     if found or not evaluation.is_scripted:
         return found
     first = next(iter(script_figures.flat(evaluation.script.figures).items()), None)

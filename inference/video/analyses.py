@@ -16,12 +16,12 @@ from accounts.services import outbox
 from aiplatform.lib import sealed, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
-from inference.models import ModelVersion
-from inference.services import best_scores, evaluations
-from inference.task_kinds import TASKS
-from inference.video import drawn, events, films, results, streams
-from inference.video.tables import VideoAnalysis, VideoFile
-from inference.watcher import missing
+from inference.evaluation import evaluations, thresholds
+from inference.kit.task_kinds import TASKS
+from inference.registry.models import ModelVersion
+from inference.video import events, files, results, streams, zones
+from inference.video.models import VideoAnalysis, VideoFile
+from inference.video.watcher import missing
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 from workers.models import Attempt, Job
@@ -96,16 +96,16 @@ def submit(
         check_model(model_version)
     with found:
         if video:
-            films.check_there(video)
+            files.check_there(video)
         else:
             streams.check(url)
     params: dict[str, Any] = {"film": bool(film)}
     with found:
-        params |= drawn.checked(places or {})
+        params |= zones.checked(places or {})
     with found:
         params |= _checked_classes(model_version, classes)
     if min_score is None:
-        best = best_scores.of(model_version, by=user)
+        best = thresholds.of(model_version, by=user)
         min_score = max(0.01, best.score) if best else None
     params |= _checked_numbers(found, min_score=min_score, max_rate=max_rate, interval_s=interval_s, still_s=still_s)
     with found:
@@ -148,7 +148,7 @@ def check(*, model_version: ModelVersion | None = None, video: VideoFile | None 
             check_model(model_version)
     with found:
         if video is not None:
-            films.check_there(video)
+            files.check_there(video)
     with found:
         if url:
             streams.check(url)

@@ -23,12 +23,12 @@ from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once_in_parts
 from datasets.models import Upload
-from inference.api.registry_serializers import VersionField
-from inference.api.serializers import JobFields
-from inference.orders import VIDEO_EVENTS, VIDEO_FILES, VIDEOS
-from inference.services.bytes import on_disk
-from inference.video import analyses, films, results, streams
-from inference.video.tables import VideoAnalysis, VideoEvent, VideoFile
+from inference.registry.serializers import JobFields
+from inference.registry.uploads import on_disk
+from inference.registry.version_serializers import VersionField
+from inference.video import analyses, files, results, streams
+from inference.video.models import VideoAnalysis, VideoEvent, VideoFile
+from inference.video.orders import VIDEO_EVENTS, VIDEO_FILES, VIDEOS
 from workers.jobs import actions
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
@@ -228,7 +228,7 @@ class VideoFileViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         video: VideoFile = self.get_object()
         if not VideoFile.objects.editable_by(request.user).filter(pk=video.pk).exists():
             self.permission_denied(request)
-        films.delete(video=video)
+        files.delete(video=video)
         return Response(status=204)
 
 
@@ -237,7 +237,7 @@ def _video(request: ApiRequest, sources: dict[str, Any]) -> VideoFile:
     if "video" in sources:
         return sources["video"]
     with _bytes(sources) as (source, filename):
-        return films.keep(user=request.user, source=source, filename=filename)
+        return files.keep(user=request.user, source=source, filename=filename)
 
 
 def _bytes(sources: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:

@@ -19,7 +19,7 @@ from aiplatform.lib import files, wording
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.video import results
-from inference.video.tables import VideoAnalysis, VideoEvent
+from inference.video.models import VideoAnalysis, VideoEvent
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 

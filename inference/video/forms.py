@@ -11,11 +11,11 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.titles import TITLE
-from inference.model_choice import ModelVersionChoice
-from inference.models import ModelVersion
-from inference.services import evaluations
-from inference.video import analyses, drawn, streams
-from inference.video.tables import VideoFile
+from inference.evaluation import evaluations
+from inference.registry.fields import ModelVersionChoice
+from inference.registry.models import ModelVersion
+from inference.video import analyses, streams, zones
+from inference.video.models import VideoFile
 from workers.jobs.forms.resource_request import ResourceForm
 
 
@@ -134,7 +134,7 @@ class VideoForm(ResourceForm):
     def clean_places(self) -> dict[str, Any]:
         text = self.cleaned_data["places"].strip()
         try:
-            return drawn.checked(json.loads(text)) if text else {}
+            return zones.checked(json.loads(text)) if text else {}
         except (ValueError, RecursionError):
             raise forms.ValidationError(_("This is no JSON of lines and zones.")) from None
         except Invalid as exc:

@@ -17,11 +17,11 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import addresses, wording
 from aiplatform.lib.files import write_json
-from inference.kind import DEVICE_KINDS, Vanished, copy_code
-from inference.models import ModelVersion
-from inference.services import serving
+from inference.registry.models import ModelVersion
+from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
+from inference.serving import endpoints
 from inference.video import analyses, events, streams
-from inference.video.tables import VideoAnalysis
+from inference.video.models import VideoAnalysis
 from workers.execution import handing_over
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, Fact, JobKind, Launch
@@ -41,7 +41,7 @@ def _copy_addresses(run: RunDir) -> None:
 
 
 class VideoKind(JobKind):
-    """`python -m inference.watcher` with a version, of a video."""
+    """`python -m inference.video.watcher` with a version, of a video."""
 
     name = analyses.KIND
     device_kinds = DEVICE_KINDS
@@ -63,10 +63,10 @@ class VideoKind(JobKind):
         version, video = analysis.version, analysis.video
         if version is None or (video is None and not analysis.is_stream):
             raise Vanished(wording.message("video.gone"))
-        copy_code(run, "server", "task_kinds", "evaluator", "watcher")
+        copy_code(run, "kit", "video/watcher")
         _copy_addresses(run)
         write_json(run.params, analysis.params)
-        argv, env = [sys.executable, "-m", "inference.watcher"], {"AIP_MODEL_DIR": str(version.path)}
+        argv, env = [sys.executable, "-m", "inference.video.watcher"], {"AIP_MODEL_DIR": str(version.path)}
         if video is not None:
             env |= {"AIP_VIDEO": str(video.path)}
             return Launch(argv=argv, env=env, read_only=[version.path, video.path], own_network=True)
@@ -74,7 +74,7 @@ class VideoKind(JobKind):
         env |= {
             "AIP_STREAM": url,
             "AIP_STREAM_ALLOWED": json.dumps(settings.STREAM_ALLOWED),
-            "AIP_SERVICE_KEY": serving.key_for(job.pk, attempt.number),
+            "AIP_SERVICE_KEY": endpoints.key_for(job.pk, attempt.number),
         }
         return Launch(argv=argv, env=env, read_only=[version.path], ports=1, secrets=streams.secrets_of(url))
 

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.asgi import find_user
 from accounts.permissions import Action
 from aiplatform.lib import ids
-from inference.services import serving
-from inference.video.tables import VideoAnalysis
+from inference.serving import endpoints as serving
+from inference.video.models import VideoAnalysis
 from workers.proxy import endpoints
 from workers.proxy.application import PortProxy, Refused
 from workers.proxy.forwarding import Scope, Upstream

@@ -11,7 +11,7 @@ from typing import Any
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
-from inference.video.tables import VideoAnalysis
+from inference.video.models import VideoAnalysis
 from workers.runs import RunDir
 
 MOST_BYTES = 16 << 20

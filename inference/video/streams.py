@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
-from inference.watcher import gate
+from inference.video.watcher import gate
 
 LONGEST = 500
 

@@ -15,14 +15,14 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
-from inference.orders import VIDEO_FILES, VIDEOS
-from inference.services import evaluations
-from inference.services.bytes import on_disk
-from inference.video import analyses, films, results, showing
+from inference.evaluation import evaluations
+from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.registry.uploads import on_disk
+from inference.video import analyses, files, presentation, results
 from inference.video.forms import VideoForm
-from inference.video.tables import VideoAnalysis, VideoFile
-from inference.views.figures import GROUP_WORDS
-from inference.watcher import missing
+from inference.video.models import VideoAnalysis, VideoFile
+from inference.video.orders import VIDEO_FILES, VIDEOS
+from inference.video.watcher import missing
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -91,7 +91,7 @@ def _video(request: SignedInRequest, form: VideoForm) -> VideoFile | None:
         return None
     analyses.check(model_version=given["model_version"])
     with on_disk(given["file"]) as (source, filename):
-        return films.keep(user=request.user, source=source, filename=filename)
+        return files.keep(user=request.user, source=source, filename=filename)
 
 
 @require_POST
@@ -124,7 +124,7 @@ def _shown(request: SignedInRequest, analysis: VideoAnalysis) -> dict[str, Any]:
         "analysis": analysis,
         "may_control": may,
         "can_again": bool(analysis.video_id or analysis.is_stream),
-        **showing.of(analysis),
+        **presentation.of(analysis),
     }
 
 
@@ -143,7 +143,7 @@ def video_events(request: SignedInRequest, pk: int, kind: str) -> HttpResponseBa
     """All events as CSV or JSON lines."""
     analysis = _visible(request, pk)
     if kind == "csv":
-        return showing.csv_of(analysis)
+        return presentation.csv_of(analysis)
     opened = results.opened(analysis, results.EVENTS)
     if opened is None:
         raise Http404
@@ -165,7 +165,9 @@ def video_again(request: SignedInRequest, pk: int) -> HttpResponse:
     """Watch the same video once more, with the lines and zones that were drawn on the page."""
     before = get_object_or_404(VideoAnalysis.objects.editable_by(request.user).for_list(), pk=pk)
     with refusals_said(request):
-        made = analyses.again(before=before, by=request.user, places=showing.parsed(request.POST.get("places", "")))
+        made = analyses.again(
+            before=before, by=request.user, places=presentation.parsed(request.POST.get("places", ""))
+        )
         return redirect("inference:video-detail", made.pk)
     return redirect("inference:video-detail", pk)
 
@@ -185,7 +187,7 @@ def file_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a video; what was found in it stays."""
     video = get_object_or_404(VideoFile.objects.editable_by(request.user), pk=pk)
     with refusals_said(request):
-        films.delete(video=video)
+        files.delete(video=video)
     return redirect("inference:video-file-list")
 
 

@@ -13,7 +13,7 @@ from django.utils.timezone import now
 from accounts.models import Role
 from aiplatform.sources import glance
 from datasets.models import Dataset
-from inference.models import Model
+from inference.registry.models import Model
 from tests.factories import work
 from training.models import TrainingJob
 from workers.models import Device, Job, Node

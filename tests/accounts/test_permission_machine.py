@@ -35,8 +35,8 @@ from annotation.services import projects, review
 from annotation.services import sets as annotation_sets
 from datasets.models import Dataset
 from datasets.services import datasets
-from inference.models import Model
-from inference.services import models as registry
+from inference.registry import registration as registry
+from inference.registry.models import Model
 from tests.accounts.permission_model import HEIGHT, Thing, Truth
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]

@@ -10,7 +10,7 @@ from accounts.permissions import USER
 from accounts.services import roles
 from annotation.models import AnnotationProject
 from datasets.models import Dataset, DatasetVersion
-from inference.models import Model
+from inference.registry.models import Model
 from tests.factories import annotation as drawn
 
 pytestmark = pytest.mark.postgres

@@ -16,7 +16,7 @@ from aiplatform.cli.client.http import problem
 from aiplatform.lib.errors import DomainError
 from annotation.services import projects, sets
 from datasets.models import DatasetVersion
-from inference.services import serving
+from inference.serving import endpoints
 from tests.factories import annotation as annotations
 from tests.factories import datasets as data
 from tests.factories import models as registry
@@ -205,7 +205,7 @@ def test_evaluation_of_a_model_that_cannot_answer_on_images_without_annotations(
 
 def test_service_with_a_taken_name_and_too_many_cores(as_alice, api, alice, tmp_path, asked):
     model = registry.model_version(alice, tmp_path)
-    serving.create(user=alice, name="demo", model_version=model)
+    endpoints.create(user=alice, name="demo", model_version=model)
     sent = {"name": "demo", "model_version": model.pk, "cpus": 200, "visibility": "private", "gpus_per_node": 0,
             "max_batch": 8, "max_delay_ms": 2}  # fmt: skip
 

@@ -15,7 +15,7 @@ from django.test import Client, RequestFactory
 
 from aiplatform.lib import static_files
 from datasets import shapes
-from inference.task_kinds import TASKS
+from inference.kit.task_kinds import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["/", "/styleguide/", "/datasets/new/", "/training/", "/cluster/", "/people/", "/admin/", "/api/docs/"]

@@ -32,7 +32,7 @@ NAMED_IN = {
     "aiplatform/cli/demo/digits.py": "writes a COCO file as a program that knows only the format would",
     "aiplatform/cli/demo/main_job.py": "a client of the API: it says which kind it draws",
     "training/presets/masks.py": "reads annotations.json in a run, where the kinds are not",
-    "inference/task_kinds/segmentation/truth_maps.py": "the same in an evaluation",
+    "inference/kit/task_kinds/segmentation/truth_maps.py": "the same in an evaluation",
 }
 
 

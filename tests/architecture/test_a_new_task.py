@@ -19,18 +19,19 @@ from onnx import TensorProto, helper, numpy_helper
 from aiplatform.templatetags.ui import icon_names
 from datasets.annotation_kinds import LABELS
 from datasets.formats import neutral
-from inference.evaluator import truth
-from inference.formats.folder import RefusedModel, survey
-from inference.models import ModelVersion
-from inference.server import model_json
-from inference.server.engine import Engine
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import evaluations, serving
-from inference.services import models as registry
-from inference.task_kinds import TASKS as SERVED
-from inference.task_kinds import served
+from inference.evaluation import evaluations
+from inference.kit.contracts import served_task
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.kit.samples import ground_truth
+from inference.kit.task_kinds import TASKS as SERVED
+from inference.registry import registration as registry
+from inference.registry.formats.folder import RefusedModel, survey
+from inference.registry.models import ModelVersion
+from inference.serving import endpoints
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.architecture import counting
 from tests.architecture.code import APPS, ROOT, modules_with, tree, where
 from tests.architecture.counting import scoring
@@ -159,7 +160,7 @@ def test_unregistered_task_of_a_model_is_refused_and_the_tasks_there_are_named(t
 
 
 def test_new_task_scores_recorded_answers_by_its_scorer(registered, tmp_path):
-    known = truth.read(versions.detection(tmp_path), "test")  # five objects on each image
+    known = ground_truth.read(versions.detection(tmp_path), "test")  # five objects on each image
     kept = [{"path": s.path, "id": s.id, "count": 3 + place} for place, s in enumerate(known.samples)]
 
     found, images = scoring.evaluate(known, kept)
@@ -207,11 +208,11 @@ async def test_new_task_is_answered_by_the_model_server(registered, tmp_path):
 
 
 def test_new_task_is_tried_on_the_service_page_by_its_own_script(model, alice, as_alice):
-    service = serving.create(user=alice, name="demo", model_version=model)
+    service = endpoints.create(user=alice, name="demo", model_version=model)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/task_kinds/counting.js" in page
+    assert "inference/kit/task_kinds/counting.js" in page
     assert 'id="drop"' in page
     assert 'id="score"' not in page
     assert "[&quot;count&quot;])" in page
@@ -222,16 +223,16 @@ def test_new_task_is_tried_on_the_service_page_by_its_own_script(model, alice, a
 #: Besides the tasks' own files these may say the name of one, and why.
 ALSO = {
     "datasets/formats/neutral.py": "words of rows and files for what images carry, older than tasks of their own",
-    "inference/task_kinds/served.py": "the same words where the datasets are not: inside a run",
+    "inference/kit/contracts/served_task.py": "the same words where the datasets are not: inside a run",
 }
 #: Fields of COCO's annotations are called like tasks; these read and write such files and know no task.
 COCO_FIELDS = {"segmentation", "keypoints", "instances"}
 COCO_ROOMS = (
-    *("datasets/", "annotation/", "aiplatform/cli/demo/", "inference/batch/shapes.py"),
+    *("datasets/", "annotation/", "aiplatform/cli/demo/", "inference/registry/prediction_shapes.py"),
     *(f"training/presets/{name}.py" for name in ("masks", "skeletons", "keypoints", "instances")),
 )
 #: Where the tasks are listed: a new one is a line in each, and its texts one entry in the translations.
-LISTED = {"training/task_kinds/__init__.py", "training/presets/catalog.py", "inference/task_kinds/__init__.py"}
+LISTED = {"training/task_kinds/__init__.py", "training/presets/catalog.py", "inference/kit/task_kinds/__init__.py"}
 
 
 def is_own(path: Path) -> bool:
@@ -293,7 +294,7 @@ def test_task_files_are_imported_only_where_tasks_are_listed():
 
 def test_tasks_and_their_data_are_the_same_on_both_sides():
     assert {task.name: task.data for task in TASKS} == {task.name: task.data for task in SERVED.values()}
-    assert (served.SHAPES, served.CLASSES) == (neutral.SHAPES, neutral.CLASSES)
+    assert (served_task.SHAPES, served_task.CLASSES) == (neutral.SHAPES, neutral.CLASSES)
     assert set(LABELS) == {neutral.NONE, neutral.SHAPES, neutral.CLASSES}
     for task in TASKS:
         assert len(task.name) <= 15

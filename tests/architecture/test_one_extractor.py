@@ -14,7 +14,7 @@ LAYERS = ("workers/images/services/archive.py", "workers/images/services/unpacki
 #: packages of models on devices where there is no platform, after their sum was found to be the signed one.
 PACKERS = (
     "aiplatform/cli/client/", "aiplatform/cli/demo/", "aiplatform/cli/bundle.py", "aiplatform/cli/bundling.py",
-    "workers/images/containers/archive.py", "inference/edge/device/agent.py",
+    "workers/images/containers/archive.py", "inference/delivery/edge/device/agent.py",
 )  # fmt: skip
 ALLOWED = ("aiplatform/lib/archives.py", *LAYERS, *PACKERS)
 

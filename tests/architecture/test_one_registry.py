@@ -14,10 +14,10 @@ GROWING = {
     "aiplatform/env.py": {"problems", "documented"},
     "aiplatform/lib/static_files.py": {"_bundles"},  # bundles that were made of the files as they are
     "datasets/tus.py": {"_receiving"},
-    "inference/proxy.py": {"_cannot"},  # refusals of the last ten seconds
-    "inference/scaling/scaling.py": {"_nudged"},  # services that a look was asked for
-    "inference/traffic/differing.py": {"_kept"},  # when a picture of a service was last kept
-    "inference/traffic/routing.py": {"_loads"},  # requests under way by server
+    "inference/serving/proxy.py": {"_cannot"},  # refusals of the last ten seconds
+    "inference/serving/scaling/scaling.py": {"_nudged"},  # services that a look was asked for
+    "inference/serving/traffic/differences.py": {"_kept"},  # when a picture of a service was last kept
+    "inference/serving/traffic/routing.py": {"_loads"},  # requests under way by server
     "workers/output/job_stream.py": {"_streams"},
     "workers/supervisor/sandbox.py": {"_copied"},  # what the system files copied into sandboxes held
 }

@@ -18,10 +18,10 @@ ALSO |= {"RefusedModel", "Damaged"}
 ALONE = (
     *(
         "aiplatform/cli/",
-        "inference/server/",
-        "inference/evaluator/",
-        "inference/watcher/",
-        "inference/predictor/",
+        "inference/serving/server/",
+        "inference/evaluation/evaluator/",
+        "inference/video/watcher/",
+        "inference/batch/predictor/",
         "training/presets/",
     ),
     "workers/supervisor/",

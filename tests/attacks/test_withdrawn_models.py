@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib.errors import StillInUse
-from inference import proxy
-from inference.kind import ServiceKind
-from inference.models import Model, Service
-from inference.services import models as registry
-from inference.services import serving, withdrawing
+from inference.registry import registration as registry
+from inference.registry.models import Model
+from inference.serving import endpoints, proxy, withdrawal
+from inference.serving.kind import ServiceKind
+from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference.running import bring
 from workers.models import Attempt
@@ -28,9 +28,9 @@ def shared(alice, tmp_path):
 @pytest.fixture
 def bobs(bob, shared):
     """Bob's running service on it."""
-    service = serving.create(user=bob, name="digits", model_version=shared.versions.get())
+    service = endpoints.create(user=bob, name="digits", model_version=shared.versions.get())
     bring(service.job, "running")
-    serving.remember_ready(service, 1)
+    endpoints.remember_ready(service, 1)
     service.refresh_from_db()
     return service
 
@@ -66,22 +66,22 @@ def test_b08_model_made_private_refuses_the_next_call_at_once(monkeypatch, share
 def test_b08_model_made_private_refuses_the_next_start_and_every_launch(shared, bob, bobs, tmp_path):
     Model.objects.filter(pk=shared.pk).update(visibility="private")
 
-    with pytest.raises(withdrawing.ModelWithdrawn):
+    with pytest.raises(withdrawal.ModelWithdrawn):
         ServiceKind().prepare(bobs.job, Attempt(job=bobs.job, number=2), RunDir(tmp_path))
     bring(bobs.job, "stopped")
     bobs.refresh_from_db()
-    with pytest.raises(withdrawing.ModelWithdrawn, match="no longer shared"):
-        serving.start(service=bobs, by=bob)
+    with pytest.raises(withdrawal.ModelWithdrawn, match="no longer shared"):
+        endpoints.start(service=bobs, by=bob)
 
 
 def test_b08_model_made_private_leaves_the_owners_own_service(alice, shared, bobs):
-    own = serving.create(user=alice, name="mine", model_version=shared.versions.get())
+    own = endpoints.create(user=alice, name="mine", model_version=shared.versions.get())
 
     made_private(shared)
 
     own.job.refresh_from_db()
     assert own.job.desired == "run"
-    assert not withdrawing.why_not(own)
+    assert not withdrawal.why_not(own)
 
 
 def test_model_can_be_deleted_in_spite_of_anothers_service(shared, bob, bobs):
@@ -92,12 +92,12 @@ def test_model_can_be_deleted_in_spite_of_anothers_service(shared, bob, bobs):
     assert bobs.model_name == "cells v1"
     assert bobs.job.desired == "stop"
     bring(bobs.job, "stopped")
-    with pytest.raises(withdrawing.ModelWithdrawn, match="was deleted"):
-        serving.start(service=Service.objects.get(pk=bobs.pk), by=bob)
+    with pytest.raises(withdrawal.ModelWithdrawn, match="was deleted"):
+        endpoints.start(service=Service.objects.get(pk=bobs.pk), by=bob)
 
 
 def test_model_deletion_is_refused_by_ones_own_service_and_says_whose(alice, shared):
-    serving.create(user=alice, name="mine", model_version=shared.versions.get())
+    endpoints.create(user=alice, name="mine", model_version=shared.versions.get())
 
     with pytest.raises(StillInUse, match="service mine of Alice"):
         registry.delete(model=shared)

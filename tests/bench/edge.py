@@ -60,7 +60,7 @@ def main() -> None:
 
 def _prepare(root: Path, count: int, mib: int) -> tuple[Any, list[Any], list[str]]:
     """A group with devices that wait for their code, and models: one of so many MiB, two small ones."""
-    from inference.edge import fleet
+    from inference.delivery.edge import fleet
     from tests.factories import models as factory
     from tests.factories import people
     from tests.inference import tiny
@@ -68,7 +68,7 @@ def _prepare(root: Path, count: int, mib: int) -> tuple[Any, list[Any], list[str
     owner = people.user("olga")
     folder = tiny.detector(root / "large")
     (folder / "labels.txt").write_bytes(random.Random(0).randbytes(mib << 20))
-    from inference.services import models as registry
+    from inference.registry import registration as registry
 
     archive = factory.zipped(folder, root / "large.zip")
     large = registry.register_upload(user=owner, archive=archive, filename=archive.name, name="large")
@@ -79,7 +79,7 @@ def _prepare(root: Path, count: int, mib: int) -> tuple[Any, list[Any], list[str
 
 
 def _polls(web: Any, group: Any, version: Any, codes: list[str], rounds: int) -> None:
-    from inference.edge import fleet
+    from inference.delivery.edge import fleet
 
     port = web.port
     enrolled, took, _cpu = _all(web, codes, lambda code: _call(port, "enrol", {"code": code, "hardware": HARDWARE})[1])
@@ -149,10 +149,10 @@ def _asked(
 
 def _kills(root: Path, port: int, group: Any, versions: list[Any], count: int) -> None:
     """Kill an agent at random times while the wanted model goes to and fro."""
-    from inference.edge import download, fleet
+    from inference.delivery.edge import agent_download, fleet
 
-    agent, home = root / download.NAME, root / "device"
-    agent.write_bytes(download.agent())
+    agent, home = root / agent_download.NAME, root / "device"
+    agent.write_bytes(agent_download.agent())
     _device, code = fleet.add_device(group=group, name="killed", by=group.owner)
     command = [sys.executable, str(agent), "--root", str(home)]
     subprocess.run([*command, "enrol", "--server", f"http://127.0.0.1:{port}", "--code", code], check=True)

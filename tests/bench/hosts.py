@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from inference.server.host import MODEL
+from inference.serving.server.host import MODEL
 from tests.bench.server import client as caller
 from tests.bench.server import cpu_s, post, pss_mib, resnet18
 from tests.inference.hosted import put
@@ -78,7 +78,9 @@ def measure(home: Path, *, models: int, rounds: int, seconds: float) -> dict[str
     resnet18(home / "model", width=WIDTH)
     names = [f"{number}-1" for number in range(1, models + 1)]
     folders = [put(root, name, partial(shutil.copytree, home / "model", dirs_exist_ok=True)) for name in names]
-    host, port = launch([sys.executable, "-m", "inference.server", "--host", str(root)], ROOT, {"OMP_NUM_THREADS": "1"})
+    host, port = launch(
+        [sys.executable, "-m", "inference.serving.server", "--host", str(root)], ROOT, {"OMP_NUM_THREADS": "1"}
+    )
     alone: list[tuple[subprocess.Popen[bytes], int]] = []
     try:
         for name in names:

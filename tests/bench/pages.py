@@ -101,7 +101,7 @@ def seed(owner: Any, users: list[Any], folder: Path) -> dict[str, str]:
     """Make rows for every page and return the addresses of the pages."""
     from accounts.models import Notification
     from aiplatform.lib.wording import verbatim
-    from inference.models import Model, ModelVersion
+    from inference.registry.models import Model, ModelVersion
     from tests.factories import annotation, datasets, training
     from tests.factories import models as model_factory
     from tests.inference import judged

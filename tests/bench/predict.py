@@ -24,7 +24,7 @@ import numpy as np
 import onnxruntime
 from PIL import Image
 
-from inference.predictor.chunks import SIZE
+from inference.batch.predictor.chunks import SIZE
 from tests.bench.video import SIZE as SIDE
 from tests.bench.video import heavy
 
@@ -115,7 +115,7 @@ class Program:
         return cls(place, env, len(pictures))
 
     def begin(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "inference.predictor"]
+        command = [sys.executable, "-m", "inference.batch.predictor"]
         return subprocess.Popen(command, env=self.env, stdout=subprocess.DEVNULL)
 
     def rate(self) -> tuple[float, float]:

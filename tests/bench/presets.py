@@ -30,8 +30,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from inference.evaluator.__main__ import evaluate
-from inference.evaluator.run import Run
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.samples.run import Run
 from tests import public_data
 from tests.bench import overhead
 from tests.presets import versions

@@ -20,7 +20,7 @@ ASLEEP = """
 from datetime import timedelta
 from django.utils.timezone import now
 from inference.models import Service
-from inference.scaling import sleeping
+from inference.serving.scaling import sleeping
 from workers.models import Job
 service = Service.objects.select_related("job").get()
 Job.objects.filter(pk=service.job_id).update(started_at=now() - timedelta(hours=1))

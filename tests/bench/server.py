@@ -33,10 +33,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
 from aiplatform.cli import web
-from inference.composing.describing import Recipe
-from inference.server import boxes, decode, descriptor, model_json
-from inference.server import statistics as counting
-from inference.server.engine import Engine
+from inference.kit.model_io import decode
+from inference.kit.model_io.engine import Engine
+from inference.kit.models import boxes, descriptor, model_json
+from inference.kit.models import statistics as counting
+from inference.registry.composition.descriptions import Recipe
 from tests.inference import tiny
 from tests.inference.launching import get, start_server
 from tests.inference.parted import folder_of, loaded
@@ -156,7 +157,7 @@ session.run(None, {"images": x})
 picture = sys.argv[3:] and open(sys.argv[3], "rb").read()
 if picture:
     from pathlib import Path
-    from inference.server import decode, model_json
+    from inference.serving.server import decode, model_json
     spec = model_json.load(Path(sys.argv[1]).parent).input
 for line in sys.stdin:
     until, done, cpu, began = time.monotonic() + float(line), 0, time.process_time(), time.monotonic()

@@ -98,7 +98,7 @@ def loaded(count: int, **limits: int) -> Iterator[Loaded]:
     import django
 
     django.setup()
-    from inference.edge.device.about import picture
+    from inference.delivery.edge.device.about import picture
     from tests.factories.models import zipped
     from tests.inference import tiny
     from tests.journeys.up import call, first_admin, running, until

@@ -20,8 +20,8 @@ import av
 import numpy as np
 from onnx import helper, load, numpy_helper
 
-from inference.watcher import detect
-from inference.watcher.tracker import Tracker
+from inference.video.watcher import detect
+from inference.video.watcher.tracker import Tracker
 from tests.inference import clips, following, tiny
 
 SIZE, ROUNDS = 320, 3
@@ -86,7 +86,7 @@ def program(root: Path, model: Path, film: Path, *, film_too: bool) -> float:
         "AIP_METRICS_FILE": str(place / "metrics.jsonl"), "AIP_CONTROL_FILE": str(place / "control"),
     }  # fmt: skip
     begun = time.time()
-    subprocess.run([sys.executable, "-m", "inference.watcher"], env=env, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "inference.video.watcher"], env=env, check=True, stdout=subprocess.DEVNULL)
     found = json.loads((place / "outputs" / "summary.json").read_text())
     first = (place / "outputs" / "first.jpg").stat().st_mtime
     return float(found["pictures"] / (time.time() - max(first, begun)))

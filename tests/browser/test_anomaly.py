@@ -5,8 +5,8 @@ import pytest
 from django.urls import reverse
 from PIL import Image
 
-from inference.services import models as registry
-from inference.services import serving
+from inference.registry import registration as registry
+from inference.serving import endpoints
 from tests.browser.hands import until
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny
@@ -25,8 +25,8 @@ def model(alice, tmp_path):
 @pytest.fixture
 def service(site, alice, model, tmp_path, monkeypatch):
     process, port = start_server(tiny.brightness(tmp_path / "server"), AIP_SERVICE_KEY="secret")
-    made = serving.create(user=alice, name="cloth", model_version=model)
-    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    made = endpoints.create(user=alice, name="cloth", model_version=model)
+    monkeypatch.setattr(endpoints, "key_for", lambda job, attempt: "secret")
     running_at(monkeypatch, made, port)
     yield made
     process.terminate()

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from inference.models import ModelTask, ModelVersion
+from inference.registry.models import ModelTask, ModelVersion
 from tests.browser.conftest import in_both_looks
 from tests.inference import foreign
 from tests.inference.running import bring

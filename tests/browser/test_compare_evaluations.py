@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from inference.services import results
+from inference.evaluation import results
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import judged

@@ -6,8 +6,8 @@ import re
 
 from playwright.sync_api import expect
 
-from inference.conversion.tables import Conversion
-from inference.models import ModelVersion
+from inference.conversion.models import Conversion
+from inference.registry.models import ModelVersion
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import converted, judged

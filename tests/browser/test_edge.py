@@ -7,8 +7,8 @@ import re
 from PIL import Image
 from playwright.sync_api import expect
 
-from inference.edge import fleet, sampling, speeds
-from inference.edge.tables import EdgeDevice, EdgeGroup
+from inference.delivery.edge import fleet, sampling, speeds
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import pictures

@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 
 from datasets.models import DatasetVersion, Import
 from datasets.services import imports
-from inference.feedback.tables import ServiceSample
-from inference.services import models as registry
-from inference.services import serving
+from inference.registry import registration as registry
+from inference.serving import endpoints
+from inference.serving.feedback.models import ServiceSample
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
@@ -36,8 +36,8 @@ def test_ten_wrong_answers_go_from_the_page_into_an_annotated_dataset(
 ):
     made = factory.zipped(tiny.detector(tmp_path / "tiny"), tmp_path / "tiny.zip")
     version = registry.register_upload(user=alice, archive=made, filename=made.name, name="tiny")
-    service = serving.create(user=alice, name="squares", model_version=version)
-    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    service = endpoints.create(user=alice, name="squares", model_version=version)
+    monkeypatch.setattr(endpoints, "key_for", lambda job, attempt: "secret")
     running_at(monkeypatch, service, port)
     page = open_as(alice, width=width, height=1000, dark=dark, language=language)
     page.goto(f"/services/{service.pk}/")

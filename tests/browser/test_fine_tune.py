@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from datasets.models import DatasetVersion
-from inference.models import Model, ModelVersion
+from inference.registry.models import Model, ModelVersion
 from tests.factories import training as factory
 from tests.factories import work
 from training.models import TrainingJob

@@ -3,7 +3,8 @@
 import pytest
 from django.urls import reverse
 
-from inference.services import results, serving
+from inference.evaluation import results
+from inference.serving import endpoints
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny
 from tests.inference.conftest import start_server
@@ -20,8 +21,10 @@ def port(tmp_path_factory):
 
 @pytest.fixture
 def service(site, alice, tmp_path, port, monkeypatch):
-    made = serving.create(user=alice, name="squares", model_version=factory.model_version(alice, tmp_path, name="tiny"))
-    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    made = endpoints.create(
+        user=alice, name="squares", model_version=factory.model_version(alice, tmp_path, name="tiny")
+    )
+    monkeypatch.setattr(endpoints, "key_for", lambda job, attempt: "secret")
     running_at(monkeypatch, made, port)
     return made
 

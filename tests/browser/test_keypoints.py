@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from inference.services import serving
+from inference.serving import endpoints
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny
 from tests.inference.conftest import start_server
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.long
 def service(site, alice, tmp_path, monkeypatch):
     process, port = start_server(tiny.pointer(tmp_path / "server"), AIP_SERVICE_KEY="secret")
     version = factory.model_version(alice, tmp_path, name="tiny", task="keypoints")
-    made = serving.create(user=alice, name="middles", model_version=version)
-    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    made = endpoints.create(user=alice, name="middles", model_version=version)
+    monkeypatch.setattr(endpoints, "key_for", lambda job, attempt: "secret")
     running_at(monkeypatch, made, port)
     yield made
     process.terminate()

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from inference.models import ModelVersion
+from inference.registry.models import ModelVersion
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 

@@ -4,10 +4,10 @@ import pytest
 from django.utils.timezone import now
 from playwright.sync_api import expect
 
-from inference.models import ModelTask
-from inference.monitoring.tables import ModelBaseline, ServiceStatistics
-from inference.server import statistics
-from inference.services import serving
+from inference.kit.models import statistics
+from inference.registry.models import ModelTask
+from inference.serving import endpoints
+from inference.serving.monitoring.models import ModelBaseline, ServiceStatistics
 from tests.browser.conftest import in_both_looks
 from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory
@@ -32,7 +32,7 @@ def test_drift_is_seen_against_the_training_images(
     version = factory.model_version(alice, tmp_path)
     data = dataset_factory.version(dataset_factory.dataset(alice))
     type(version).objects.filter(pk=version.pk).update(dataset_version=data, dataset_label=str(data))
-    service = serving.create(user=alice, name="cells", model_version=version)
+    service = endpoints.create(user=alice, name="cells", model_version=version)
     page = open_as(alice, width=width, height=1000, dark=dark, language=language)
     page.goto(f"/services/{service.pk}/monitoring/")
     accessible(page)

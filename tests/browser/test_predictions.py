@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from aiplatform import env
 from datasets.models import Dataset
 from datasets.services import imports
-from inference.batch.tables import PredictedData, Prediction
+from inference.batch.models import PredictedData, Prediction
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference import predicted, versions

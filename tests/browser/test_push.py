@@ -6,8 +6,8 @@ import re
 
 from playwright.sync_api import expect
 
-from inference.push import pushes
-from inference.push.tables import Push, PushTarget
+from inference.delivery.push import pushes
+from inference.delivery.push.models import Push, PushTarget
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference.far_servers import Folder, serving

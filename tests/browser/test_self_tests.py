@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from inference.edge import fleet
-from inference.edge.tables import EdgeDevice
-from inference.models import ModelTask, ModelVersion
-from inference.selftest.tables import SelfTest
-from inference.server import selftest
+from inference.delivery.edge import fleet
+from inference.delivery.edge.models import EdgeDevice
+from inference.kit.models import selftest
+from inference.registry.models import ModelTask, ModelVersion
+from inference.registry.selftest.models import SelfTest
 from tests.factories import models as factory
 from tests.inference import judged
 

@@ -6,9 +6,9 @@ import pytest
 from django.utils.timezone import now
 from playwright.sync_api import expect
 
-from inference.keys.tables import ServiceKey
-from inference.models import Service
-from inference.services import serving
+from inference.serving import endpoints
+from inference.serving.keys.models import ServiceKey
+from inference.serving.models import Service
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 def test_key_is_made_shown_once_and_revoked(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):
-    service = serving.create(user=alice, name="cells", model_version=factory.model_version(alice, tmp_path))
+    service = endpoints.create(user=alice, name="cells", model_version=factory.model_version(alice, tmp_path))
     page = open_as(alice, width=width, height=1000, dark=dark, language=language)
     page.watch.allow("status of 422")
     page.goto(f"/services/{service.pk}/")

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from aiplatform.lib import wording
-from inference.models import Service
-from inference.services import serving
+from inference.serving import endpoints
+from inference.serving.models import Service
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.browser
@@ -18,7 +18,7 @@ def test_service_shares_a_process_and_its_page_says_with_whom(
     open_as, alice, site, tmp_path, accessible, fits, shot, width, dark, language
 ):
     version = factory.model_version(alice, tmp_path)
-    serving.create(user=alice, name="first", model_version=version, share_process=True)
+    endpoints.create(user=alice, name="first", model_version=version, share_process=True)
     page = open_as(alice, width=width, height=1000, dark=dark, language=language)
     page.goto(f"/services/new/?model_version={version.pk}")
     page.locator("#id_name").fill("second")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inference.server.alone import Model
-from inference.snippets import making
+from inference.kit.models.standalone import Model
+from inference.registry.snippets import generation
 from tests.inference import drawn_models
 from tests.scripts import tools
 
@@ -69,7 +69,7 @@ def test_predict_js_says_what_run_py_says(chromium, served):
     for name, data in pictures.items():
         (root / name).write_bytes(data)
     for folder in models.values():
-        for place, data in making.files(folder).items():
+        for place, data in generation.files(folder).items():
             (folder / place).parent.mkdir(exist_ok=True)
             (folder / place).write_bytes(data)
     page = chromium.new_page()

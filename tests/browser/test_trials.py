@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from inference.services import serving
-from inference.traffic.counting import Counter, Slot
-from inference.traffic.tables import ServiceTrial
+from inference.serving import endpoints
+from inference.serving.traffic.counters import Counter, Slot
+from inference.serving.traffic.models import ServiceTrial
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference.running import bring
@@ -18,7 +18,7 @@ def test_version_is_tried_its_figures_shown_and_rolled_back(
 ):
     version = factory.model_version(alice, tmp_path)
     newer = factory.model_version(alice, tmp_path, name="newer")
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     bring(service.job, "running")
     page = open_as(alice, width=width, height=1000, dark=dark, language=language)
     page.goto(f"/services/{service.pk}/trial/")

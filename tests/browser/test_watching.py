@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from inference.video.tables import VideoAnalysis
+from inference.video.models import VideoAnalysis
 from tests.browser.conftest import in_both_looks
 from tests.browser.hands import until
 from tests.inference import clips, watched

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from inference.models import ModelVersion
-from inference.server import model_json
+from inference.kit.models import model_json
+from inference.registry.models import ModelVersion
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inference.edge import logs, speeds
-from inference.edge.tables import EdgeDevice, EdgeGroup
+from inference.delivery.edge import logs, speeds
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from inference.evaluation_sets.tables import EvaluationSet
-from inference.models import Evaluation
-from inference.services import evaluations
+from inference.evaluation import evaluations
+from inference.evaluation.models import Evaluation
+from inference.evaluation.parameter_sets.models import EvaluationSet
 from tests.factories import models as factory
 from tests.inference import judged
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from datasets.models import Asset, Dataset
-from inference.services import mending, results
+from inference.evaluation import error_datasets, results
 from tests.inference import judged
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ def test_verbs_show_mend_choose_and_save(real_aip, alice, tmp_path, capfd):
     lines = (made.version.path / "manifest.jsonl").read_text().splitlines()
     Asset.objects.bulk_create(Asset(version=made.version, **json.loads(line)) for line in lines)
     file = tmp_path / "report.html"
-    kind = next(one.name for one in mending.of(results.load(made)).kinds if one.images)
+    kind = next(one.name for one in error_datasets.of(results.load(made)).kinds if one.images)
 
     codes = [
         real_aip(alice, "evaluate", "mistakes", made.pk),

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from aiplatform.cli.client import tus, waiting
-from inference.conversion.tables import Conversion
-from inference.models import ModelTask, ModelVersion
+from inference.conversion.models import Conversion
+from inference.registry.models import ModelTask, ModelVersion
 from tests.datasets.helpers import uploaded
 from tests.factories import models as factory
 from tests.factories import work

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from inference.batch.tables import PredictedData, Prediction
+from inference.batch.models import PredictedData, Prediction
 from tests.factories import models as factory
 from tests.inference import judged, predicted
 

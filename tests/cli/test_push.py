@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from inference.push import pushes
-from inference.push.tables import Push, PushTarget
+from inference.delivery.push import pushes
+from inference.delivery.push.models import Push, PushTarget
 from tests.factories import models as factory
 from tests.inference.far_servers import Folder, serving
 

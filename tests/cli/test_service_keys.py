@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from inference.models import Service
-from inference.services import serving
+from inference.serving import endpoints
+from inference.serving.models import Service
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db
 
 
 def test_cli_makes_and_revokes_a_key_and_sets_limits(real_aip, alice, tmp_path, capfd):
-    service = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path))
+    service = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path))
 
     assert real_aip(alice, "serve", "key", "demo", "partner", "--per-minute", "60", "--days", "30") == 0
     secret = capfd.readouterr().out.strip()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from inference.models import ModelVersion
+from inference.registry.models import ModelVersion
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import av
 import pytest
 
 from aiplatform.cli.client import tus
-from inference.video.tables import VideoAnalysis, VideoFile
+from inference.video.models import VideoAnalysis, VideoFile
 from tests.datasets.helpers import uploaded
 from tests.inference import clips, watched
 

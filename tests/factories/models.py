@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from accounts.models import User
-from inference.models import Model, ModelVersion, Visibility
-from inference.push import pushes
-from inference.push.tables import Push, PushTarget
-from inference.services import models as registry
+from inference.delivery.push import pushes
+from inference.delivery.push.models import Push, PushTarget
+from inference.registry import registration as registry
+from inference.registry.models import Model, ModelVersion, Visibility
 from tests.inference import tiny
 from workers.models import Job, VirtualCluster
 

@@ -10,10 +10,10 @@ import json
 import numpy as np
 import pytest
 
-from inference.server import tensorrt
-from inference.server.engine import Engine
-from inference.targets import engines
-from inference.targets.build import Bench
+from inference.conversion.converter import engines
+from inference.conversion.converter.build import Bench
+from inference.kit.model_io import tensorrt
+from inference.kit.model_io.engine import Engine
 from tests.inference import tiny
 
 pytestmark = pytest.mark.gpu

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from inference.formats import known, onnx, safetensors
-from inference.scripted import figures
-from inference.server import model_json, oip
+from inference.evaluation.custom_scripts import metrics
+from inference.kit.models import model_json, oip
+from inference.registry.formats import known, onnx, safetensors
 from tests.growth.parsers_text import JSON
 from tests.growth.registry import Parser, encoded, numbered, register, repeated
 from tests.inference import tiny
@@ -95,7 +95,7 @@ register(
         of_file("model.onnx", onnx.inspect),
         ONNX,
         20 << 30,
-        ("inference.formats.onnx", "inference.formats.wire"),
+        ("inference.registry.formats.onnx", "inference.registry.formats.wire"),
         model(field(1, field(4, b"Add"))),
     )
 )
@@ -111,13 +111,18 @@ register(
             "depth": lambda size: struct.pack("<Q", size) + b"[" * size,
         },
         safetensors.MAX_HEADER_BYTES,
-        ("inference.formats.safetensors", "inference.formats.shapes"),
+        ("inference.registry.formats.safetensors", "inference.registry.formats.shapes"),
         tensors("0", 1),
     )
 )
 register(
     Parser(
-        "literals in models", known._literal, LITERALS, onnx.MOST_METADATA_BYTES, ("inference.formats.known",), "[1]"
+        "literals in models",
+        known._literal,
+        LITERALS,
+        onnx.MOST_METADATA_BYTES,
+        ("inference.registry.formats.known",),
+        "[1]",
     )
 )
 register(
@@ -133,7 +138,7 @@ register(
             ),
         },
         model_json.MAX_BYTES,
-        ("inference.server.model_json",),
+        ("inference.kit.models.model_json",),
         CLASSIFIER,
     )
 )
@@ -147,15 +152,15 @@ register(
             **encoded({"shape": repeated("2,", f'{INFERENCE}"data":[1],"shape":[', "1]}]}")}),
         },
         1 << 20,
-        ("inference.server.oip",), b'{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]}')
+        ("inference.kit.models.oip",), b'{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]}')
 )  # fmt: skip
 register(
     Parser(
         "figures of own code",
-        figures.read,
+        metrics.read,
         {**encoded(JSON), **encoded({"figures": numbered('"k{}":1.5,', "{", '"z":0}')})},
-        figures.MOST_BYTES,
-        ("inference.scripted.figures",),
+        metrics.MOST_BYTES,
+        ("inference.evaluation.custom_scripts.metrics",),
         b'{"a": 1}',
     )
 )

@@ -7,8 +7,8 @@ import io
 from accounts.services import batches
 from aiplatform.lib import archive_names, challenges, line_diff, markdown, parsers, queries, secret_names
 from inference.batch import sources
-from inference.formats import declared
 from inference.pipelines import expressions, text_reading, text_writing, values
+from inference.registry.formats import declared
 from tests.growth.registry import Parser, encoded, numbered, register, repeated
 from training import request_text
 from training.experiments import finding
@@ -239,7 +239,9 @@ register(
         b"a.png\n",
     )
 )
-register(Parser("labels of a model", declared.labels_of, JSON, 1 << 20, ("inference.formats.declared",), '["a"]'))
+register(
+    Parser("labels of a model", declared.labels_of, JSON, 1 << 20, ("inference.registry.formats.declared",), '["a"]')
+)
 register(
     Parser(
         "notebook",

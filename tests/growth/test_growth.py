@@ -22,10 +22,10 @@ HARMLESS = {
 }
 #: Patterns that only the running code knows, and why they are safe.
 UNKNOWN = {
-    "inference.evaluator.groups:found": "of a user, applied in a process of its own with a limit of CPU time",
+    "inference.kit.samples.groups:found": "of a user, applied in a process of its own with a limit of CPU time",
     "training.presets.groups:found": "as above, in the job",
     "training.services.folds": "of a user, compiled to be checked, never applied here; at most 200 characters",
-    "inference.views.notes": "two literal sentences with one gap",
+    "inference.evaluation.notes": "two literal sentences with one gap",
     "training.request_text": "a random word and digits",
     "training.tracking.calls": "literal addresses with segments",
     "workers.output.causes": "measured by the parser “causes in a log”",

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 from accounts.services import tokens
-from inference import proxy
+from inference.serving import proxy
 
 
 class Answer:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 
-from inference.scaling import telling
-from inference.services import serving
-from inference.traffic import routing
+from inference.serving import endpoints as serving
+from inference.serving.scaling import load
+from inference.serving.traffic import routing
 from tests.factories import models as factory
 from tests.inference.launching import get, launch, start_server
 from tests.inference.running import bring
@@ -76,5 +76,5 @@ def places(monkeypatch, scaled):
 def told(monkeypatch):
     """What servers tell at the next looks."""
     state = {"look": BUSY}
-    monkeypatch.setattr(telling, "look", lambda jobs: state["look"])
+    monkeypatch.setattr(load, "look", lambda jobs: state["look"])
     return state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inference.conversion import conversions
 from inference.conversion.kind import ConversionKind
-from inference.conversion.tables import Conversion
+from inference.conversion.models import Conversion
 from tests.inference import programs
 from workers.runs import RunDir
 

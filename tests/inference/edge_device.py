@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from inference.edge import download, fleet
-from inference.edge.device.about import picture
+from inference.delivery.edge import agent_download, fleet
+from inference.delivery.edge.device.about import picture
 from tests.running import free_port
 
 
@@ -23,8 +23,8 @@ class Device:
     def __init__(self, folder: Path, server: str) -> None:
         self.folder, self.server, self.root = folder, server, folder / "root"
         folder.mkdir(parents=True)
-        self.file = folder / download.NAME
-        self.file.write_bytes(download.agent())
+        self.file = folder / agent_download.NAME
+        self.file.write_bytes(agent_download.agent())
         self.port = free_port()
 
     def command(self, *words: str) -> list[str]:

@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import onnxruntime as ort
 
-from inference.server import cuda
+from inference.kit.model_io import cuda
 
 NUMPY = {"FLOAT": np.float32, "HALF": np.float16, "INT64": np.int64, "BOOL": np.bool_}
 OF_ORT = {"tensor(float)": "FLOAT", "tensor(float16)": "HALF", "tensor(int64)": "INT64", "tensor(bool)": "BOOL"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from inference.watcher.tracker import Settings, Tracker, overlaps
+from inference.video.watcher.tracker import Settings, Tracker, overlaps
 
 RATE = 30
 FITS = 0.5  # overlap from which a box is that of a walker

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
 
-from inference.services import importing
+from inference.registry import imports
 
 PETS = ("cat", "dog")
 LOGITS = np.array([[0.0, 2.0]])
@@ -44,10 +44,8 @@ def net(
 
 def bring(user, path: Path, **declared: object):
     """Bring a file in as an upload."""
-    said = importing.Declared(**declared)
-    return importing.bring_in(
-        user=user, brought=importing.uploaded(path, path.name, said), declared=said, name=path.stem
-    )
+    said = imports.Declared(**declared)
+    return imports.bring_in(user=user, brought=imports.uploaded(path, path.name, said), declared=said, name=path.stem)
 
 
 def unopenable(path: Path, opset: int = 26) -> Path:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from inference.server.host import ABOUT, MODEL
+from inference.serving.server.host import ABOUT, MODEL
 
 
 def put(root: Path, name: str, make: Callable[[Path], object], **env: str) -> Path:

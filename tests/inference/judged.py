@@ -13,10 +13,11 @@ from typing import Any
 
 from accounts.models import User
 from datasets.models import Dataset, DatasetVersion
-from inference.evaluator.__main__ import evaluate
-from inference.evaluator.run import Run
-from inference.models import Evaluation, ModelVersion
-from inference.services import evaluations, results
+from inference.evaluation import evaluations, results
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.evaluation.models import Evaluation
+from inference.kit.samples.run import Run
+from inference.registry.models import ModelVersion
 from tests.factories import models as factory
 from tests.inference import versions
 from tests.inference.running import bring

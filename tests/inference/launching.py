@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def start_server(model_dir: Path, **env: str) -> tuple[subprocess.Popen[bytes], int]:
     """A model server as a job would start it; returns once it answers ready."""
     given = {"AIP_MODEL_DIR": str(model_dir), "AIP_MODEL_NAME": "tiny", **env}
-    return launch([sys.executable, "-m", "inference.server"], ROOT, given)
+    return launch([sys.executable, "-m", "inference.serving.server"], ROOT, given)
 
 
 def launch(argv: list[str], cwd: Path, env: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:

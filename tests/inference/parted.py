@@ -6,10 +6,10 @@ import json
 import shutil
 from pathlib import Path
 
-from inference.composing.describing import Recipe, described
-from inference.server import composed, model_json
-from inference.server.engine import Loaded
-from inference.server.spec import ModelSpec
+from inference.kit.model_io.engine import Loaded
+from inference.kit.model_io.spec import ModelSpec
+from inference.kit.models import composed, model_json
+from inference.registry.composition.descriptions import Recipe, described
 
 
 def folder_of(into: Path, recipe: Recipe, *parts: Path) -> Path:

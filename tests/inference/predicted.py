@@ -9,11 +9,11 @@ from pathlib import Path
 
 from inference.batch import predictions, results
 from inference.batch.kind import PredictionKind
-from inference.batch.tables import Prediction
-from inference.server import composed, model_json
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
+from inference.batch.models import Prediction
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import composed, model_json
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.inference import programs
 from workers.runs import RunDir
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from django.utils.timezone import now
 
-from inference.evaluator.run import Run
-from inference.models import Service
+from inference.kit.samples.run import Run
+from inference.serving.models import Service
 from workers.models import Attempt, Job
 from workers.proxy import endpoints
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from inference.models import Service
-from inference.scaling import rule, scaling
-from inference.services import swapping
+from inference.serving import model_swaps
+from inference.serving.models import Service
+from inference.serving.scaling import rule, scaling
 from tests.inference.running import bring
 
 BUSY = rule.Look(queue_s=1.0, busy=1.0, refused=0)
@@ -20,7 +20,7 @@ def fresh(service: Service) -> Service:
 
 def look(service: Service) -> Service:
     """Take the steps that are due."""
-    scaling.look(swapping.refresh(fresh(service)))
+    scaling.look(model_swaps.refresh(fresh(service)))
     return fresh(service)
 
 

@@ -19,9 +19,9 @@ from onnx import TensorProto, helper, numpy_helper, save
 from PIL import Image
 
 from datasets.models import DatasetVersion
-from inference.formats.declared import PIXELS
-from inference.server import decode
-from inference.server.spec import InputSpec
+from inference.kit.model_io import decode
+from inference.kit.model_io.spec import InputSpec
+from inference.registry.formats.declared import PIXELS
 from tests.datasets.helpers import imported, zipped
 from tests.factories import datasets
 

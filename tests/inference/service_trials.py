@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from inference.serving.traffic import trials
+from inference.serving.traffic.models import ServiceTrial
 from inference.tasks import sweep
-from inference.traffic import trials
-from inference.traffic.tables import ServiceTrial
 from tests.inference.running import bring
 
 

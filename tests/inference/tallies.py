@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.server import descriptor, statistics
+from inference.kit.models import descriptor, statistics
 
 
 def seen(features, value=0.5, looks=None):

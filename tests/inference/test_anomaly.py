@@ -14,15 +14,15 @@ from django.urls import reverse
 from PIL import Image
 from sklearn import metrics
 
-from inference.evaluator import truth
-from inference.server import model_json
-from inference.server.engine import Engine
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import models as registry
-from inference.services import serving
-from inference.task_kinds.anomaly import scoring
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.kit.samples import ground_truth
+from inference.kit.task_kinds.anomaly import scoring
+from inference.registry import registration as registry
+from inference.serving import endpoints
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
 
@@ -65,7 +65,7 @@ async def test_anomaly_verdict_follows_the_threshold_that_is_asked_for(tmp_path)
 
 
 def test_evaluator_figures_of_anomalies_are_those_of_scikit_learn(tmp_path):
-    known = truth.read(versions.classification(tmp_path), "test")
+    known = ground_truth.read(versions.classification(tmp_path), "test")
     draw = np.random.default_rng(0)
     good = known.classes[0].id
     heat = base64.b64encode(scoring.png(np.zeros((4, 4), np.uint8))).decode()
@@ -91,7 +91,7 @@ def test_evaluator_figures_of_anomalies_are_those_of_scikit_learn(tmp_path):
 
 
 def test_evaluator_leaves_ranks_out_where_all_images_are_good(tmp_path):
-    known = truth.read(versions.classification(tmp_path), "test")
+    known = ground_truth.read(versions.classification(tmp_path), "test")
     good = known.classes[0].id
     heat = base64.b64encode(scoring.png(np.zeros((4, 4), np.uint8))).decode()
     lines = [
@@ -135,10 +135,10 @@ def test_anomaly_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path):
 
 
 def test_anomaly_service_page_has_its_sliders_and_script(model, alice, as_alice):
-    service = serving.create(user=alice, name="demo", model_version=model)
+    service = endpoints.create(user=alice, name="demo", model_version=model)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/task_kinds/anomaly.js" in page
+    assert "inference/kit/task_kinds/anomaly.js" in page
     assert 'id="score"' in page
     assert 'id="cover"' in page

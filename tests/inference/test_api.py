@@ -3,8 +3,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from datasets.models import Upload
-from inference.models import Evaluation, Model, Service
-from inference.services import serving
+from inference.evaluation.models import Evaluation
+from inference.registry.models import Model
+from inference.serving import endpoints
+from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference import judged, tiny
 from tests.inference.running import bring
@@ -72,7 +74,7 @@ def test_model_api_refuses_a_pickle_with_its_code(api):
 
 def test_inference_api_hides_private_things_from_strangers(bob, version, alice, tmp_path):
     evaluation = judged.evaluation(alice, tmp_path)
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     client = as_person(bob)
     missing = client.get("/api/v1/models/999999/").json()
 
@@ -97,7 +99,7 @@ def test_inference_api_hides_private_things_from_strangers(bob, version, alice, 
 
 def test_model_api_lets_others_read_but_not_change_public_things(alice, bob, tmp_path):
     version = factory.model_version(alice, tmp_path, visibility="public")
-    service = serving.create(user=alice, name="demo", model_version=version, visibility="public")
+    service = endpoints.create(user=alice, name="demo", model_version=version, visibility="public")
     client = as_person(bob)
 
     assert client.get(f"/api/v1/models/{version.model_id}/").status_code == 200
@@ -169,7 +171,7 @@ def test_service_api_leads_a_service_through_its_life(api, version):
 
 
 def test_model_api_says_by_whom_a_model_is_used(api, alice, version):
-    serving.create(user=alice, name="demo", model_version=version)
+    endpoints.create(user=alice, name="demo", model_version=version)
 
     answer = api.delete(f"/api/v1/models/{version.model_id}/")
 

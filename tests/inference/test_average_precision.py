@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inference.services import average_precision, resampling
-from inference.services.average_precision import Ranking
-from inference.task_kinds import TASKS, matching
-from inference.task_kinds.detection import scoring
+from inference.evaluation import average_precision, resampling
+from inference.evaluation.average_precision import Ranking
+from inference.kit.task_kinds import TASKS, matching
+from inference.kit.task_kinds.detection import scoring
 from tests.cases import case_table
 
 Entry = dict[str, Any]

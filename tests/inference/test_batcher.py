@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from inference.server import batcher as batcher_module
-from inference.server.batcher import Batcher, Entry
-from inference.server.refusals import DeadlineExceeded, ModelFailed, NotReady, QueueFull
+from inference.kit.model_io.refusals import DeadlineExceeded, ModelFailed, NotReady, QueueFull
+from inference.serving.server import batcher as batcher_module
+from inference.serving.server.batcher import Batcher, Entry
 
 
 class Clock:

@@ -13,19 +13,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inference.composing.describing import Recipe
-from inference.evaluator.__main__ import evaluate
-from inference.measuring.speed import measured
-from inference.server import boxes, decode, model_json
-from inference.server.alone import Model
-from inference.server.chains import cut_out
-from inference.server.spec import DecodeSpec
-from inference.task_kinds.classification import answer as classification
-from inference.task_kinds.detection import answer as detection
-from inference.task_kinds.segmentation import answer as segmentation
-from inference.task_kinds.tagging import answer as tagging
-from inference.watcher.detect import Detector
-from inference.watcher.pictures import Layout
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.model_io import decode
+from inference.kit.model_io.spec import DecodeSpec
+from inference.kit.models import boxes, model_json
+from inference.kit.models.chains import cut_out
+from inference.kit.models.standalone import Model
+from inference.kit.speed.speed import measured
+from inference.kit.task_kinds.classification import answer as classification
+from inference.kit.task_kinds.detection import answer as detection
+from inference.kit.task_kinds.segmentation import answer as segmentation
+from inference.kit.task_kinds.tagging import answer as tagging
+from inference.registry.composition.descriptions import Recipe
+from inference.video.watcher.detect import Detector
+from inference.video.watcher.pictures import Layout
 from tests.cases import case_table
 from tests.inference import pictures, tiny, versions
 from tests.inference.parted import changed, folder_of, loaded

@@ -12,15 +12,16 @@ from django.urls import reverse
 
 from accounts import sharing
 from aiplatform.lib.errors import DomainError
-from inference.composing import composing, fitting
-from inference.composing.tables import VersionPart
 from inference.conversion import conversions
-from inference.formats import folder
-from inference.models import Model, ModelVersion, Stage
-from inference.server import model_json
-from inference.server.alone import Model as Alone
-from inference.services import lineage, packaging, serving
-from inference.services import models as registry
+from inference.kit.models import model_json
+from inference.kit.models.standalone import Model as Alone
+from inference.registry import lineage, packages
+from inference.registry import registration as registry
+from inference.registry.composition import compatibility, composition
+from inference.registry.composition.models import VersionPart
+from inference.registry.formats import folder
+from inference.registry.models import Model, ModelVersion, Stage
+from inference.serving import endpoints
 from tests.factories import models as factory
 from tests.inference import judged, pictures, predicted
 from tests.inference.parted import changed
@@ -41,7 +42,7 @@ def data(alice, tmp_path):
 
 
 def ensemble(alice, parts, **asked) -> ModelVersion:
-    return composing.compose(user=alice, kind="ensemble", parts=parts, **asked)
+    return composition.compose(user=alice, kind="ensemble", parts=parts, **asked)
 
 
 def test_version_is_composed_by_the_api_and_answers(api, pair):
@@ -70,8 +71,8 @@ def test_chain_takes_the_margin_that_its_second_part_learned(alice, pair, tmp_pa
     second = factory.model_version(alice, tmp_path, name="kinds", task="classification")
     changed(second.path, input={"scope": "object", "margin": 0.25})
 
-    usual = composing.compose(user=alice, kind="chain", parts=[pair[0], second])
-    own = composing.compose(user=alice, kind="chain", parts=[pair[0], second], margin=0.0, model=usual.model)
+    usual = composition.compose(user=alice, kind="chain", parts=[pair[0], second])
+    own = composition.compose(user=alice, kind="chain", parts=[pair[0], second], margin=0.0, model=usual.model)
 
     assert (usual.model.name, own.number) == ("one_chain", 2)
     assert [model_json.load(one.path).graph.margin for one in (usual, own)] == [0.25, 0.0]
@@ -109,7 +110,7 @@ def test_versions_that_do_not_answer_together_are_refused(alice, tmp_path, kind,
     parts = [factory.model_version(alice, tmp_path, name=f"m{n}", task=task) for n, task in enumerate(tasks)]
 
     with pytest.raises(DomainError, match=why):
-        composing.compose(user=alice, kind=kind, parts=parts, **asked)
+        composition.compose(user=alice, kind=kind, parts=parts, **asked)
 
 
 def test_composed_and_tiled_versions_and_other_classes_are_no_parts(alice, pair, tmp_path):
@@ -120,7 +121,7 @@ def test_composed_and_tiled_versions_and_other_classes_are_no_parts(alice, pair,
     )
     tiled.refresh_from_db()
 
-    with pytest.raises(fitting.CannotCompose) as refused:
+    with pytest.raises(compatibility.CannotCompose) as refused:
         ensemble(alice, [pair[0], both, tiled])
 
     assert "composed itself" in refused.value.sentences
@@ -131,7 +132,7 @@ def test_composed_and_tiled_versions_and_other_classes_are_no_parts(alice, pair,
 def test_files_that_fit_by_their_rows_alone_are_refused_by_what_they_say(alice, pair):
     changed(pair[1].path, input={"scope": "object"})
 
-    with pytest.raises(fitting.CannotCompose, match="all look at pictures"):
+    with pytest.raises(compatibility.CannotCompose, match="all look at pictures"):
         ensemble(alice, pair)
 
 
@@ -180,7 +181,7 @@ def test_composed_version_outlives_its_parts_and_says_what_they_were(client, ali
     assert "alice/one v1" in shown
     assert "its files were copied" in shown
     assert Alone(version.path).predict(PICTURE)["predictions"] == before
-    assert serving.create(user=alice, name="goes on", model_version=version).model_version == version
+    assert endpoints.create(user=alice, name="goes on", model_version=version).model_version == version
     graph = lineage.of(version, alice)
     assert {node.label for node in graph.nodes.values() if node.kind == "file"} == {"alice/one v1", "alice/two v1"}
 
@@ -254,7 +255,7 @@ def test_evaluation_judges_a_composed_version(alice, pair, data):
 
 def test_prediction_answers_with_a_chain_as_its_service_does(alice, pair, data, tmp_path):
     second = factory.model_version(alice, tmp_path, name="kinds", task="classification")
-    version = composing.compose(user=alice, kind="chain", parts=[pair[0], second])
+    version = composition.compose(user=alice, kind="chain", parts=[pair[0], second])
     prediction = predicted.submitted(alice, version, data)
 
     log = predicted.ran(prediction)
@@ -285,7 +286,7 @@ def test_package_of_a_composed_version_answers_by_one_command(api, alice, pair, 
     assert json.loads(done.stdout)["predictions"] == Alone(version.path).predict(PICTURE)["predictions"]
     assert {"model/part1.onnx", "model/part2.onnx", "model/model.json"} <= names
     assert not [name for name in names if name.startswith("use/")]  # those lines know one network
-    assert "inference/server/composed.py" in packaging.code()
+    assert "inference/kit/models/composed.py" in packages.code()
 
 
 def test_row_goes_with_its_version_and_files_are_gone(alice, pair):

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from inference.conversion.tables import Conversion
+from inference.conversion.models import Conversion
 from tests.factories import models as factory
 from tests.inference import converted, judged
 

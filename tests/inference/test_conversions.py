@@ -17,17 +17,17 @@ from accounts.services import shares
 from aiplatform.lib.errors import DomainError, StillInUse
 from datasets import usage
 from inference.conversion import conversions, results
+from inference.conversion.converter import known
 from inference.conversion.kind import ConversionKind
-from inference.conversion.tables import Conversion
-from inference.kind import Vanished
-from inference.models import ModelVersion
-from inference.selftest import keeping
-from inference.server import selftest
-from inference.server.alone import Model
-from inference.server.engine import Engine
-from inference.services import holding, learning
-from inference.services import models as registry
-from inference.targets import known
+from inference.conversion.models import Conversion
+from inference.kit.model_io.engine import Engine
+from inference.kit.models import selftest
+from inference.kit.models.standalone import Model
+from inference.registry import registration as registry
+from inference.registry import retention, training_data
+from inference.registry.models import ModelVersion
+from inference.registry.run_code import Vanished
+from inference.registry.selftest import self_tests
 from tests.factories import models as factory
 from tests.inference import converted, judged, tiny, versions
 from tests.inference.running import bring
@@ -102,7 +102,7 @@ def test_forms_are_made_judged_timed_and_kept_as_versions(alice, model, data):
     assert made.sha256 != model.sha256
     for version in (made, model):  # each has samples with its own answers
         assert (version.self_test.samples, version.self_test.data) == (4, data)
-        files = keeping.of(version, alice).files
+        files = self_tests.of(version, alice).files
         sample = json.loads(files["selftest/answers.json"])["samples"][-1]
         asked = selftest.Requested.from_values(sample["asked"])
         again = json.loads(json.dumps(Model(version.path).predict(files[f"selftest/{sample['picture']}"], asked)))
@@ -280,7 +280,7 @@ def test_every_task_can_be_converted(alice, tmp_path, task):
 
 
 def test_calibration_never_sees_what_forms_are_judged_on(tmp_path):
-    from inference.targets.convert import Conversion as Program
+    from inference.conversion.converter.convert import Conversion as Program
     from tests.inference import versions
     from tests.inference.running import a_run
 
@@ -345,7 +345,7 @@ def test_whoever_manages_a_model_may_convert_it_and_loses_that_with_the_share(al
 def test_running_conversion_holds_model_and_data(alice, model, data):
     conversion = converted.submitted(alice, model, data)
 
-    assert any("conversion" in one for one in holding.users_of(model))
+    assert any("conversion" in one for one in retention.users_of(model))
     assert any("conversion" in one for one in usage.users_of(data))
     with pytest.raises(StillInUse):
         registry.delete_version(version=model)
@@ -396,4 +396,4 @@ def test_conversion_of_a_training_is_fair_where_its_source_is(alice, model, data
     assert made.dataset_version == data
     ModelVersion.objects.filter(pk=made.pk).update(preset="detection")
     made.refresh_from_db()
-    assert learning.of(made, owner=alice).version == data
+    assert training_data.of(made, owner=alice).version == data

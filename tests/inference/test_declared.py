@@ -8,12 +8,13 @@ from onnx import TensorProto
 from PIL import Image
 
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.formats import known
-from inference.formats.declared import PIXELS, Declared, labels_of
-from inference.models import ModelVersion
-from inference.server import decode, model_json
-from inference.server.alone import Model
-from inference.server.spec import InputSpec
+from inference.kit.model_io import decode
+from inference.kit.model_io.spec import InputSpec
+from inference.kit.models import model_json
+from inference.kit.models.standalone import Model
+from inference.registry.formats import known
+from inference.registry.formats.declared import PIXELS, Declared, labels_of
+from inference.registry.models import ModelVersion
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS

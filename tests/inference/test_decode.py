@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inference.server import decode
-from inference.server.refusals import BadRequest
-from inference.server.requested import Requested
-from inference.server.spec import InputSpec
+from inference.kit.model_io import decode
+from inference.kit.model_io.refusals import BadRequest
+from inference.kit.model_io.requested import Requested
+from inference.kit.model_io.spec import InputSpec
 from tests.inference import pictures
 
 STRETCH = InputSpec("images", 64, 64, 3, (0, 0, 0), (255, 255, 255), "stretch")

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from inference.edge import download
-from inference.edge.device.front import Front
-from inference.server import model_json, oip
-from inference.server.engine import Engine
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import packaging
+from inference.delivery.edge import agent_download
+from inference.delivery.edge.device.front import Front
+from inference.kit.model_io.engine import Engine
+from inference.kit.models import model_json, oip
+from inference.registry import packages
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("the port of a device")]
@@ -34,12 +34,12 @@ def version(alice, tmp_path):
 def ask(alice, version, tmp_path, monkeypatch):
     """ask(path, body) → status, answer; of a device's port with the package of `version` behind it."""
     package = tmp_path / "package"
-    for name, *source in packaging.entries(version, by=alice):
+    for name, *source in packages.entries(version, by=alice):
         path = package / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(source[0] if len(source) == 1 else Path(source[0], source[1]).read_bytes())
-    agent = tmp_path / download.NAME
-    agent.write_bytes(download.agent())
+    agent = tmp_path / agent_download.NAME
+    agent.write_bytes(agent_download.agent())
     monkeypatch.setattr(sys, "argv", [str(agent)])  # what the front starts the model with
     front = Front(0)
     nothing_yet = _asked(front.port, NAME)

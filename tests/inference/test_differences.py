@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
-from inference.models import Evaluation
-from inference.services import differences, resampling, results
-from inference.task_kinds import TASKS
+from inference.evaluation import differences, resampling, results
+from inference.evaluation.models import Evaluation
+from inference.kit.task_kinds import TASKS
 from tests.inference import judged
 
 pytestmark = pytest.mark.django_db

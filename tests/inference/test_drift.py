@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from inference.monitoring import drift
-from inference.server import descriptor, keeping, statistics
+from inference.kit.models import descriptor, statistics
+from inference.serving.monitoring import drift
+from inference.serving.server import keeping
 from tests.cases import case_table
 from tests.inference import pictures
 from tests.inference.tallies import seen, tally_of

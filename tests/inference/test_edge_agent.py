@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from inference.edge import fleet, keys, packages
-from inference.edge.device.trust import canonical
+from inference.delivery.edge import fleet, keys, packages
+from inference.delivery.edge.device.trust import canonical
 from tests.factories import models as factory
 from tests.inference.edge_device import Device, ask, released, row, wait_for
 from tests.long_form import first
@@ -184,7 +184,7 @@ def test_model_that_passes_its_test_and_does_not_serve_is_rolled_back(alice, gro
     assert device.round() == "updated"
     broken = released(group, factory.model_version(alice, tmp_path, name="broken", task="tagging"), alice)
     run = b"print('{\"predictions\": []}')\n"
-    spoil(broken, group, "run.py", run, "inference/server/requested.py", b"raise RuntimeError('cannot serve')\n")
+    spoil(broken, group, "run.py", run, "inference/kit/model_io/requested.py", b"raise RuntimeError('cannot serve')\n")
 
     assert device.round() == "rolled_back"
     assert device.installed == before
@@ -198,7 +198,7 @@ def test_agent_killed_while_it_goes_back_is_back_at_the_next_start(alice, group,
     assert device.round() == "updated"
     broken = released(group, factory.model_version(alice, tmp_path, name="broken", task="tagging"), alice)
     run = b"print('{\"predictions\": []}')\n"
-    spoil(broken, group, "run.py", run, "inference/server/requested.py", b"raise RuntimeError('cannot serve')\n")
+    spoil(broken, group, "run.py", run, "inference/kit/model_io/requested.py", b"raise RuntimeError('cannot serve')\n")
     assert device.round(AIP_EDGE_DIE=step).startswith("died -9")
 
     said = [device.round() for _round in range(2)]
@@ -342,7 +342,7 @@ def spoil(sha: str, group, *changes: object) -> None:
     """Change files of a package, as if it had been released so."""
     import hashlib
 
-    from inference.edge.tables import EdgePackage
+    from inference.delivery.edge.models import EdgePackage
 
     pairs = dict(zip(changes[::2], changes[1::2], strict=True))
     path = packages.package_file(sha)

@@ -12,15 +12,15 @@ import pytest
 from PIL import Image
 
 from aiplatform.lib import files
-from inference.edge import fleet, sampling
-from inference.edge.device.samples import Samples
-from inference.edge.tables import EdgeGroup
-from inference.feedback import samples
-from inference.feedback.tables import ServiceSample
-from inference.selftest import keeping
-from inference.selftest.tables import SelfTest
-from inference.server import selftest
-from inference.server.alone import Model
+from inference.delivery.edge import fleet, sampling
+from inference.delivery.edge.device.samples import Samples
+from inference.delivery.edge.models import EdgeGroup
+from inference.kit.models import selftest
+from inference.kit.models.standalone import Model
+from inference.registry.selftest import self_tests
+from inference.registry.selftest.models import SelfTest
+from inference.serving.feedback import samples
+from inference.serving.feedback.models import ServiceSample
 from tests.factories import models as factory
 from tests.inference import pictures
 from tests.inference.edge_device import Device, ask, released, row, wait_for
@@ -171,5 +171,7 @@ def sampled(version, shift: float) -> None:
     """Give a version a sample with its answer; the first score is moved by so much."""
     answer = json.loads(json.dumps(Model(version.path).predict(selftest.drawn(0))))
     answer["predictions"][0]["score"] -= shift
-    files.write_json(keeping.file_of(version), {"format": 1, "samples": [{"seed": 0, "asked": {}, "answer": answer}]})
+    files.write_json(
+        self_tests.file_of(version), {"format": 1, "samples": [{"seed": 0, "asked": {}, "answer": answer}]}
+    )
     SelfTest.objects.create(version=version, samples=1, pictures=0)

@@ -9,8 +9,8 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.edge import download, fleet, keys, packages, stages
-from inference.edge.tables import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
+from inference.delivery.edge import agent_download, fleet, keys, packages, rollout
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup, EdgePackage, EdgeReport
 from tests.cases import case_table
 from tests.factories import models as factory
 
@@ -158,31 +158,31 @@ def test_release_goes_on_by_itself_where_devices_run_it_well(group, alice, versi
     group.refresh_from_db()
     first = next(device for device in made if fleet.reached(EdgeDevice.objects.get(pk=device.pk)))
     said(first, "updated", group.wanted.sha256)
-    stages.sweep()
+    rollout.sweep()
     group.refresh_from_db()
     assert (group.share, group.number) == (1, 1)  # its time has not come
 
     EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
-    stages.sweep()
+    rollout.sweep()
     group.refresh_from_db()
     assert group.share == 1  # it runs there for a moment only
     EdgeDevice.objects.update(runs_well_since=now() - timedelta(minutes=31), seen_at=now() - timedelta(hours=1))
-    stages.sweep()
+    rollout.sweep()
     group.refresh_from_db()
     assert group.share == 1  # nobody knows whether it runs there still
     EdgeDevice.objects.update(seen_at=now())
-    stages.sweep()
-    stages.sweep()
+    rollout.sweep()
+    rollout.sweep()
     group.refresh_from_db()
     assert (group.share, group.number) == (10, 2)
     EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
-    stages.sweep()
+    rollout.sweep()
     group.refresh_from_db()
     assert group.share == 10  # the second of its devices does not run it yet
     second = next(device for device in made if device != first and fleet.reached(EdgeDevice.objects.get(pk=device.pk)))
     said(second, "rolled_back", "0" * 64)
     EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
-    stages.sweep()
+    rollout.sweep()
     group.refresh_from_db()
     assert (group.share, group.halted) == (10, True)
 
@@ -195,7 +195,7 @@ def test_release_of_a_person_waits_for_the_person(group, alice, version):
         said(device, "updated", group.wanted.sha256)
     EdgeGroup.objects.update(stage_at=now() - timedelta(days=31))
 
-    stages.sweep()
+    rollout.sweep()
 
     group.refresh_from_db()
     assert group.share == 50
@@ -299,11 +299,11 @@ def test_edge_pages(client, alice, bob, version):
     assert client.post(reverse("inference:edge-delete", args=[group.pk]), {"confirm": "Gates"}).status_code == 404
     client.logout()
     agent = client.get(reverse("inference:edge-agent"))
-    assert agent.content == download.agent()
+    assert agent.content == agent_download.agent()
 
 
 def test_deleting_a_model_leaves_what_devices_run(alice, group, version):
-    from inference.services import models as registry
+    from inference.registry import registration as registry
 
     sha = fleet.release(group=group, version=version, share=100, by=alice).wanted.sha256
     registry.delete(model=version.model, by=alice)

@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.utils.timezone import now
 from rest_framework.test import APIClient
 
-from inference.edge import fleet, logs
-from inference.edge.device import diary
-from inference.edge.device.diary import Diary
-from inference.edge.tables import EdgeDevice, EdgeLog
+from inference.delivery.edge import fleet, logs
+from inference.delivery.edge.device import diary
+from inference.delivery.edge.device.diary import Diary
+from inference.delivery.edge.models import EdgeDevice, EdgeLog
 from tests.cases import case_table
 
 pytestmark = pytest.mark.django_db

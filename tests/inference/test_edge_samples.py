@@ -16,11 +16,11 @@ from rest_framework.test import APIClient
 from aiplatform.lib.errors import Invalid
 from datasets.models import DatasetVersion, Import
 from datasets.services import imports
-from inference.edge import fleet, sampling
-from inference.edge.device import samples as on_device
-from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.feedback import samples
-from inference.feedback.tables import ServiceSample
+from inference.delivery.edge import fleet, sampling
+from inference.delivery.edge.device import samples as on_device
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup
+from inference.serving.feedback import samples
+from inference.serving.feedback.models import ServiceSample
 from tests.factories import models as factory
 from tests.inference import pictures
 

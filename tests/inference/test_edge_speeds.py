@@ -7,11 +7,11 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from inference.conversion import table
-from inference.conversion.tables import Conversion, ConvertedVariant
-from inference.edge import fleet, speeds
-from inference.edge.tables import DeviceSpeed, EdgeDevice
-from inference.models import ModelTask
-from inference.services import model_jobs
+from inference.conversion.models import Conversion, ConvertedVariant
+from inference.delivery.edge import fleet, speeds
+from inference.delivery.edge.models import DeviceSpeed, EdgeDevice
+from inference.registry import model_jobs
+from inference.registry.models import ModelTask
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db

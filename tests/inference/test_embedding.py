@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from inference.evaluator import truth
-from inference.evaluator.__main__ import evaluate
-from inference.server import model_json
-from inference.server.engine import Engine
-from inference.server.refusals import BadRequest
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import serving
-from inference.task_kinds.embedding import answer, scoring
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.refusals import BadRequest
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.kit.samples import ground_truth
+from inference.kit.task_kinds.embedding import answer, scoring
+from inference.serving import endpoints
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
 from tests.inference.running import a_run
@@ -112,7 +112,7 @@ def test_evaluator_figures_of_an_embedder_are_those_counted_anew(embedding):
 
     rows = [json.loads(line) for line in (embedding.outputs / "vectors.jsonl").read_text().splitlines()]
     vectors = np.array([row["vector"] for row in rows])
-    labels = {sample.path: sample.label for sample in truth.read(embedding.dataset, "test").samples}
+    labels = {sample.path: sample.label for sample in ground_truth.read(embedding.dataset, "test").samples}
     classes = np.array([labels[row["path"]] for row in rows])
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -2)
@@ -125,8 +125,10 @@ def test_evaluator_figures_of_an_embedder_are_those_counted_anew(embedding):
 
 
 def judged_lines(vectors: list[list[float]], labels: list[int], said: list[int | None]) -> tuple:
-    samples = [truth.Sample(n, f"{n}.png", 8, 8, label) for n, label in enumerate(labels, 1)]
-    known = truth.Truth(None, {}, "classification", tuple(truth.ModelClass(n, str(n)) for n in (1, 2)), samples, None)
+    samples = [ground_truth.Sample(n, f"{n}.png", 8, 8, label) for n, label in enumerate(labels, 1)]
+    known = ground_truth.Truth(
+        None, {}, "classification", tuple(ground_truth.ModelClass(n, str(n)) for n in (1, 2)), samples, None
+    )
     lines = [
         {"path": sample.path, "id": sample.id, "class_id": answered, "score": 1.0,
          "vector": base64.b64encode(np.array(vector, "<f4").tobytes()).decode()}
@@ -196,9 +198,9 @@ def test_evaluation_page_shows_an_embedder(alice, as_alice, tmp_path):
 
 def test_service_page_shows_neighbours(alice, as_alice, tmp_path):
     model = factory.model_version(alice, tmp_path, task="embedding")
-    service = serving.create(user=alice, name="demo", model_version=model)
+    service = endpoints.create(user=alice, name="demo", model_version=model)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/task_kinds/embedding.js" in page
+    assert "inference/kit/task_kinds/embedding.js" in page
     assert "neighbours=20" in page

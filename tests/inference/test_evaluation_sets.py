@@ -4,10 +4,10 @@ import pytest
 from django.urls import reverse
 
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken
-from inference.evaluation_sets import sets
-from inference.evaluation_sets.tables import EvaluationSet
-from inference.models import Evaluation
-from inference.services import evaluations
+from inference.evaluation import evaluations
+from inference.evaluation.models import Evaluation
+from inference.evaluation.parameter_sets import sets
+from inference.evaluation.parameter_sets.models import EvaluationSet
 from tests.factories import models as factory
 from tests.inference import judged
 

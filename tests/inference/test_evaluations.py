@@ -8,8 +8,9 @@ from accounts import sharing
 from aiplatform.lib.errors import Invalid
 from datasets import usage
 from inference.batch import predictions
-from inference.kind import EvaluationKind, Vanished
-from inference.services import evaluations, results
+from inference.evaluation import evaluations, results
+from inference.evaluation.kind import EvaluationKind
+from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import conftest, judged
 from tests.inference.running import bring
@@ -185,15 +186,16 @@ def test_evaluation_that_runs_keeps_its_data(alice, model, data):
 
 
 def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, tmp_path, as_alice):
-    from inference.models import ModelVersion
-    from inference.services import best_scores, serving
+    from inference.evaluation import thresholds
+    from inference.registry.models import ModelVersion
+    from inference.serving import endpoints
     from tests.inference import judged
 
     evaluation = judged.evaluation(alice, tmp_path)
     evaluation.metrics = {**evaluation.metrics, "threshold": 0.07}
     evaluation.save()
     version = evaluation.model_version
-    service = serving.create(user=alice, name="weak", model_version=version)
+    service = endpoints.create(user=alice, name="weak", model_version=version)
 
     page = as_alice.get(f"/services/{service.pk}/")
 
@@ -201,13 +203,13 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
     calls = page.context["snippets"]
     assert all('/predict?score_threshold=0.07"' in calls[name] for name in ("curl", "python"))
     assert 'parameters={"score_threshold": 0.07}' in calls["triton"]
-    assert best_scores.of(version, by=bob) is None
+    assert thresholds.of(version, by=bob) is None
     assert f'href="/evaluations/{evaluation.pk}/"' in page.content.decode().split('id="score-origin"')[1]
     assert as_alice.get(f"/api/v1/services/{service.pk}/").json()["best_score"] == 0.07
     data = evaluation.version
     assert predictions.submit(user=alice, model_version=version, version=data).params["score_threshold"] == 0.07
     converted = ModelVersion(pk=2**31, model=version.model, number=2, source="convert", parent=version)
-    assert best_scores.of(converted, by=alice).evaluation == evaluation
+    assert thresholds.of(converted, by=alice).evaluation == evaluation
     chosen = predictions.submit(user=alice, model_version=version, version=data, score_threshold=0.5)
     assert chosen.params["score_threshold"] == 0.5
 

@@ -7,12 +7,12 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from inference.evaluator import counts, truth
-from inference.evaluator.__main__ import evaluate, main
-from inference.evaluator.predict import Suspended
-from inference.evaluator.run import Run
-from inference.server.spec import ModelClass
-from inference.task_kinds.detection import scoring as detection
+from inference.evaluation.evaluator.__main__ import evaluate, main
+from inference.kit.model_io.spec import ModelClass
+from inference.kit.prediction.predictor import Suspended
+from inference.kit.samples import counts, ground_truth
+from inference.kit.samples.run import Run
+from inference.kit.task_kinds.detection import scoring as detection
 from tests.inference import tiny, versions
 from tests.inference.running import a_run
 
@@ -93,7 +93,7 @@ def test_evaluator_confusion_matrix_names_the_images_of_each_cell(detecting):
 
 def test_evaluator_scores_a_perfect_detector_one(tmp_path):
     data = versions.detection(tmp_path / "data")
-    known = truth.read(data, "test")
+    known = ground_truth.read(data, "test")
     lines = [
         {"path": s.path, "id": s.id, "boxes": [[b.class_id, 0.9, *b.corners] for b in s.boxes]} for s in known.samples
     ]
@@ -106,7 +106,7 @@ def test_evaluator_scores_a_perfect_detector_one(tmp_path):
 
 
 def test_evaluator_scores_a_detector_that_finds_nothing_zero(tmp_path):
-    known = truth.read(versions.detection(tmp_path / "data"), "test")
+    known = ground_truth.read(versions.detection(tmp_path / "data"), "test")
 
     found, images = detection.evaluate(known, [{"path": s.path, "id": s.id, "boxes": []} for s in known.samples])
 
@@ -167,16 +167,19 @@ def test_evaluator_names_and_leaves_out_an_unreadable_image(detecting):
 
 
 def test_evaluator_matches_classes_by_name_and_names_unknown_ones():
-    mapping, notes = truth.match_classes(
+    mapping, notes = ground_truth.match_classes(
         [ModelClass(0, "Red"), ModelClass(1, "pink")], [ModelClass(7, "red"), ModelClass(8, "blue")]
     )
 
     assert mapping == {0: 7}
     assert len(notes) == 2
     known, unknown = [ModelClass(0, "good")], [ModelClass(1, "good"), ModelClass(2, "scratch")]
-    assert truth.match_classes(known, unknown, strangers=True) == ({0: 1}, [])  # what is not good is what is sought
-    with pytest.raises(truth.Unfit):
-        truth.match_classes([ModelClass(0, "cat")], [ModelClass(0, "dog")])
+    assert ground_truth.match_classes(known, unknown, strangers=True) == (
+        {0: 1},
+        [],
+    )  # what is not good is what is sought
+    with pytest.raises(ground_truth.Unfit):
+        ground_truth.match_classes([ModelClass(0, "cat")], [ModelClass(0, "dog")])
 
 
 def test_evaluator_ends_with_a_sentence_for_what_does_not_fit(classifying, tmp_path, monkeypatch, capsys):

@@ -12,9 +12,9 @@ from rest_framework.test import APIClient
 from aiplatform.lib.errors import Invalid
 from datasets.models import Dataset, DatasetVersion, Import, Upload
 from datasets.services import imports
-from inference.feedback import samples
-from inference.feedback.tables import ServiceSample
-from inference.services import serving
+from inference.serving import endpoints
+from inference.serving.feedback import samples
+from inference.serving.feedback.models import ServiceSample
 from tests.factories import models as factory
 from tests.inference import pictures
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def service(alice, tmp_path):
-    return serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path))
+    return endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path))
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_outlines_are_drafts_as_well(service, alice, name_of_class):
 def test_classes_of_whole_pictures_are_drafts_as_well(alice, tmp_path):
     version = factory.model_version(alice, tmp_path, name="sorter", task="classification")
     first, second = (one["name"] for one in version.classes[:2])
-    service = serving.create(user=alice, name="sorter", model_version=version)
+    service = endpoints.create(user=alice, name="sorter", model_version=version)
     for number, name in enumerate((first, second, first)):
         said = [{"name": name, "score": 0.6}, {"name": second, "score": 0.1}]
         samples.keep(holder=service, picture=picture(number), answers=said, by=alice)
@@ -178,7 +178,7 @@ def test_old_pictures_and_those_of_deleted_services_go(service, alice):
     samples.sweep()
     assert not kept.file.exists()
     other = samples.keep(holder=service, picture=picture(2), by=alice)
-    serving.delete(service=service, by=alice)
+    endpoints.delete(service=service, by=alice)
     samples.sweep()
     assert not other.file.exists()
 
@@ -197,7 +197,7 @@ def test_api_takes_feedback_of_callers_and_shows_it_to_the_owner_alone(service, 
     assert sent(api, answers="{").status_code == 400
     assert api.post(f"{route}/feedback/", {}, format="multipart").status_code == 400
     assert sent(api, answers='[{"name": "a"}]', note="a shadow").status_code == 201
-    serving.edit(service=service, description="", visibility="public")
+    endpoints.edit(service=service, description="", visibility="public")
     assert sent(stranger, note="mine too").status_code == 201
     assert stranger.get(f"{route}/samples/").status_code == 403
     assert stranger.post(f"{route}/annotate/", {"name": "mine"}, format="json").status_code == 403

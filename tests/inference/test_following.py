@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inference.server import decode
-from inference.watcher import detect, pictures
-from inference.watcher.places import Foot, Line, Zone
-from inference.watcher.tracker import Tracker
+from inference.kit.model_io import decode
+from inference.video.watcher import detect, pictures
+from inference.video.watcher.places import Foot, Line, Zone
+from inference.video.watcher.tracker import Tracker
 from tests.inference import clips, following
 
 

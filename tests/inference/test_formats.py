@@ -10,10 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from inference.formats import onnx as reader
-from inference.formats import safetensors
-from inference.formats.folder import survey
-from inference.formats.onnx import RefusedModel
+from inference.registry.formats import onnx as reader
+from inference.registry.formats import safetensors
+from inference.registry.formats.folder import survey
+from inference.registry.formats.onnx import RefusedModel
 from tests.inference import tiny
 from tests.inference.weights import safetensors_file, tensor
 

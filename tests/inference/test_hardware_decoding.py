@@ -7,14 +7,14 @@ import av
 import pytest
 
 from inference.video import results
-from inference.watcher import hardware
+from inference.video.watcher import hardware
 from tests.inference import watched
 from tests.inference.running import bring
 
 #: Stands in the program's place of hardware.py: a device that opens, and breaks after thirty pictures.
 BREAKS = """
-from inference.watcher.real import *
-from inference.watcher.real import Failed
+from inference.video.watcher.real import *
+from inference.video.watcher.real import Failed
 count = 0
 
 def chosen():

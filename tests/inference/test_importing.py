@@ -10,9 +10,9 @@ from rest_framework.test import APIClient
 
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, NotAllowed
-from inference.formats.declared import Declared
-from inference.models import Model, ModelTask, ModelVersion
-from inference.services import importing
+from inference.registry import imports
+from inference.registry.formats.declared import Declared
+from inference.registry.models import Model, ModelTask, ModelVersion
 from tests.conftest import signed_in
 from tests.factories import models as factory
 from tests.factories import work
@@ -49,8 +49,8 @@ def refused(function, *args, **kwargs):
 
 
 def bring(user, path, declared=SAID, name="net"):
-    brought = importing.from_home(user, path)
-    return importing.bring_in(user=user, brought=brought, declared=declared, name=name)
+    brought = imports.from_home(user, path)
+    return imports.bring_in(user=user, brought=brought, declared=declared, name=name)
 
 
 def test_model_comes_from_a_file_in_the_home_with_what_describes_it(alice, home):
@@ -108,7 +108,7 @@ def test_folder_that_becomes_a_link_meanwhile_shows_nothing_of_where_it_leads(al
     (homes.home_of(bob) / "secret.pth").write_bytes(b"x")
     (homes.home_of(bob) / "other.pth").write_bytes(b"x")
     (home / "nets").mkdir()
-    resolved = importing.files.resolve_beneath
+    resolved = imports.files.resolve_beneath
 
     def swapped(root, path):
         found = resolved(root, path)
@@ -116,7 +116,7 @@ def test_folder_that_becomes_a_link_meanwhile_shows_nothing_of_where_it_leads(al
         os.symlink(homes.home_of(bob), home / "nets")
         return found
 
-    monkeypatch.setattr(importing.files, "resolve_beneath", swapped)
+    monkeypatch.setattr(imports.files, "resolve_beneath", swapped)
 
     assert "secret" not in refused(bring, alice, "nets").message
 
@@ -134,8 +134,8 @@ def test_deep_folders_and_closed_ones_are_no_way_to_stop_the_server(alice, home)
 
 
 def test_outputs_of_any_finished_job_become_a_model(alice, trained):
-    version = importing.bring_in(
-        user=alice, brought=importing.from_job(trained, "export", by=alice), declared=SAID, name="net"
+    version = imports.bring_in(
+        user=alice, brought=imports.from_job(trained, "export", by=alice), declared=SAID, name="net"
     )
 
     assert (version.source, version.job, version.attempt) == (ModelVersion.Source.JOB, trained, 1)
@@ -145,7 +145,7 @@ def test_outputs_of_any_finished_job_become_a_model(alice, trained):
 def test_outputs_are_taken_from_their_model_folder_where_no_path_is_said(alice, trained):
     tiny.classifier(RunDir.of(trained.pk, 1).outputs / "model")
 
-    version = importing.bring_in(user=alice, brought=importing.from_job(trained, by=alice), name="net")
+    version = imports.bring_in(user=alice, brought=imports.from_job(trained, by=alice), name="net")
 
     assert (version.task, version.code_label) == ("classification", "model")
 
@@ -154,9 +154,9 @@ def test_jobs_at_work_and_jobs_that_left_nothing_make_no_model(alice, cluster, t
     running = work.job(alice, cluster, state="running")
     empty = work.job(alice, cluster, state="succeeded")
 
-    assert refused(importing.from_job, running, by=alice).blamed == "job"
-    assert refused(importing.from_job, empty, by=alice).blamed == "job"
-    assert refused(importing.from_job, trained, "log.txt", by=alice).blamed == "path"
+    assert refused(imports.from_job, running, by=alice).blamed == "job"
+    assert refused(imports.from_job, empty, by=alice).blamed == "job"
+    assert refused(imports.from_job, trained, "log.txt", by=alice).blamed == "path"
 
 
 def test_outputs_are_given_only_to_whom_jobs_are_shown(alice, trained):
@@ -166,7 +166,7 @@ def test_outputs_are_given_only_to_whom_jobs_are_shown(alice, trained):
     alice.forget_actions()
 
     with pytest.raises(NotAllowed):
-        importing.from_job(trained, by=alice)
+        imports.from_job(trained, by=alice)
 
 
 def test_several_archives_of_torch_must_be_told_apart(alice, home):

@@ -10,9 +10,8 @@ from onnx import TensorProto, helper
 
 from aiplatform.lib import disk, file_names, files
 from aiplatform.lib.errors import DomainError
-from inference import outputs_panel
-from inference.formats.declared import Declared
-from inference.services import importing
+from inference.registry import imports, outputs_panel
+from inference.registry.formats.declared import Declared
 from tests.factories import work
 from tests.inference import foreign
 from tests.inference.foreign import LOGITS, PETS
@@ -38,7 +37,7 @@ def refused(function, *args):
 def test_paths_that_no_disk_has_are_refused(alice, home, path):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
 
-    assert refused(importing.from_home, alice, path).status < 500
+    assert refused(imports.from_home, alice, path).status < 500
 
 
 @pytest.mark.parametrize("name", [b"m\\odel", b"mod\xe8le", "modèle\n".encode()])
@@ -46,8 +45,8 @@ def test_folders_of_any_name_can_be_brought_in(alice, home, name):
     folder = home / os.fsdecode(name)
     foreign.net(folder / "net.onnx", {"answer": LOGITS})
 
-    brought = importing.from_home(alice, file_names.shown(name))
-    version = importing.bring_in(user=alice, brought=brought, declared=SAID, name="net")
+    brought = imports.from_home(alice, file_names.shown(name))
+    version = imports.bring_in(user=alice, brought=brought, declared=SAID, name="net")
 
     assert version.task == "classification"
 
@@ -56,7 +55,7 @@ def test_strange_names_are_said_so_that_people_can_read_them(alice, home):
     for name in (b"one\xe8.pt", b"two\xe8.pt"):
         (home / os.fsdecode(name)).write_bytes(b"x")
 
-    said = refused(importing.from_home, alice, "").message
+    said = refused(imports.from_home, alice, "").message
 
     said.encode()
     assert "one" in said
@@ -65,9 +64,9 @@ def test_strange_names_are_said_so_that_people_can_read_them(alice, home):
 def test_tree_of_empty_folders_is_given_up_in_time(alice, home, monkeypatch):
     for number in range(200):
         (home / str(number)).mkdir()
-    monkeypatch.setattr(importing, "LOOK_S", 0.0)
+    monkeypatch.setattr(imports, "LOOK_S", 0.0)
 
-    assert refused(importing.from_home, alice, "").blamed == "path"
+    assert refused(imports.from_home, alice, "").blamed == "path"
 
 
 def test_outputs_that_take_too_long_to_look_through_are_offered(alice, cluster, monkeypatch):
@@ -80,8 +79,8 @@ def test_outputs_that_take_too_long_to_look_through_are_offered(alice, cluster, 
 
 def test_file_that_grows_while_it_is_copied_ends_at_the_limit(alice, home, monkeypatch):
     (home / "net.onnx").write_bytes(b"x" * 1000)
-    brought = importing.from_home(alice, "net.onnx")
-    monkeypatch.setattr(importing, "MOST_BYTES", 500)
+    brought = imports.from_home(alice, "net.onnx")
+    monkeypatch.setattr(imports, "MOST_BYTES", 500)
 
     with pytest.raises(DomainError) as said:
         brought.bring(home / "into")
@@ -96,12 +95,12 @@ def test_sparse_file_larger_than_the_disk_is_refused_before_it_is_copied(alice, 
     monkeypatch.setattr(files, "free_bytes", lambda _path: 1 << 20)
 
     with pytest.raises(disk.DiskFull):
-        importing.from_home(alice, "net.onnx").bring(home / "into")
+        imports.from_home(alice, "net.onnx").bring(home / "into")
 
 
 def test_closed_file_is_refused(alice, home, monkeypatch):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    brought = importing.from_home(alice, "net.onnx")
+    brought = imports.from_home(alice, "net.onnx")
 
     def closed(*_args):
         raise PermissionError(errno.EACCES, "closed")
@@ -118,9 +117,7 @@ def test_version_that_another_worker_made_meanwhile_leaves_no_folder(alice, home
         raise RuntimeError("another was faster")
 
     with pytest.raises(RuntimeError):
-        importing.bring_in(
-            user=alice, brought=importing.from_home(alice, "net.onnx"), declared=SAID, name="net", made=made
-        )
+        imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), declared=SAID, name="net", made=made)
 
     root = Path(settings.DATA_ROOT) / "models"
     assert not [path for path in root.rglob("*") if path.is_file()]

@@ -15,12 +15,12 @@ from onnx import TensorProto, helper
 
 from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.errors import Invalid
-from inference.formats.declared import NOTHING, Declared
-from inference.formats.folder import Found
-from inference.inspector import replies
-from inference.models import Model, ModelVersion
-from inference.services import inspections
-from inference.services.inspections import FILES, ModelRefused, TooSlow
+from inference.registry import inspections
+from inference.registry.formats.declared import NOTHING, Declared
+from inference.registry.formats.folder import Found
+from inference.registry.inspections import FILES, ModelRefused, TooSlow
+from inference.registry.inspector import replies
+from inference.registry.models import Model, ModelVersion
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
@@ -196,7 +196,7 @@ def test_process_has_no_network_no_other_files_and_the_filter_of_jobs(work, tmp_
 
 
 LIMITED = """
-from inference.inspector import limits
+from inference.registry.inspector import limits
 limits.restrict(seconds={seconds})
 {code}
 """

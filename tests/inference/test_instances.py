@@ -13,15 +13,15 @@ from pycocotools import mask as pycoco
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from inference.evaluator.__main__ import evaluate
-from inference.server import model_json
-from inference.server.engine import Engine
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import serving
-from inference.services.average_precision import Ranking
-from inference.task_kinds.instances.outlines import area, outlines
+from inference.evaluation.average_precision import Ranking
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.kit.task_kinds.instances.outlines import area, outlines
+from inference.serving import endpoints
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
 from tests.inference.running import a_run
@@ -188,10 +188,10 @@ def test_evaluation_page_of_instances_shows_outlines_and_figures(alice, as_alice
 
 def test_service_page_of_instances_offers_a_threshold_and_its_own_script(alice, as_alice, tmp_path):
     version = factory.model_version(alice, tmp_path, name="shapes", task="instances")
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/task_kinds/instances.js" in page
+    assert "inference/kit/task_kinds/instances.js" in page
     assert 'id="score"' in page
     assert "[&quot;polygon&quot;])" in page

@@ -12,7 +12,7 @@ from django.urls import reverse
 from aiplatform.lib.errors import DomainError, NotFound
 from datasets.models import Asset, Dataset, Import
 from datasets.services import imports
-from inference.services import best_scores, calibration, mending, results
+from inference.evaluation import calibration, error_datasets, results, thresholds
 from tests.inference import judged
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def made(alice, tmp_path):
 
 
 def test_images_of_a_mistake_become_a_dataset_with_their_annotation(api, client, alice, made):
-    told = mending.of(results.load(made))
+    told = error_datasets.of(results.load(made))
     kind = next(one for one in told.kinds if one.count)
     api.force_authenticate(alice)
     client.force_login(alice)
@@ -50,11 +50,11 @@ def test_images_of_a_mistake_become_a_dataset_with_their_annotation(api, client,
 
 def test_annotating_refuses_what_cannot_be_at_once(alice, bob, made):
     with pytest.raises(DomainError) as refused:
-        mending.annotate(made, by=alice, name="", mistake="laziness")
+        error_datasets.annotate(made, by=alice, name="", mistake="laziness")
     with pytest.raises(NotFound):
-        mending.annotate(made, by=bob, name="mend", mistake="missed")
-    with pytest.raises(mending.NothingToMend):
-        mending.annotate(made, by=alice, name="mend", cell="2,7")
+        error_datasets.annotate(made, by=bob, name="mend", mistake="missed")
+    with pytest.raises(error_datasets.NothingToMend):
+        error_datasets.annotate(made, by=alice, name="mend", cell="2,7")
 
     assert {one.blamed for one in refused.value.every} == {"mistake", "name"}
 
@@ -86,7 +86,7 @@ def test_threshold_that_somebody_chose_is_the_best_score(api, client, alice, mad
 
     said = api.get(f"{route}calibration/", {"missed": 20}).json()
     chosen = api.post(f"{route}threshold/", {"threshold": 0.17}, format="json")
-    score = best_scores.of(made.model_version, by=alice).score
+    score = thresholds.of(made.model_version, by=alice).score
     refused = api.post(f"{route}threshold/", {"threshold": 1.5}, format="json")
     page = client.get(reverse("inference:evaluation-calibration", args=[made.pk]), {"missed": "20"})
     wrong = client.get(reverse("inference:evaluation-calibration", args=[made.pk]), {"missed": "-1"})
@@ -97,7 +97,7 @@ def test_threshold_that_somebody_chose_is_the_best_score(api, client, alice, mad
     assert (chosen.status_code, score, refused.status_code) == (200, 0.17, 400)
     assert (page.status_code, wrong.status_code) == (200, 400)
     assert page.context["at_best"]["threshold"] == f"{said['costs']['threshold']:.2f}"
-    assert best_scores.of(made.model_version, by=alice).score == made.metrics["threshold"]
+    assert thresholds.of(made.model_version, by=alice).score == made.metrics["threshold"]
     detail = client.get(reverse("inference:evaluation-detail", args=[made.pk])).content
     assert b"mistake-table" in detail
 

@@ -9,17 +9,18 @@ import time
 import pytest
 from django.urls import reverse
 
-from inference.evaluator import truth
-from inference.evaluator.__main__ import evaluate
-from inference.server import decode, model_json
-from inference.server.engine import Engine
-from inference.server.refusals import BadRequest
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.server.spec import InputSpec
-from inference.services import serving
-from inference.task_kinds.keypoints import scoring
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.model_io import decode
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.refusals import BadRequest
+from inference.kit.model_io.requested import Requested
+from inference.kit.model_io.spec import InputSpec
+from inference.kit.models import model_json
+from inference.kit.samples import ground_truth
+from inference.kit.task_kinds.keypoints import scoring
+from inference.serving import endpoints
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
 from tests.inference.running import a_run
@@ -123,7 +124,7 @@ def finding(tmp_path):
 def test_evaluator_figures_of_keypoints_are_those_counted_anew(finding):
     found = evaluate(finding)
 
-    known = truth.read(finding.dataset, "test")
+    known = ground_truth.read(finding.dataset, "test")
     lines = [json.loads(line) for line in (finding.outputs / "predictions.jsonl").read_text().splitlines()]
     said = {line["id"]: line["objects"] for line in lines}
     errors = []
@@ -159,11 +160,13 @@ def posed(**fields) -> dict:
             "keypoints": flat, "num_keypoints": 17, **fields}  # fmt: skip
 
 
-def truth_of(annotations: list[dict], tmp_path, names=scoring.PERSON) -> truth.Truth:
-    sample = truth.Sample(1, "1.png", 100, 100, None, [truth.Box(1, (0, 0, 100, 100)) for _ in annotations])
+def truth_of(annotations: list[dict], tmp_path, names=scoring.PERSON) -> ground_truth.Truth:
+    sample = ground_truth.Sample(
+        1, "1.png", 100, 100, None, [ground_truth.Box(1, (0, 0, 100, 100)) for _ in annotations]
+    )
     category = {"id": 1, "name": "person", "keypoints": list(names), "skeleton": [[1, 2], [99, 1]]}
     coco = {"categories": [category], "annotations": annotations}
-    return truth.Truth(tmp_path, {}, "detection", (truth.ModelClass(1, "person"),), [sample], coco)
+    return ground_truth.Truth(tmp_path, {}, "detection", (ground_truth.ModelClass(1, "person"),), [sample], coco)
 
 
 def said(shift: float = 0.0, *, boxed: bool = True, count: int = 1) -> list[dict]:
@@ -218,9 +221,9 @@ def test_evaluator_judges_a_model_of_whole_pictures_by_the_largest_object(tmp_pa
 
 
 def test_evaluator_refuses_versions_without_keypoints_or_with_others(tmp_path, finding):
-    with pytest.raises(truth.Unfit, match="names keypoints"):
+    with pytest.raises(ground_truth.Unfit, match="names keypoints"):
         evaluate(a_run(tmp_path / "bare", finding.model, versions.detection(tmp_path / "boxes")))
-    with pytest.raises(truth.Unfit, match="share no keypoint"):
+    with pytest.raises(ground_truth.Unfit, match="share no keypoint"):
         scoring.evaluate(truth_of([posed()], tmp_path, names=[f"p{n}" for n in range(17)]), said())
 
 
@@ -258,10 +261,10 @@ def test_evaluation_page_shows_keypoints(alice, as_alice, tmp_path):
 
 def test_service_page_lets_an_object_be_drawn(alice, as_alice, tmp_path):
     model = factory.model_version(alice, tmp_path, task="keypoints")
-    service = serving.create(user=alice, name="demo", model_version=model)
+    service = endpoints.create(user=alice, name="demo", model_version=model)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/task_kinds/keypoints.js" in page
+    assert "inference/kit/task_kinds/keypoints.js" in page
     assert 'id="region-x1"' in page
     assert "region=x1,y1,x2,y2" in page

@@ -10,12 +10,12 @@ from rest_framework.test import APIClient
 
 from accounts.models import AuditEntry
 from aiplatform.lib.errors import Invalid, NameTaken
-from inference.keys import keys, pace
-from inference.keys.tables import ServiceKey
-from inference.services import serving
-from inference.traffic import routing
-from inference.traffic.counting import Counter
-from inference.traffic.tables import ServiceUsage
+from inference.serving import endpoints
+from inference.serving.keys import keys, rate_limits
+from inference.serving.keys.models import ServiceKey
+from inference.serving.traffic import routing
+from inference.serving.traffic.counters import Counter
+from inference.serving.traffic.models import ServiceUsage
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call
@@ -31,9 +31,9 @@ def port(serve, tmp_path_factory):
 
 @pytest.fixture
 def service(alice, tmp_path, monkeypatch, port):
-    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
     running_at(monkeypatch, made, port)
-    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    monkeypatch.setattr(endpoints, "key_for", lambda job, attempt: "secret")
     return made
 
 
@@ -58,7 +58,7 @@ def ask(service, secret, path="predict", method="POST"):
 
 
 def test_key_opens_its_service_and_nothing_else(alice, service, tmp_path):
-    other = serving.create(user=alice, name="other", model_version=service.model_version)
+    other = endpoints.create(user=alice, name="other", model_version=service.model_version)
     _key, secret = keys.issue(service=service, by=alice, name="partner")
 
     assert ask(service, secret).status == 200
@@ -130,7 +130,7 @@ def test_address_written_otherwise_opens_no_way_around_the_pace(alice, service, 
 
 
 def test_service_bounds_every_caller_that_has_no_number_of_its_own(alice, service):
-    serving.edit(service=service, description="", visibility="private", limits={"per_minute": 1})
+    endpoints.edit(service=service, description="", visibility="private", limits={"per_minute": 1})
     _key, secret = keys.issue(service=service, by=alice, name="partner")
 
     assert [ask(service, secret).status for _number in range(2)] == [200, 429]
@@ -190,7 +190,7 @@ def test_api_makes_lists_and_revokes_keys_of_ones_own_services(alice, bob, servi
     api, stranger = APIClient(), APIClient()
     api.force_authenticate(alice)
     stranger.force_authenticate(bob)
-    serving.edit(service=service, description="", visibility="public")
+    endpoints.edit(service=service, description="", visibility="public")
     url = f"/api/v1/services/{service.pk}/keys/"
 
     made = api.post(url, {"name": "partner", "per_minute": 5, "days": 3}, format="json")
@@ -229,7 +229,7 @@ def test_pace_lets_through_what_was_allowed_in_any_minute():
 
     def waits(count, moment):
         at[0] = 1_000_000 * 60 + moment
-        return [pace.wait_s("me", 10, clock=lambda: at[0]) for _number in range(count)]
+        return [rate_limits.wait_s("me", 10, clock=lambda: at[0]) for _number in range(count)]
 
     assert waits(10, 50) == [0] * 10
     (wait,) = waits(1, 59)
@@ -245,6 +245,6 @@ def test_pace_is_counted_by_each_process_while_the_common_store_is_away(monkeypa
         def add(self, *args, **kwargs):
             raise ConnectionError("gone")
 
-    monkeypatch.setattr(pace, "cache", Away())
+    monkeypatch.setattr(rate_limits, "cache", Away())
 
-    assert [pace.wait_s("lonely", 1, clock=lambda: 3e9) > 0 for _number in range(2)] == [False, True]
+    assert [rate_limits.wait_s("lonely", 1, clock=lambda: 3e9) > 0 for _number in range(2)] == [False, True]

@@ -10,12 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
-from inference.evaluator import __main__ as program
-from inference.evaluator import learned, truth
-from inference.evaluator.__main__ import evaluate
-from inference.evaluator.run import Run
-from inference.kind import EvaluationKind
-from inference.services import evaluations, learning
+from inference.evaluation import evaluations
+from inference.evaluation.evaluator import __main__ as program
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.evaluation.kind import EvaluationKind
+from inference.kit.samples import ground_truth, learned
+from inference.kit.samples.run import Run
+from inference.registry import training_data
 from tests.factories import models as factory
 from tests.inference import judged, tiny, versions
 from tests.inference.running import bring
@@ -123,20 +124,20 @@ def test_evaluator_says_that_groups_are_not_there(tmp_path, monkeypatch, capsys)
 def test_evaluation_of_a_model_that_says_nonsense_of_its_folds_is_none_of_folds(alice, model, data, folds):
     model.params["folds"] = folds
 
-    assert learning.of(model, owner=alice).folds == 0
+    assert training_data.of(model, owner=alice).folds == 0
 
 
 def test_evaluator_refuses_when_nothing_is_left_to_measure_on(tmp_path):
     root = versions.detection(tmp_path / "data")
 
-    with pytest.raises(truth.Unfit, match="learned from all images"):
-        truth.read(root, truth.UNSEEN, {f"{n:03d}.png" for n in range(1, 7)})
+    with pytest.raises(ground_truth.Unfit, match="learned from all images"):
+        ground_truth.read(root, ground_truth.UNSEEN, {f"{n:03d}.png" for n in range(1, 7)})
 
 
 def test_evaluation_takes_the_first_split_there_is_else_what_the_model_did_not_learn_from(alice, model, data):
     def chosen(**splits: int) -> str:
         data.splits = splits
-        return learning.best_split(model, data, user=alice)
+        return training_data.best_split(model, data, user=alice)
 
     assert [chosen(train=4, val=3, test=2), chosen(train=4, val=3), chosen(train=4), chosen()] == [
         "test",
@@ -151,13 +152,13 @@ def test_evaluation_takes_the_first_split_there_is_else_what_the_model_did_not_l
 def test_evaluation_of_an_uploaded_model_takes_all_images_and_knows_of_none_it_learned_from(alice, data, tmp_path):
     uploaded = factory.model_version(alice, tmp_path, name="uploaded")
 
-    assert learning.best_split(uploaded, data, user=alice) == ""
+    assert training_data.best_split(uploaded, data, user=alice) == ""
     with pytest.raises(Invalid, match="not known which images uploaded v1 learned from"):
         evaluations.submit(user=alice, model_version=uploaded, version=data, split="unseen")
 
 
 def test_evaluation_learns_nothing_about_data_its_owner_may_not_use(bob, model, data):
-    assert learning.of(model, owner=bob) is None
+    assert training_data.of(model, owner=bob) is None
 
 
 def test_evaluation_run_is_told_what_the_model_learned_from(alice, model, data):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib.errors import StillInUse
-from inference.models import ModelVersion
-from inference.services import lineage, serving
-from inference.services import models as registry
+from inference.registry import lineage
+from inference.registry import registration as registry
+from inference.registry.models import ModelVersion
+from inference.serving import endpoints
 from tests.factories import models as factory
 from tests.inference import judged, tiny
 from tests.inference.running import bring
@@ -54,7 +55,7 @@ def test_lineage_is_read_from_what_a_training_began_with(family):
 def test_lineage_goes_both_ways(family, alice, tmp_path):
     data, first, tuned, _taught = family
     evaluation = judged.judged(alice, tuned, data)
-    serving.create(user=alice, name="demo", model_version=tuned)
+    endpoints.create(user=alice, name="demo", model_version=tuned)
 
     seen = edges(lineage.of(tuned, alice))
 
@@ -68,7 +69,7 @@ def test_lineage_goes_both_ways(family, alice, tmp_path):
 
 def test_lineage_names_nothing_that_the_reader_may_not_see(family, alice, bob, as_bob, as_alice):
     _data, first, tuned, _taught = family
-    service = serving.create(user=alice, name="secret-service", model_version=first)
+    service = endpoints.create(user=alice, name="secret-service", model_version=first)
     type(first.model).objects.filter(pk=first.model_id).update(visibility="public")
 
     graph = lineage.of(first, bob)
@@ -104,7 +105,7 @@ def test_lineage_ends_where_versions_learn_in_a_circle(family, alice):
 
 def test_deletion_waits_for_what_uses_the_files_and_names_all_of_it(family, alice):
     data, first, _tuned, _taught = family
-    serving.create(user=alice, name="demo", model_version=first)
+    endpoints.create(user=alice, name="demo", model_version=first)
     job = bring(factory.training_job(alice, name="going"), "running")
     TrainingJob.objects.create(job=job, preset="detect", version=data, params={"teacher": "alice/first v1"})
 

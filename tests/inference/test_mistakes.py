@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference.evaluator.truth import Box
-from inference.task_kinds.detection import mistakes, scoring
-from inference.task_kinds.detection.mistakes import BACKGROUND, BOTH, CLASS, DUPLICATE, KINDS, LOCATION, MISSED
+from inference.kit.samples.ground_truth import Box
+from inference.kit.task_kinds.detection import mistakes, scoring
+from inference.kit.task_kinds.detection.mistakes import BACKGROUND, BOTH, CLASS, DUPLICATE, KINDS, LOCATION, MISSED
 
 CAT, DOG = 1, 2
 

@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from inference import task_panel
-from inference.formats.declared import Declared
-from inference.kind import ModelTaskKind, Vanished
-from inference.models import Model, ModelTask, ModelVersion
-from inference.services import importing, inspections, model_imports
+from inference.registry import import_jobs, imports, inspections, task_panel
+from inference.registry.formats.declared import Declared
+from inference.registry.kind import ModelTaskKind
+from inference.registry.models import Model, ModelTask, ModelVersion
+from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
@@ -33,7 +33,7 @@ def home(alice):
 @pytest.fixture
 def large(monkeypatch):
     """Every model counts as large."""
-    monkeypatch.setattr(model_imports, "LARGE_BYTES", 0)
+    monkeypatch.setattr(import_jobs, "LARGE_BYTES", 0)
 
 
 def started(task: ModelTask, attempt: int = 1):
@@ -72,7 +72,7 @@ def test_large_model_is_answered_with_a_task_and_becomes_a_version_by_its_job(ap
     assert (version.task, version.source, version.code_label) == ("classification", "files", "net.onnx"), said
     assert [one["name"] for one in version.classes] == list(PETS)
     assert (version.path / "model.onnx").read_bytes() == (home / "net.onnx").read_bytes()
-    assert not model_imports.home(task.job).exists()
+    assert not import_jobs.home(task.job).exists()
     assert task_panel.context(task.job, alice)["version"] == str(version)
     ModelTaskKind().ended(task.job, task.job.attempts.get())  # told twice
     assert ModelVersion.objects.count() == 1
@@ -82,8 +82,8 @@ def test_large_model_is_answered_with_a_task_and_becomes_a_version_by_its_job(ap
 def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
     declared = Declared(task="classification", labels=PETS, pixels="unit")
-    brought = importing.from_home(alice, "net.onnx")
-    task = importing.bring_in(user=alice, brought=brought, declared=declared, name="net")
+    brought = imports.from_home(alice, "net.onnx")
+    task = imports.bring_in(user=alice, brought=brought, declared=declared, name="net")
     run, launch = started(task)
     tier, bwrap = tiers.best_tier()
     ticket = Ticket(
@@ -112,10 +112,10 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
 def test_large_archive_is_unpacked_by_the_job_also_by_its_second_attempt(alice, tmp_path, large):
     tiny.detector(tmp_path / "x")
     archive = factory.zipped(tmp_path / "x", tmp_path / "x.zip")
-    brought = importing.uploaded(archive, "x.zip")
-    task = importing.bring_in(user=alice, brought=brought, name="net")
+    brought = imports.uploaded(archive, "x.zip")
+    task = imports.bring_in(user=alice, brought=brought, name="net")
     archive.unlink()  # the request has ended
-    folder = model_imports.home(task.job) / inspections.FILES
+    folder = import_jobs.home(task.job) / inspections.FILES
     folder.mkdir()
     (folder / "half.onnx").write_bytes(b"of an attempt that was killed")
 
@@ -138,7 +138,7 @@ def test_everything_that_is_wrong_is_kept_with_the_task_and_shown_by_page_and_ap
     assert "pixels become numbers" in refused
     assert task_panel.context(task.job, alice)["is_import"]
     assert not Model.objects.exists()
-    assert model_imports.are_files_there(task.job)
+    assert import_jobs.are_files_there(task.job)
     assert ModelTaskKind().check_restore(task.job) is None
     ran(task)  # again: model.json of the first time is not taken for the user's
     assert str(task.message) == refused
@@ -159,7 +159,7 @@ def test_page_leads_to_the_job_of_a_large_model_which_shows_why_nothing_came_of_
 
 def test_large_model_that_no_runtime_opens_is_refused_by_its_job(alice, home, large):
     unopenable(home / "net.onnx")
-    task = importing.bring_in(user=alice, brought=importing.from_home(alice, "net.onnx"), name="net")
+    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
 
     ran(task)
 
@@ -189,7 +189,7 @@ def test_wrong_name_and_declaration_are_refused_before_a_job_is_queued(api, home
 @pytest.mark.parametrize("reply", [None, b"{", b"[]", json.dumps({"found": {"task": "root"}}).encode()])
 def test_job_that_leaves_no_usable_reply_makes_nothing_and_says_so(alice, home, large, reply):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = importing.bring_in(user=alice, brought=importing.from_home(alice, "net.onnx"), name="net")
+    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     run, _launch = started(task)
     if reply is not None:
         (run.outputs / "inspection.json").write_bytes(reply)
@@ -204,9 +204,9 @@ def test_job_that_leaves_no_usable_reply_makes_nothing_and_says_so(alice, home, 
 
 def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = importing.bring_in(user=alice, brought=importing.from_home(alice, "net.onnx"), name="net")
+    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     run, _launch = started(task)
-    folder = model_imports.home(task.job) / inspections.FILES
+    folder = import_jobs.home(task.job) / inspections.FILES
     tiny.detector(tmp_path / "secret")
     (folder / "sub").symlink_to(tmp_path / "secret")
     found = {
@@ -230,9 +230,9 @@ def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large
 
 def test_job_whose_files_are_gone_does_not_start(alice, home, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = importing.bring_in(user=alice, brought=importing.from_home(alice, "net.onnx"), name="net")
-    (model_imports.home(task.job) / inspections.FILES / "net.onnx").unlink()
-    (model_imports.home(task.job) / inspections.FILES).rmdir()
+    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    (import_jobs.home(task.job) / inspections.FILES / "net.onnx").unlink()
+    (import_jobs.home(task.job) / inspections.FILES).rmdir()
 
     with pytest.raises(Vanished):
         started(task)

@@ -17,12 +17,12 @@ from rest_framework.test import APIClient
 from torch import nn
 
 from aiplatform.lib.errors import DomainError
-from inference import task_panel
-from inference.formats.declared import Declared
-from inference.kind import ModelTaskKind, Vanished
-from inference.models import Model, ModelTask, ModelVersion
-from inference.server.engine import Engine
-from inference.services import importing, model_jobs
+from inference.kit.model_io.engine import Engine
+from inference.registry import imports, model_jobs, task_panel
+from inference.registry.formats.declared import Declared
+from inference.registry.kind import ModelTaskKind
+from inference.registry.models import Model, ModelTask, ModelVersion
+from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference.foreign import PETS
 from tests.inference.running import bring
@@ -73,8 +73,8 @@ def archive(tmp_path: Path, form: str) -> tuple[Path, nn.Module]:
 
 
 def queued(user, path: Path, declared: Declared = SAID, **about) -> ModelTask:
-    brought = importing.uploaded(path, path.name, declared)
-    return importing.bring_in(user=user, brought=brought, declared=declared, **{"name": "net"} | about)
+    brought = imports.uploaded(path, path.name, declared)
+    return imports.bring_in(user=user, brought=brought, declared=declared, **{"name": "net"} | about)
 
 
 #: Log and outputs of the converter by what it was given: to start a program that imports torch takes 1.5 s.
@@ -120,7 +120,7 @@ def ran(task: ModelTask) -> str:
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)
     launch = ModelTaskKind().prepare(task.job, task.job.attempts.get(), run)
-    log = convert(launch, run) if launch.argv[2] == "inference.converter" else execute(launch, run)
+    log = convert(launch, run) if launch.argv[2] == "inference.registry.torch_archives" else execute(launch, run)
     ModelTaskKind().ended(task.job, task.job.attempts.get())
     task.refresh_from_db()
     return log

@@ -11,15 +11,16 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from accounts.models import Notification
-from inference.feedback import samples
-from inference.feedback.tables import ServiceSample
-from inference.kind import ServiceKind
-from inference.measuring import baseline as program
-from inference.models import ModelTask
-from inference.monitoring import baselines, collecting, drift, found, rolling, telling
-from inference.monitoring.tables import ModelBaseline, ServiceStatistics
-from inference.server import statistics
-from inference.services import serving
+from inference.kit.models import statistics
+from inference.registry import baselines
+from inference.registry.models import ModelTask
+from inference.serving import endpoints
+from inference.serving.feedback import samples
+from inference.serving.feedback.models import ServiceSample
+from inference.serving.kind import ServiceKind
+from inference.serving.monitoring import collection, drift, notices, results, rollups
+from inference.serving.monitoring.models import ModelBaseline, ServiceStatistics
+from inference.serving.server import baseline as program
 from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
@@ -45,10 +46,10 @@ def port(serve, tmp_path_factory):
 
 @pytest.fixture
 def service(alice, tmp_path, monkeypatch, port):
-    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
     running_at(monkeypatch, made, port)
-    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
-    serving.remember_ready(made, 1)
+    monkeypatch.setattr(endpoints, "key_for", lambda job, attempt: "secret")
+    endpoints.remember_ready(made, 1)
     return made
 
 
@@ -65,13 +66,13 @@ def counted(service, tally, *, hours_ago=0):
 
 
 def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, alice):
-    serving.edit(service=service, description="", visibility="private", limits={"keep_below": 100})
+    endpoints.edit(service=service, description="", visibility="private", limits={"keep_below": 100})
     for shift, asked in enumerate(("", "", "?score_threshold=0.999")):  # what a caller asks for changes no count
         picture = pictures.with_boxes({(16 + 8 * shift, 32, 48 + 8 * shift, 64): "green"})
         assert call("POST", f"{service.url}/predict{asked}", user=alice, body=picture).status == 200
 
-    collecting.collect(service)
-    collecting.collect(service)  # the hour is written over, not added
+    collection.collect(service)
+    collection.collect(service)  # the hour is written over, not added
 
     rows = list(ServiceStatistics.objects.all())
     seen = drift.together(row.tally for row in rows)
@@ -84,7 +85,7 @@ def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, ali
 
 
 def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
-    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
     bring(made.job, "running")
     attempt = made.job.attempts.get()
     outputs = RunDir.of(made.job_id, attempt.number).outputs
@@ -107,7 +108,7 @@ def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
 
 @pytest.mark.parametrize("left", [b"", b"[]", b"{", b'{"1": {}}', b'{"%d": 3}' % (3600 * (2**30))])
 def test_what_a_server_leaves_is_not_believed(alice, tmp_path, left):
-    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
     bring(made.job, "running")
     outputs = RunDir.of(made.job_id, 1).outputs
     outputs.mkdir(parents=True)
@@ -123,15 +124,15 @@ def test_hours_that_are_past_are_added_up_to_days(service):
         counted(service, tally_of(10), hours_ago=hours_ago)
     for hours_ago in range(24 * 5, 24 * 8):
         counted(service, tally_of(10, brightness=hours_ago / 240), hours_ago=hours_ago)
-    before = found.of(service, "month")
+    before = results.of(service, "month")
 
-    fewer = rolling.roll_up()
+    fewer = rollups.roll_up()
 
     assert ServiceStatistics.objects.count() == 78 - fewer
     assert fewer >= 68  # 72 hours lie in three days, or in four of which one may have an hour alone
-    assert rolling.roll_up() == 0
-    assert found.of(service, "month").images == before.images == 780
-    assert found.of(service, "day").images == 60
+    assert rollups.roll_up() == 0
+    assert results.of(service, "month").images == before.images == 780
+    assert results.of(service, "day").images == 60
 
 
 def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alice):
@@ -165,7 +166,7 @@ def test_rule_brings_back_nothing_that_was_annotated_and_leaves_room_for_people(
 
 
 def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
-    serving.edit(service=service, description="", visibility="private", limits={"keep_days": 2})
+    endpoints.edit(service=service, description="", visibility="private", limits={"keep_days": 2})
     for number, colour in enumerate(("red", "green", "blue")):
         why = "" if colour == "blue" else "chance"
         row = samples.keep(holder=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
@@ -178,33 +179,33 @@ def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
 
 def test_service_is_compared_with_its_baseline_else_with_what_it_saw_first(service):
     counted(service, tally_of(300, brightness=0.9))
-    assert found.of(service, "day").against == ""
+    assert results.of(service, "day").against == ""
     counted(service, tally_of(400), hours_ago=24 * 3)
     counted(service, tally_of(400), hours_ago=24 * 4)
     counted(service, tally_of(400, brightness=0.9), hours_ago=24 * 2)
-    seen = found.of(service, "day")
+    seen = results.of(service, "day")
     assert (seen.against, seen.before, seen.worst.name) == ("earlier", 800, "brightness")
 
     values = {"version": service.model_version, "data_name": "cells v1", "images": 300}
     ModelBaseline.objects.create(tally=tally_of(300, brightness=0.9), **values)
 
-    seen = found.of(service, "day")
+    seen = results.of(service, "day")
     assert (seen.against, seen.data_name, seen.worst.value) == ("training", "cells v1", 0.0)
 
 
 def test_owner_is_told_once_that_pictures_have_changed(service, alice):
     ModelBaseline.objects.create(version=service.model_version, data_name="c", images=300, tally=tally_of(300))
     counted(service, tally_of(300))
-    telling.sweep()
+    notices.sweep()
     assert not Notification.objects.exists()
     cache.clear()
     ServiceStatistics.objects.all().delete()
     counted(service, tally_of(300, brightness=0.95))
 
-    telling.sweep()
-    telling.sweep()
+    notices.sweep()
+    notices.sweep()
     cache.clear()
-    telling.sweep()
+    notices.sweep()
 
     note = Notification.objects.get()
     assert (note.user, str(note.title)) == (alice, "What demo is shown has changed")
@@ -217,7 +218,7 @@ def test_owner_is_told_that_pictures_as_a_whole_have_changed_by_how_much_chance_
     looks = tally_of(300, brightness=0.51)["looks"]  # half a deviation of the least that is told apart
     counted(service, tally_of(300) | {"looks": looks})
 
-    telling.sweep()
+    notices.sweep()
 
     said = str(Notification.objects.get().text)
     assert "0.50 standard deviations apart, where only 1 of 100 equal samples is more than 0.10 apart" in said
@@ -267,7 +268,7 @@ def test_job_counts_the_training_images_and_its_outputs_are_kept(service, learne
 
 
 def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, alice, bob, client):
-    serving.edit(service=service, description="", visibility="public")
+    endpoints.edit(service=service, description="", visibility="public")
     counted(service, tally_of(300, classes=("one", "two")))
     ModelBaseline.objects.create(version=service.model_version, data_name="cells v1", images=300, tally=tally_of(300))
     page = reverse("inference:service-monitoring", args=[service.pk])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
-from inference.evaluator import truth
-from inference.server.spec import ModelClass
-from inference.views import notes
+from inference.evaluation import notes
+from inference.kit.model_io.spec import ModelClass
+from inference.kit.samples import ground_truth
 
 
 def test_every_note_about_classes_is_said_in_the_readers_language():
-    _mapping, written = truth.match_classes(
+    _mapping, written = ground_truth.match_classes(
         [ModelClass(0, "red"), ModelClass(1, "pink")], [ModelClass(7, "red"), ModelClass(8, "100 % blue")]
     )
 

@@ -8,10 +8,10 @@ import jsonschema
 import numpy as np
 import pytest
 
-from inference.server.decode import Placement
-from inference.server.requested import Requested
-from inference.server.spec import InputSpec, ModelClass, ModelSpec
-from inference.task_kinds import TASKS
+from inference.kit.model_io.decode import Placement
+from inference.kit.model_io.requested import Requested
+from inference.kit.model_io.spec import InputSpec, ModelClass, ModelSpec
+from inference.kit.task_kinds import TASKS
 from tests.inference import pictures, tiny
 
 CLASSES = tuple(ModelClass(number, name) for number, name in enumerate(("one", "two"), 1))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from inference.conversion import results
-from inference.server import openvino
-from inference.server.engine import Engine
-from inference.services.packaging import entries
+from inference.kit.model_io import openvino
+from inference.kit.model_io.engine import Engine
+from inference.registry.packages import entries
 from tests.factories import models as factory
 from tests.inference import converted, judged, tiny
 

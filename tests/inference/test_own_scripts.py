@@ -10,15 +10,15 @@ import pytest
 from django.urls import reverse
 
 from datasets.models import DatasetVersion
-from inference.evaluation_sets import sets
-from inference.evaluation_sets.tables import EvaluationSet
-from inference.kind import EvaluationKind
-from inference.models import Evaluation
+from inference.evaluation import evaluations
+from inference.evaluation.custom_scripts import metrics, requests
+from inference.evaluation.kind import EvaluationKind
+from inference.evaluation.models import Evaluation
+from inference.evaluation.parameter_sets import sets
+from inference.evaluation.parameter_sets.models import EvaluationSet
 from inference.pipelines.kinds import KINDS, StepFailed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import comparing
-from inference.scripted import figures, requests
-from inference.services import evaluations
 from tests.factories import models as factory
 from tests.factories import training as codes
 from tests.inference import judged
@@ -79,23 +79,23 @@ def ended(evaluation: Evaluation, text: str = '{"accuracy": 0.75}', *, state: st
 
 
 def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
-    good = figures.read(b'{"b": 1, "a": {"cat": 0.5, "dog": 0}}')
-    bad = figures.read(
+    good = metrics.read(b'{"b": 1, "a": {"cat": 0.5, "dog": 0}}')
+    bad = metrics.read(
         b'{"": 1, "n": NaN, "t": true, "d": {"x": {"y": 1}}, "l": [1], "big": 1e999, "one": 1, "one": 2}'
     )
-    long = figures.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
+    long = metrics.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
 
-    assert (good.problems, figures.flat(good.rows)) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
+    assert (good.problems, metrics.flat(good.rows)) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
     assert [one.code.partition(".")[2] for one in bad.problems] == [
         "odd_name", "no_number", "no_number", "too_deep", "too_deep", "no_number", "twice",
     ]  # fmt: skip
     assert [one.code for one in long.problems] == ["own_script.odd_name"] * 2
     for text, said in (
         (b"[1]", "no_table"), (b"{}", "empty"), (b"{", "no_json"), (b"[" * 100_000, "no_json"), (b"\xff", "no_json"),
-        (b" " * (figures.MOST_BYTES + 1), "too_large"), (json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(),
+        (b" " * (metrics.MOST_BYTES + 1), "too_large"), (json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(),
                                                         "too_many"), (b'{"a": {}}', "empty"),
     ):  # fmt: skip
-        assert [one.code for one in figures.read(text).problems] == [f"own_script.{said}"], text[:20]
+        assert [one.code for one in metrics.read(text).problems] == [f"own_script.{said}"], text[:20]
 
 
 def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, client, alice, begun, raw, model):

@@ -17,14 +17,14 @@ import pytest
 from PIL import Image
 
 from aiplatform.lib.errors import Invalid
-from inference.models import ModelVersion
-from inference.server import model_json
-from inference.server.alone import Model
-from inference.server.engine import Engine
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import packaging
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.kit.models.standalone import Model
+from inference.registry import packages
+from inference.registry.models import ModelVersion
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db
@@ -126,9 +126,9 @@ def test_package_is_the_same_each_time_and_says_what_is_missing(api, alice, tmp_
 
 
 def test_package_takes_no_more_than_it_needs():
-    names = set(packaging.code())
+    names = set(packages.code())
 
-    assert {"inference/server/alone.py", "inference/task_kinds/detection/answer.py"} <= names
+    assert {"inference/kit/models/standalone.py", "inference/kit/task_kinds/detection/answer.py"} <= names
     assert not [
         name for name in names if name.endswith(("app.py", "service.py", "scoring.py", "models.py", "trainer.py"))
     ]
@@ -144,5 +144,5 @@ def test_versions_without_a_description_become_no_package(api, bob, alice, tmp_p
     version.refresh_from_db()
 
     with pytest.raises(Invalid):
-        packaging.entries(version, by=alice)
+        packages.entries(version, by=alice)
     assert api.get(f"/api/v1/model-versions/{version.pk}/package/").status_code == 400

@@ -9,8 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from inference.models import Evaluation, Model, Service
-from inference.services import serving
+from inference.evaluation.models import Evaluation
+from inference.registry.models import Model
+from inference.serving import endpoints
+from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference import judged, tiny
 from tests.inference.running import bring
@@ -30,7 +32,7 @@ def evaluation(alice, tmp_path):
 
 @pytest.fixture
 def service(alice, version):
-    return serving.create(user=alice, name="demo", model_version=version)
+    return endpoints.create(user=alice, name="demo", model_version=version)
 
 
 OPEN_PAGES = [
@@ -265,7 +267,7 @@ def test_inference_lists_cost_a_fixed_number_of_queries(
 ):
     for number in range(5):
         extra = factory.model_version(alice, tmp_path, name=f"more{number}")
-        serving.create(user=alice, name=f"demo{number}", model_version=extra)
+        endpoints.create(user=alice, name=f"demo{number}", model_version=extra)
 
     with django_assert_max_num_queries(16):
         as_alice.get(reverse(f"inference:{name}"))

@@ -10,9 +10,9 @@ from rest_framework.test import APIClient
 from aiplatform import env
 from datasets.models import Dataset
 from datasets.services import imports
-from inference.batch import showing
-from inference.batch.tables import PredictedData, Prediction
-from inference.services import lineage
+from inference.batch import presentation
+from inference.batch.models import PredictedData, Prediction
+from inference.registry import lineage
 from tests.factories import models as factory
 from tests.inference import judged, predicted
 
@@ -137,7 +137,7 @@ def test_prediction_pages(client, alice, bob, anna, model, data, monkeypatch, dj
     assert client.get(reverse("inference:prediction-image", args=[prediction.pk, 99])).status_code == 404
     further = client.get(reverse("inference:prediction-images", args=[prediction.pk]), {"begin": "5"})
     assert further.content.decode().count("<figure") == 3
-    monkeypatch.setattr(showing, "PER_PAGE", 3)
+    monkeypatch.setattr(presentation, "PER_PAGE", 3)
     assert "/images/?begin=3" in client.get(page).content.decode()
     assert client.get(reverse("inference:prediction-download", args=[prediction.pk, "pdf"])).status_code == 404
     assert prediction.job.name in client.get(reverse("inference:prediction-list")).content.decode()

@@ -15,11 +15,11 @@ from aiplatform import env
 from aiplatform.lib.errors import DomainError, StillInUse
 from datasets import usage
 from datasets.services import server_paths
-from inference.batch import exports, results, shapes, showing, sources
+from inference.batch import exports, presentation, results, sources
 from inference.batch.kind import PredictionKind
-from inference.batch.tables import Prediction
-from inference.services import holding
-from inference.services import models as registry
+from inference.batch.models import Prediction
+from inference.registry import prediction_shapes, retention
+from inference.registry import registration as registry
 from tests.factories import models as factory
 from tests.inference import judged, predicted, tiny, versions
 from tests.inference.running import bring
@@ -134,9 +134,9 @@ def test_answers_are_those_of_a_service(alice, data, tmp_path, task):
     assert len(lines) == 6, said
     wanted = predicted.served(model.path, sent, score_threshold=0.2, max_detections=7)
     assert [line["predictions"] for line in lines] == wanted
-    assert len(showing.of(prediction)["cards"]) == 6
+    assert len(presentation.of(prediction)["cards"]) == 6
     assert taken(prediction, "csv").count(b"\n") == 1 + sum(map(len, wanted))
-    if shapes.draft_of(task) == "detection":
+    if prediction_shapes.draft_of(task) == "detection":
         coco = json.loads(taken(prediction, "coco"))
         assert {found["image_id"] for found in coco["annotations"]} <= {image["id"] for image in coco["images"]}
         assert coco["annotations"]
@@ -245,7 +245,7 @@ def test_pictures_that_cannot_be_read_are_counted_and_named(alice, model, data):
     assert [(row["path"], row["code"]) for row in results.load(prediction)["left_out"]] == [
         ("002.png", "unreadable"), ("003.png", "missing"), ("004.png", "not_a_file"),
     ]  # fmt: skip
-    assert len(showing.of(prediction)["cards"]) == 3
+    assert len(presentation.of(prediction)["cards"]) == 3
     assert len(json.loads(taken(prediction, "coco"))["images"]) == 3
 
 
@@ -354,10 +354,10 @@ def test_running_prediction_holds_its_model_and_its_data(alice, model, data):
     prediction = predicted.submitted(alice, model, data)
 
     with pytest.raises(StillInUse):
-        holding.check_unused(model)
+        retention.check_unused(model)
     assert usage.users_of(data) == [f"prediction {prediction.job.name}"]
     bring(prediction.job, "succeeded")
-    holding.check_unused(model)
+    retention.check_unused(model)
     assert usage.users_of(data) == []
 
 
@@ -373,7 +373,7 @@ def test_outputs_that_are_no_answers_show_nothing_and_break_nothing(alice, model
     (folder / "chunks" / "0000000.jsonl").write_text("\n".join(["head", *odd]) + "\n" + '{"cut')
 
     assert [line["n"] for line in predicted.answers(prediction)] == [4]
-    assert len(showing.of(prediction)["cards"]) == 1
+    assert len(presentation.of(prediction)["cards"]) == 1
     assert taken(prediction, "csv").count(b"\n") == 3
     coco = json.loads(taken(prediction, "coco"))
     assert len(coco["images"]) == 1

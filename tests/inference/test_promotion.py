@@ -8,10 +8,12 @@ import pytest
 
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid
-from inference.kind import EvaluationKind
-from inference.models import Evaluation, ModelAlias, ModelVersion, PromotionRule, PromotionVerdict
-from inference.services import aliases, promotion, stages, trail
-from inference.services import models as registry
+from inference.evaluation import promotion
+from inference.evaluation.kind import EvaluationKind
+from inference.evaluation.models import Evaluation, PromotionRule, PromotionVerdict
+from inference.registry import aliases, history, stages
+from inference.registry import registration as registry
+from inference.registry.models import ModelAlias, ModelVersion
 from tests.factories import models as factory
 from tests.inference import judged
 
@@ -61,7 +63,7 @@ def test_rule_gives_alias_and_stage_once_and_says_who_what_and_why(alice, versio
     EvaluationKind().ended(made.job, attempt)  # the queue may say it twice
 
     version.refresh_from_db()
-    acts = [e for e in trail.of(version.model) if e.verb in ("model_alias_moved", "model_stage_moved")]
+    acts = [e for e in history.of(version.model) if e.verb in ("model_alias_moved", "model_stage_moved")]
     assert (champion(version), version.stage) == (version, "approved")
     assert PromotionVerdict.objects.get().promoted
     assert len(acts) == 2

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from inference.traffic.agreeing import agreement
-from inference.traffic.counting import Counter, Slot
-from inference.traffic.proportions import is_more
+from inference.serving.traffic.agreement import agreement
+from inference.serving.traffic.counters import Counter, Slot
+from inference.serving.traffic.proportions import is_more
 
 
 @pytest.mark.parametrize("share", [0.002, 0.01, 0.1])

@@ -7,8 +7,8 @@ import pytest
 
 from accounts.services import tokens
 from aiplatform.lib import pace
-from inference import proxy
-from inference.services import serving
+from inference.serving import endpoints as serving
+from inference.serving import proxy
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import Answer, call, one_call

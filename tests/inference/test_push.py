@@ -14,9 +14,9 @@ import pytest
 from django.utils.timezone import now
 
 from aiplatform.lib.errors import DomainError
-from inference.push import pushes, targets
-from inference.push.tables import Push, PushTarget
-from inference.services import models as registry
+from inference.delivery.push import pushes, targets
+from inference.delivery.push.models import Push, PushTarget
+from inference.registry import registration as registry
 from tests.factories import models as factory
 from tests.inference.far_servers import Folder, serving
 

@@ -7,8 +7,8 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from accounts.models import AuditEntry, UserGroup
-from inference.push import pushes, targets
-from inference.push.tables import Push, PushTarget
+from inference.delivery.push import pushes, targets
+from inference.delivery.push.models import Push, PushTarget
 from tests.cases import case_table
 from tests.factories import models as factory
 from tests.inference.far_servers import Folder, serving

@@ -8,9 +8,9 @@ import asyncssh
 import pytest
 
 from aiplatform.lib.errors import DomainError
-from inference.push import ssh, targets
-from inference.push.way import Parcel, Place, PushFailed
-from inference.push.ways import WAYS
+from inference.delivery.push import ssh, targets
+from inference.delivery.push.protocol import Parcel, Place, PushFailed
+from inference.delivery.push.protocols import WAYS
 from tests.inference.far_ssh import reachable
 
 pytestmark = pytest.mark.sockets("models are pushed to a server of the test")

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 import pytest
 
 from aiplatform.lib.errors import DomainError
-from inference.push import oci, sigv4, targets, wire
-from inference.push.way import Parcel, Place, PushFailed
-from inference.push.ways import WAYS
+from inference.delivery.push import oci, sigv4, targets, wire
+from inference.delivery.push.protocol import Parcel, Place, PushFailed
+from inference.delivery.push.protocols import WAYS
 from tests.cases import case_table
 from tests.fakes.registry import certificate
 from tests.inference.far_servers import Folder, serving

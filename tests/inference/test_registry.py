@@ -4,10 +4,11 @@ import pytest
 
 from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.errors import Invalid, StillInUse
-from inference.models import Model, ModelVersion, Service
-from inference.services import inspections
-from inference.services import models as registry
-from inference.services.inspections import ModelRefused
+from inference.registry import inspections
+from inference.registry import registration as registry
+from inference.registry.inspections import ModelRefused
+from inference.registry.models import Model, ModelVersion
+from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference import judged, tiny
 from tests.inference.running import bring

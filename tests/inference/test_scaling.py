@@ -9,12 +9,12 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from aiplatform.lib.errors import Invalid
-from inference.keys.asking import person
-from inference.scaling import rule, scaling
-from inference.scaling.tables import ServiceReplica
-from inference.services import serving, swapping
+from inference.serving import endpoints, model_swaps
+from inference.serving.keys.callers import person
+from inference.serving.scaling import rule, scaling
+from inference.serving.scaling.models import ServiceReplica
+from inference.serving.traffic import routing, trials
 from inference.tasks import scale, sweep
-from inference.traffic import routing, trials
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call
@@ -49,7 +49,7 @@ def test_service_grows_to_what_it_may_have_and_shrinks_again(scaled, places, tol
 
 
 def test_two_looks_at_once_start_one_server(scaled, places, told):
-    one = swapping.refresh(fresh(scaled))
+    one = model_swaps.refresh(fresh(scaled))
 
     scaling._grow(one, 1)
     scaling._grow(one, 1)
@@ -64,7 +64,7 @@ def test_refused_growth_is_told_and_not_tried_again_at_once(scaled, places, told
         asked.append(version)
         raise Invalid("You have no more cores.")
 
-    monkeypatch.setattr(serving, "submit", refuse)
+    monkeypatch.setattr(endpoints, "submit", refuse)
 
     look(scaled)
     look(scaled)
@@ -104,7 +104,7 @@ def test_stopping_a_service_stops_all_its_servers(scaled, places, told, alice):
     row = scaled.replicas.get()
     up(row, places, 2)
 
-    serving.stop(service=fresh(scaled), by=alice)
+    endpoints.stop(service=fresh(scaled), by=alice)
 
     assert ending(row.job)
     assert scaled.replicas.count() == 0
@@ -118,7 +118,7 @@ def test_change_of_the_model_waits_for_as_many_servers(scaled, places, told, ali
     told["look"] = rule.Look(0.1, 0.9, 0)
     look(scaled)
 
-    swapping.change_model(service=fresh(scaled), version=newer, by=alice)
+    model_swaps.change_model(service=fresh(scaled), version=newer, by=alice)
     held = fresh(scaled)
     bring(held.next_job, "running")
     places[held.next_job_id] = ("127.0.0.1", 3)
@@ -161,10 +161,10 @@ def test_given_up_change_ends_the_servers_started_for_it(scaled, places, told, a
     up(scaled.replicas.get(), places, 2)
     told["look"] = rule.Look(0.1, 0.9, 0)
     look(scaled)
-    swapping.change_model(service=fresh(scaled), version=newer, by=alice)
+    model_swaps.change_model(service=fresh(scaled), version=newer, by=alice)
     started = scaled.replicas.get(version=newer)
 
-    swapping.change_model(service=fresh(scaled), version=scaled.model_version, by=alice)
+    model_swaps.change_model(service=fresh(scaled), version=scaled.model_version, by=alice)
     look(scaled)
 
     started.refresh_from_db()
@@ -215,7 +215,7 @@ def test_scale_of_a_service_that_was_deleted_does_nothing(scaled):
 
 def test_bounds_of_servers_must_fit_each_other(scaled, alice):
     with pytest.raises(Invalid) as said:
-        serving.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 4})
+        endpoints.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 4})
     assert said.value.blamed == "max_replicas"
     api = APIClient()
     api.force_authenticate(alice)
@@ -227,8 +227,8 @@ def test_bounds_of_servers_must_fit_each_other(scaled, alice):
 
 
 def test_service_told_to_stop_does_not_grow_while_it_stops(scaled, places, told, alice):
-    serving.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 2})
-    serving.stop(service=fresh(scaled), by=alice)
+    endpoints.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 2})
+    endpoints.stop(service=fresh(scaled), by=alice)
 
     look(scaled)
     scaling._grow(fresh(scaled), 1)
@@ -257,17 +257,17 @@ def test_stop_ends_what_is_left_beside_a_server_that_is_over(scaled, places, tol
     row = scaled.replicas.get()
     bring(scaled.job, "stopped")
 
-    serving.stop(service=fresh(scaled), by=alice)
+    endpoints.stop(service=fresh(scaled), by=alice)
 
     assert ending(row.job)
-    with pytest.raises(serving.NotUp):
-        serving.stop(service=fresh(scaled), by=alice)
+    with pytest.raises(endpoints.NotUp):
+        endpoints.stop(service=fresh(scaled), by=alice)
 
 
 def test_stop_that_meets_a_move_is_asked_again(scaled, monkeypatch):
     from workers.jobs.transitions import StaleReport
 
-    asked, real = [], serving.actions.stop
+    asked, real = [], endpoints.actions.stop
 
     def stop(job, **more):
         asked.append(job.pk)
@@ -275,9 +275,9 @@ def test_stop_that_meets_a_move_is_asked_again(scaled, monkeypatch):
             raise StaleReport("moved")
         return real(job, **more)
 
-    monkeypatch.setattr(serving.actions, "stop", stop)
+    monkeypatch.setattr(endpoints.actions, "stop", stop)
 
-    serving.end(scaled.job, None)
+    endpoints.end(scaled.job, None)
 
     assert len(asked) == 2
     assert ending(scaled.job)
@@ -317,7 +317,7 @@ def test_failed_change_of_the_model_lets_its_further_servers_go(scaled, places, 
     up(scaled.replicas.get(), places, 2)
     told["look"] = rule.Look(0.1, 0.9, 0)
     look(scaled)
-    swapping.change_model(service=fresh(scaled), version=newer, by=alice)
+    model_swaps.change_model(service=fresh(scaled), version=newer, by=alice)
     bring(fresh(scaled).next_job, "failed")
 
     look(scaled)
@@ -326,7 +326,7 @@ def test_failed_change_of_the_model_lets_its_further_servers_go(scaled, places, 
 
 
 def test_one_service_that_breaks_a_sweep_holds_up_no_other(scaled, places, told, alice, monkeypatch):
-    other = serving.create(user=alice, name="other", model_version=scaled.model_version, limits={"max_replicas": 2})
+    other = endpoints.create(user=alice, name="other", model_version=scaled.model_version, limits={"max_replicas": 2})
     bring(other.job, "running")
     places[other.job_id] = ("127.0.0.1", 9)
     real, order = scaling.tidy, []
@@ -351,7 +351,7 @@ def test_server_that_drips_is_cut_off():
     import threading
     import time
 
-    from inference.services import exchanging
+    from inference.serving import requests
 
     listening = socket.create_server(("127.0.0.1", 0))
     over = threading.Event()
@@ -370,10 +370,10 @@ def test_server_that_drips_is_cut_off():
     thread.start()
     began = time.monotonic()
     with (
-        pytest.raises((*exchanging.FAILURES,)),
-        exchanging.connected(listening.getsockname(), longest_s=0.5) as connection,
+        pytest.raises((*requests.FAILURES,)),
+        requests.connected(listening.getsockname(), longest_s=0.5) as connection,
     ):
-        exchanging.ask(connection, "GET", "/", {}, most=1 << 20)
+        requests.ask(connection, "GET", "/", {}, most=1 << 20)
 
     assert time.monotonic() - began < 5
     over.set()

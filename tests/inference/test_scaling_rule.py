@@ -1,6 +1,6 @@
 """How many servers a service needs, from what they tell."""
 
-from inference.scaling import rule, telling
+from inference.serving.scaling import load, rule
 from tests.cases import case_table
 from tests.inference.scaled import BUSY, CALM
 
@@ -46,4 +46,4 @@ def test_servers_tell_how_long_requests_waited(serve, tmp_path, scaled, monkeypa
         'aip_queue_seconds_bucket{le="0.001"} 4\naip_queue_seconds_bucket{le="+Inf"} 6\naip_inference_seconds_sum 1.5\n'
     )
 
-    assert telling.read(text, 7.0) == rule.Counts(7.0, [4, 2], 1.5, 3)
+    assert load.read(text, 7.0) == rule.Counts(7.0, [4, 2], 1.5, 3)

@@ -14,15 +14,15 @@ from faster_coco_eval.core import mask as coco_masks
 from PIL import Image
 from pycocotools import mask as pycoco
 
-from inference.evaluator import truth
-from inference.evaluator.__main__ import evaluate
-from inference.server import model_json
-from inference.server.engine import Engine
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import serving
-from inference.task_kinds.segmentation import runs, scoring, truth_maps
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.kit.samples import ground_truth
+from inference.kit.task_kinds.segmentation import runs, scoring, truth_maps
+from inference.serving import endpoints
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
 from tests.inference.running import a_run
@@ -150,7 +150,7 @@ def segmenting(tmp_path):
 def test_evaluator_figures_of_a_segmenter_are_those_counted_anew_from_its_masks(segmenting):
     found = evaluate(segmenting)
 
-    known = truth.read(segmenting.dataset, "test")
+    known = ground_truth.read(segmenting.dataset, "test")
     results = json.loads((segmenting.outputs / "predictions.json").read_text())
     there, said = np.zeros((5, 128, 128), int), np.zeros((5, 128, 128), int)
     for place, sample in enumerate(known.samples):
@@ -184,7 +184,7 @@ def test_evaluator_shows_where_a_segmenter_is_wrong(segmenting):
 
 
 def test_evaluator_scores_masks_that_are_the_truth_one(tmp_path):
-    known = truth.read(versions.detection(tmp_path), "test")
+    known = ground_truth.read(versions.detection(tmp_path), "test")
     lines = []
     for sample in known.samples:
         own = [a for a in known.coco["annotations"] if a["image_id"] == sample.id]
@@ -199,7 +199,7 @@ def test_evaluator_scores_masks_that_are_the_truth_one(tmp_path):
 
 
 def test_evaluator_scores_a_segmenter_that_finds_nothing_by_the_ground_alone(tmp_path):
-    known = truth.read(versions.detection(tmp_path), "test")
+    known = ground_truth.read(versions.detection(tmp_path), "test")
     lines = [{"path": s.path, "id": s.id, "boxes": "whole", "masks": []} for s in known.samples]
 
     found, _images = scoring.evaluate(known, lines)
@@ -230,10 +230,10 @@ def test_evaluation_page_shows_a_segmenter(alice, as_alice, tmp_path):
 
 def test_service_page_draws_masks_with_a_slider_for_their_cover(alice, as_alice, tmp_path):
     model = factory.model_version(alice, tmp_path, task="segmentation")
-    service = serving.create(user=alice, name="demo", model_version=model)
+    service = endpoints.create(user=alice, name="demo", model_version=model)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/task_kinds/segmentation.js" in page
+    assert "inference/kit/task_kinds/segmentation.js" in page
     assert 'id="cover"' in page
     assert "pycocotools.mask.decode" in page

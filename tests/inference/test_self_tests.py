@@ -9,11 +9,11 @@ import zipfile
 
 import pytest
 
-from inference.edge import fleet, packages, words
-from inference.kind import EvaluationKind
-from inference.models import ModelVersion
-from inference.selftest import keeping
-from inference.server import alone, selftest
+from inference.delivery.edge import fleet, labels, packages
+from inference.evaluation.kind import EvaluationKind
+from inference.kit.models import selftest, standalone
+from inference.registry.models import ModelVersion
+from inference.registry.selftest import self_tests
 from tests.inference import judged
 from workers.runs import RunDir
 
@@ -78,14 +78,14 @@ def test_package_carries_samples_and_run_py_tells_a_machine_that_answers_otherwi
     names = [sample["picture"] for sample in written["samples"]]
     sums = (place / "SHA256SUMS").read_text()
 
-    good = alone.main(place / "model", ["--check"])
+    good = standalone.main(place / "model", ["--check"])
     spoilt = copy.deepcopy(written)
     spoilt["samples"][2]["answer"]["predictions"][0]["score"] += 0.05
     (place / "selftest" / "answers.json").write_text(json.dumps(spoilt))
     capsys.readouterr()
-    bad, said = alone.main(place / "model", ["--check"]), capsys.readouterr().out
+    bad, said = standalone.main(place / "model", ["--check"]), capsys.readouterr().out
     (place / "selftest" / "answers.json").unlink()
-    bare = alone.main(place / "model", ["--check"])
+    bare = standalone.main(place / "model", ["--check"])
 
     assert names == ["1.png", "2.png", "3.jpg", "4.jpg"]
     assert all(sample["answer"]["predictions"] for sample in written["samples"])
@@ -104,8 +104,8 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
     page = f"/models/{version.model_id}/"
     told = client.get(page).content.decode()
 
-    assert (keeping.of(version, alice).samples, keeping.of(version, alice).pictures) == (4, 2)
-    assert (keeping.of(version, bob).samples, keeping.of(version, bob).pictures) == (2, 0)
+    assert (self_tests.of(version, alice).samples, self_tests.of(version, alice).pictures) == (4, 2)
+    assert (self_tests.of(version, bob).samples, self_tests.of(version, bob).pictures) == (2, 0)
     assert "2 of them are pictures of colours_detection v1" in told
     assert api.get(f"/api/v1/model-versions/{version.pk}/").json()["self_test"]["pictures"] == 2
     first = packages.of(version, by=alice)
@@ -115,18 +115,18 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
     )
     assert answer.json()["packages_pictures"] is False
     version.refresh_from_db()
-    assert keeping.of(version, alice).pictures == 0
+    assert self_tests.of(version, alice).pictures == 0
     assert packages.of(version, by=alice) != first
     assert "drawn by the platform alone" in client.get(page).content.decode()
     client.post(f"{page}edit/", {"description": "", "visibility": "private", "packages_pictures": "on"})
-    assert keeping.of(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
+    assert self_tests.of(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
 
 
 def test_samples_of_a_job_are_kept_only_where_they_are_sound_and_its_owner_may_change_the_model(alice, bob, version):
     evaluation = version.evaluations.get()
     file = RunDir.of(evaluation.job_id, 1).outputs / "selftest.json"
     good = json.loads(file.read_text())
-    before = keeping.file_of(version).read_bytes()
+    before = self_tests.file_of(version).read_bytes()
     lies = [
         b"[" * 3000,
         json.dumps(good | {"samples": [{"picture": "PHN2Zz4=", "asked": {}, "answer": answer()}]}).encode(),
@@ -136,13 +136,13 @@ def test_samples_of_a_job_are_kept_only_where_they_are_sound_and_its_owner_may_c
 
     for lie in lies:
         file.write_bytes(lie)
-        keeping.keep_evaluated(evaluation)
+        self_tests.keep_evaluated(evaluation)
     file.write_text(json.dumps(good | {"samples": good["samples"][:1]}))
     evaluation.job.owner = bob
-    keeping.keep_evaluated(evaluation)
-    assert keeping.file_of(version).read_bytes() == before
+    self_tests.keep_evaluated(evaluation)
+    assert self_tests.file_of(version).read_bytes() == before
     evaluation.job.owner = alice
-    keeping.keep_evaluated(evaluation)
+    self_tests.keep_evaluated(evaluation)
 
     assert version.self_test.samples == 1
 
@@ -181,4 +181,4 @@ def test_device_whose_answers_differ_is_told_of_in_words_and_halts_the_release(c
     assert said(kind="<b>") == 204
     device.refresh_from_db()
     assert (device.outcome, device.differs) == ("answers_differ", {})
-    assert all(words.said_of(facts | {"kind": kind}) for kind in selftest.KINDS)
+    assert all(labels.said_of(facts | {"kind": kind}) for kind in selftest.KINDS)

@@ -257,7 +257,12 @@ def test_model_server_ends_with_a_code_of_its_own_where_no_start_would_help(tmp_
     given = {"PATH": os.environ["PATH"], "AIP_PORT": "1", "AIP_MODEL_DIR": str(folder), "AIP_MODEL_NAME": "tiny"}
 
     done = subprocess.run(
-        [sys.executable, "-m", "inference.server"], cwd=ROOT, env=given, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "inference.serving.server"],
+        cwd=ROOT,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert (done.returncode, "ERROR The model cannot be loaded: " in done.stdout) == (os.EX_DATAERR, True)

@@ -5,11 +5,11 @@ from django.utils.timezone import now
 
 from aiplatform import env
 from aiplatform.lib.errors import Invalid
-from inference.kind import ServiceKind
-from inference.models import Service
-from inference.services import models as registry
-from inference.services import serving
-from inference.sharing.places import Place
+from inference.registry import registration as registry
+from inference.serving import endpoints
+from inference.serving.kind import ServiceKind
+from inference.serving.models import Service
+from inference.serving.shared_hosts.addresses import Place
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import conftest, tiny
@@ -30,7 +30,7 @@ def version(alice, tmp_path):
 
 
 def test_service_starts_as_a_job_that_restarts_on_failure(alice, version):
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
 
     assert (service.job.kind, service.job.restart, service.job.state) == ("service", "on_failure", "queued")
     assert (service.state, service.visibility) == ("queued", "private")
@@ -39,15 +39,15 @@ def test_service_starts_as_a_job_that_restarts_on_failure(alice, version):
 
 
 def test_service_that_stopped_starts_again_at_the_same_address(alice, version):
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     first = service.job
-    with pytest.raises(serving.AlreadyUp):
-        serving.start(service=service, by=alice)
+    with pytest.raises(endpoints.AlreadyUp):
+        endpoints.start(service=service, by=alice)
     bring(first, "stopped")
     service.refresh_from_db()
     assert service.state == "stopped"
 
-    again = serving.start(service=service, by=alice)
+    again = endpoints.start(service=service, by=alice)
 
     assert again.slug == service.slug
     assert again.job != first
@@ -56,10 +56,10 @@ def test_service_that_stopped_starts_again_at_the_same_address(alice, version):
 
 def test_service_that_is_started_again_comes_before_trainings_in_the_queue(alice, version, cluster):
     work.node(cores=4)
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     bring(service.job, "stopped")
     batch = [work.job(alice, cluster, name=f"train{number}") for number in range(3)]
-    serving.start(service=Service.objects.get(pk=service.pk), by=alice)
+    endpoints.start(service=Service.objects.get(pk=service.pk), by=alice)
 
     picture = planner_input.read(now(), ({alice.pk: 50.0}, {}), 3600.0)
     order = [row.job for row in queue_order(picture, now().timestamp())]
@@ -69,7 +69,7 @@ def test_service_that_is_started_again_comes_before_trainings_in_the_queue(alice
 
 
 def test_service_run_time_stops_growing_when_it_is_over(alice, version):
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     bring(service.job, "stopped")
     type(service.job).objects.filter(pk=service.job_id).update(ended_at=service.job.started_at)
     service.job.refresh_from_db()
@@ -78,11 +78,11 @@ def test_service_run_time_stops_growing_when_it_is_over(alice, version):
 
 
 def test_service_is_ready_once_it_was_seen_to_answer(alice, version):
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     bring(service.job, "running")
     assert service.state == "starting"
 
-    serving.remember_ready(service, 1)
+    endpoints.remember_ready(service, 1)
     service.refresh_from_db()
     assert service.state == "ready"
 
@@ -96,14 +96,14 @@ def test_service_is_ready_once_it_was_seen_to_answer(alice, version):
 )
 def test_service_refuses_wrong_values(alice, version, wrong):
     with pytest.raises(Invalid):
-        serving.create(user=alice, **{"name": "demo", "model_version": version, **wrong})
+        endpoints.create(user=alice, **{"name": "demo", "model_version": version, **wrong})
 
 
 def test_service_without_a_name_takes_the_models_and_an_address_of_plain_letters(alice, tmp_path):
     version = factory.model_version(alice, tmp_path, name="细胞 Cells (new)")
 
-    first, second = (serving.create(user=alice, name="", model_version=version) for _ in range(2))
-    chinese = serving.create(user=alice, name="细胞", model_version=version)
+    first, second = (endpoints.create(user=alice, name="", model_version=version) for _ in range(2))
+    chinese = endpoints.create(user=alice, name="细胞", model_version=version)
 
     assert (first.name, second.name) == ("细胞_Cells_new", "细胞_Cells_new_2")
     assert re.fullmatch(r"_?cells_new-[0-9a-f]{8}", first.slug)
@@ -114,34 +114,34 @@ def test_service_refuses_weights_alone(alice, tmp_path):
     path = safetensors_file(tmp_path, {"a": tensor(0, 16, [4])}, bytes(16))
     version = registry.register_upload(user=alice, archive=path, filename="a.safetensors", name="weights")
 
-    with pytest.raises(serving.CannotServe):
-        serving.create(user=alice, name="demo", model_version=version)
+    with pytest.raises(endpoints.CannotServe):
+        endpoints.create(user=alice, name="demo", model_version=version)
 
 
 def test_service_name_is_taken_once_per_person(alice, bob, version, tmp_path):
-    serving.create(user=alice, name="demo", model_version=version)
-    serving.create(user=bob, name="demo", model_version=factory.model_version(bob, tmp_path, name="other"))
+    endpoints.create(user=alice, name="demo", model_version=version)
+    endpoints.create(user=bob, name="demo", model_version=factory.model_version(bob, tmp_path, name="other"))
 
     with pytest.raises(registry.NameTaken):
-        serving.create(user=alice, name="demo", model_version=version)
+        endpoints.create(user=alice, name="demo", model_version=version)
 
 
 def test_service_start_is_refused_to_who_left_every_cluster(alice, version):
     Membership.objects.filter(user=alice).delete()
 
     with pytest.raises(NotAMember):
-        serving.create(user=alice, name="demo", model_version=version)
+        endpoints.create(user=alice, name="demo", model_version=version)
 
 
 def test_service_key_belongs_to_one_attempt(alice):
-    keys = {serving.key_for(job, attempt) for job, attempt in ((1, 1), (1, 2), (2, 1), (1, 1))}
+    keys = {endpoints.key_for(job, attempt) for job, attempt in ((1, 1), (1, 2), (2, 1), (1, 1))}
 
     assert len(keys) == 3  # the same one each time for the same attempt, so that the proxy knows it
 
 
 def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tmp_path):
     """The copied code starts from its own folder and answers."""
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     bring(service.job, "running")
     attempt = service.job.attempts.get()
     run = RunDir(tmp_path / "run")
@@ -152,8 +152,8 @@ def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tm
 
     process, port = conftest.launch(launch.argv, run.code, launch.env)
     try:
-        assert serving.answers(Place("127.0.0.1", port), serving.key_for(service.job_id, 1))
-        assert not serving.answers(Place("127.0.0.1", port), serving.key_for(service.job_id, 2))
+        assert endpoints.answers(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 1))
+        assert not endpoints.answers(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 2))
     finally:
         process.terminate()
         process.wait(10)
@@ -163,10 +163,10 @@ def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tm
 
 
 def test_service_deletion_stops_it_and_keeps_the_model(alice, version):
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     job = service.job
 
-    serving.delete(service=service, by=alice)
+    endpoints.delete(service=service, by=alice)
 
     job.refresh_from_db()
     assert job.desired == "stop" or job.is_final
@@ -178,4 +178,4 @@ def test_service_serves_tensor_models_too(alice, tmp_path):
     tiny.identity(tmp_path)
     version = registry.register_upload(user=alice, archive=tmp_path / "model.onnx", filename="net.onnx", name="net")
 
-    assert serving.create(user=alice, name="demo", model_version=version).state == "queued"
+    assert endpoints.create(user=alice, name="demo", model_version=version).state == "queued"

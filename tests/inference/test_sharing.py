@@ -8,14 +8,16 @@ from django.utils.timezone import now
 from PIL import Image
 
 from aiplatform.lib.errors import DomainError
-from inference.models import Service
-from inference.server import at_work
-from inference.server.host import ABOUT, FAILED
-from inference.services import model_jobs, serving, swapping
-from inference.sharing import filling, hosts, parting, places
-from inference.sharing.kind import HostKind
-from inference.traffic import trials
-from inference.traffic.tables import ServiceTrial
+from inference.registry import model_jobs
+from inference.serving import endpoints as serving
+from inference.serving import model_swaps
+from inference.serving.models import Service
+from inference.serving.server import at_work
+from inference.serving.server.host import ABOUT, FAILED
+from inference.serving.shared_hosts import addresses, folders, hosts, separation
+from inference.serving.shared_hosts.kind import HostKind
+from inference.serving.traffic import trials
+from inference.serving.traffic.models import ServiceTrial
 from tests.factories import models as factory
 from tests.inference import pictures
 from tests.inference.asking import call
@@ -48,7 +50,7 @@ def fresh(service):
 
 
 def held(job):
-    filling.fill(Job.objects.get(pk=job.pk))
+    folders.fill(Job.objects.get(pk=job.pk))
     names = [path.name for path in hosts.folder(job.pk).iterdir()]
     return sorted(names, key=lambda name: [int(number) for number in name.split("-")])
 
@@ -98,9 +100,9 @@ def test_shared_service_changes_its_model_within_its_process(alice, shared, tmp_
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", 1))
     monkeypatch.setattr(serving, "answers", lambda where, key: asked.append(where.prefix) or True)
 
-    swapping.change_model(service=one, version=newer, by=alice)
+    model_swaps.change_model(service=one, version=newer, by=alice)
     assert held(one.job)[:2] == [f"{one.pk}-{one.model_version_id}", f"{one.pk}-{newer.pk}"]
-    after = swapping.advance(fresh(one))
+    after = model_swaps.advance(fresh(one))
 
     assert asked[-1] == f"/m/{one.pk}-{newer.pk}"
     assert (after.model_version, after.job, after.next_job, after.old_job) == (newer, one.job, None, None)
@@ -147,7 +149,7 @@ def test_slot_of_a_model_says_while_it_runs_and_is_free_again(tmp_path):
 def test_model_at_work_at_two_crashes_in_a_row_gets_a_process_of_its_own(alice, shared):
     one, two = shared
     job = one.job
-    names = [places.name_of(service.pk, service.model_version_id) for service in shared]
+    names = [addresses.name_of(service.pk, service.model_version_id) for service in shared]
     Attempt.objects.filter(job=job).delete()
     attempts = [
         crashed(job, number, dict.fromkeys(names, at_work.RUNS) | {names[0]: at_work.LOADS}) for number in (1, 2)
@@ -161,7 +163,7 @@ def test_model_at_work_at_two_crashes_in_a_row_gets_a_process_of_its_own(alice, 
     assert (gone.job.kind, gone.options["share_process"], stays.job) == ("service", False, job)
     assert "one left the process that it shared: colours v1 was at work" in str(gone.sharing_message)
     assert job.events.filter(event="service_parted").count() == 1
-    assert parting.suspects({"1-1": at_work.RUNS}, {"2-2": at_work.RUNS}) == []
+    assert separation.suspects({"1-1": at_work.RUNS}, {"2-2": at_work.RUNS}) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -172,12 +174,12 @@ def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(sha
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", port))
     try:
         until(lambda: answers(one, alice) and answers(two, alice))
-        assert swapping.refresh(fresh(two)).state == "ready"
+        assert model_swaps.refresh(fresh(two)).state == "ready"
         assert get(port, f"/m/{name(one)}/v2", "another") == get(port, "/m/1-2/v2", "another") == 401
         assert get(port, "/m/1-2/v2", env["AIP_SERVICE_KEY"]) == 503
 
         three = serving.create(user=alice, name="three", model_version=version, share_process=True)
-        filling.fill(one.job)
+        folders.fill(one.job)
         until(lambda: answers(three, alice) and answers(one, alice))
 
         process.kill()
@@ -193,8 +195,8 @@ def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(sha
         (broken / "model" / "model.onnx").unlink()
         (broken / ABOUT).write_text(json.dumps({"env": {}}))
         until(lambda: name(three) in model_jobs.read(run.outputs, FAILED))
-        monkeypatch.setattr(filling, "fill", lambda job: None)
-        parting.sweep()
+        monkeypatch.setattr(folders, "fill", lambda job: None)
+        separation.sweep()
         assert (fresh(three).job.kind, fresh(one).job) == ("service", one.job)
         assert "could not be loaded" in str(fresh(three).sharing_message)
         assert answers(one, alice)
@@ -204,7 +206,7 @@ def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(sha
 
 
 def name(service):
-    return places.name_of(service.pk, service.model_version_id)
+    return addresses.name_of(service.pk, service.model_version_id)
 
 
 def answers(service, user):

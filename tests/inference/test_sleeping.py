@@ -9,10 +9,9 @@ from django.utils.timezone import now
 
 from accounts.services import tokens
 from aiplatform.lib.errors import Invalid
-from inference import proxy
-from inference.models import Service
-from inference.scaling import sleeping
-from inference.services import serving
+from inference.serving import endpoints, proxy
+from inference.serving.models import Service
+from inference.serving.scaling import sleep
 from inference.tasks import sweep
 from tests.inference import pictures, tiny
 from tests.inference.asking import call, one_call
@@ -25,14 +24,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def sleeper(scaled, places):
-    serving.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 0, "idle_minutes": 1})
-    serving.remember_ready(scaled, 1)
+    endpoints.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 0, "idle_minutes": 1})
+    endpoints.remember_ready(scaled, 1)
     return fresh(scaled)
 
 
 def test_service_falls_asleep_when_nobody_asked_for_its_time(sleeper, places, told):
     told["look"] = CALM
-    assert not sleeping.fall_asleep(sleeper)  # it has just started
+    assert not sleep.fall_asleep(sleeper)  # it has just started
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
     Service.objects.filter(pk=sleeper.pk).update(asked_at=now() - timedelta(seconds=30))
     sweep()
@@ -48,7 +47,7 @@ def test_service_falls_asleep_when_nobody_asked_for_its_time(sleeper, places, to
 @pytest.mark.sockets("a model server of its own")
 def test_request_wakes_a_service_and_is_answered(sleeper, places, told, alice, serve, tmp_path, monkeypatch):
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
-    assert sleeping.fall_asleep(fresh(sleeper))
+    assert sleep.fall_asleep(fresh(sleeper))
     port = serve(tiny.classifier(tmp_path / "woken"), AIP_SERVICE_KEY="secret")
     app = proxy.new()
     headers = {"Authorization": f"Bearer {tokens.issue(user=alice, name='t')[1]}"}
@@ -74,7 +73,7 @@ def test_request_wakes_a_service_and_is_answered(sleeper, places, told, alice, s
 
 def test_call_is_told_when_what_it_woke_takes_too_long(sleeper, places, told, alice, monkeypatch):
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
-    assert sleeping.fall_asleep(fresh(sleeper))
+    assert sleep.fall_asleep(fresh(sleeper))
     monkeypatch.setattr(proxy, "PATIENCE_S", 0.2)
 
     answer = call("POST", f"{sleeper.url}/predict", user=alice, body=pictures.plain())
@@ -85,23 +84,23 @@ def test_call_is_told_when_what_it_woke_takes_too_long(sleeper, places, told, al
 
 def test_asleep_service_can_be_stopped_and_started(sleeper, places, told, alice, client):
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
-    assert sleeping.fall_asleep(fresh(sleeper))
+    assert sleep.fall_asleep(fresh(sleeper))
     client.force_login(alice)
     assert "Asleep" in client.get(reverse("inference:service-detail", args=[sleeper.pk])).content.decode()
 
-    serving.stop(service=fresh(sleeper), by=alice)
+    endpoints.stop(service=fresh(sleeper), by=alice)
     assert fresh(sleeper).state != "asleep"
     bring(fresh(sleeper).job, "stopped")
     assert call("POST", f"{sleeper.url}/predict", user=alice, body=b"").status == 410
-    serving.start(service=fresh(sleeper), by=alice)
+    endpoints.start(service=fresh(sleeper), by=alice)
     assert fresh(sleeper).state == "queued"
 
 
 def test_asleep_service_that_is_to_have_a_server_always_is_started(sleeper, places, told, alice):
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
-    assert sleeping.fall_asleep(fresh(sleeper))
+    assert sleep.fall_asleep(fresh(sleeper))
 
-    serving.edit(service=fresh(sleeper), description="", visibility="private", limits={"min_replicas": 1})
+    endpoints.edit(service=fresh(sleeper), description="", visibility="private", limits={"min_replicas": 1})
 
     after = fresh(sleeper)
     assert (after.state, after.job_id == sleeper.job_id) == ("queued", False)
@@ -109,7 +108,7 @@ def test_asleep_service_that_is_to_have_a_server_always_is_started(sleeper, plac
 
 def test_look_at_its_health_wakes_nothing(sleeper, places, told, alice):
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
-    assert sleeping.fall_asleep(fresh(sleeper))
+    assert sleep.fall_asleep(fresh(sleeper))
 
     answer = call("GET", f"{sleeper.url}/v2/health/ready", user=alice)
 
@@ -119,14 +118,14 @@ def test_look_at_its_health_wakes_nothing(sleeper, places, told, alice):
 
 def test_service_that_cannot_be_woken_is_not_planned_at_each_call(sleeper, places, told, alice, monkeypatch):
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
-    assert sleeping.fall_asleep(fresh(sleeper))
+    assert sleep.fall_asleep(fresh(sleeper))
     asked = []
 
     def refuse(scaled, version):
         asked.append(version)
         raise Invalid("You have no more cores.")
 
-    monkeypatch.setattr(serving, "submit", refuse)
+    monkeypatch.setattr(endpoints, "submit", refuse)
 
     answers = [call("POST", f"{sleeper.url}/predict", user=alice, body=b"") for _number in range(3)]
 

@@ -9,9 +9,10 @@ import pytest
 from django.urls import reverse
 from PIL import Image
 
-from inference.evaluator import altered, facts
-from inference.services import differences, results, slices
-from inference.services.slices import Asked
+from inference.evaluation import differences, results, slices
+from inference.evaluation.evaluator import altered
+from inference.evaluation.slices import Asked
+from inference.kit.samples import facts
 from tests.inference import judged
 
 pytestmark = pytest.mark.django_db

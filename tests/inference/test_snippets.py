@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inference.server import decode, model_json
-from inference.server.alone import Model
-from inference.server.engine import Engine
-from inference.snippets import making
+from inference.kit.model_io import decode
+from inference.kit.model_io.engine import Engine
+from inference.kit.models import model_json
+from inference.kit.models.standalone import Model
+from inference.registry.snippets import generation
 from tests.inference import drawn_models, tiny
 
 HERE = Path(__file__).parent
@@ -30,16 +31,16 @@ def test_lines_are_made_for_classes_tags_and_boxes_of_whole_pictures(tmp_path):
     models = drawn_models.folders(tmp_path)
 
     for folder in models.values():
-        assert set(making.files(folder)) == {"use/predict.js", "use/predict.cpp"}
+        assert set(generation.files(folder)) == {"use/predict.js", "use/predict.cpp"}
     for name, made in {"map": tiny.segmenter, "point": tiny.pointer, "vector": tiny.embedder}.items():
-        assert making.files(made(tmp_path / name)) == {}
-    assert making.files(tiny.identity(tmp_path / "tensors")) == {}
+        assert generation.files(made(tmp_path / name)) == {}
+    assert generation.files(tiny.identity(tmp_path / "tensors")) == {}
 
 
 def test_names_of_classes_stay_words_in_both_languages(tmp_path):
     """Quotes, letters of other scripts and what would end a script stand as they are read, not as they are run."""
     folder = drawn_models.folders(tmp_path)["yolo"]
-    made = making.files(folder)
+    made = generation.files(folder)
     script, program = (made[f"use/predict.{ending}"].decode() for ending in ("js", "cpp"))
 
     described = script.partition("const MODEL = ")[2].partition(";\n")[0]
@@ -77,7 +78,7 @@ def test_predict_cpp_says_what_run_py_says(tmp_path):
     models = drawn_models.folders(tmp_path / "models")
     for name in ("tags", "classes_letterbox", "boxes_letterbox", "yolov5", "detr"):  # each is compiled
         folder = models[name]
-        (folder / "predict.cpp").write_bytes(making.files(folder)["use/predict.cpp"])
+        (folder / "predict.cpp").write_bytes(generation.files(folder)["use/predict.cpp"])
         shutil.copy(HERE / "predict_alone.cpp", folder)
         command = [COMPILER, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "predict_alone.cpp", "-o", "alone"]
         subprocess.run(command, cwd=folder, check=True)

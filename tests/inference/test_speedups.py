@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.conversion import table
-from inference.targets import convert, speedups
+from inference.conversion.converter import convert, speedups
 
 
 def rounds(source_ms: list[float], variant_ms: list[float]) -> list[dict[str, dict[str, float]]]:

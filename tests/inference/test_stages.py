@@ -8,10 +8,11 @@ import pytest
 
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotFound, StillInUse
-from inference.forms import ServiceForm
-from inference.models import ModelAlias, ModelVersion
-from inference.services import aliases, cards, references, serving, stages, trail
-from inference.services import models as registry
+from inference.registry import aliases, cards, history, references, stages
+from inference.registry import registration as registry
+from inference.registry.models import ModelAlias, ModelVersion
+from inference.serving import endpoints
+from inference.serving.forms import ServiceForm
 from tests.factories import models as factory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -34,7 +35,7 @@ def move(version, to, by, reason="Seen by hand."):
 def test_stage_moves_with_reason_and_stands_in_the_history(alice, version):
     moved = move(version, "approved", alice, "mAP 0.9 on the holdout.")
 
-    entry = trail.of(version.model)[0]
+    entry = history.of(version.model)[0]
     assert (moved.stage, moved.stage_by, moved.stage_reason) == ("approved", alice, "mAP 0.9 on the holdout.")
     assert (entry.actor, entry.verb) == ("alice", "model_stage_moved")
     assert entry.facts == {"version": "v1", "from": "candidate", "stage": "approved", "why": "mAP 0.9 on the holdout."}
@@ -51,11 +52,11 @@ def test_stage_refuses_moves_that_are_none(alice, version, to, reason, said):
 
 
 def test_archived_version_is_offered_for_nothing_new_and_its_service_goes_on(alice, version):
-    service = serving.create(user=alice, name="demo", model_version=version)
+    service = endpoints.create(user=alice, name="demo", model_version=version)
     archived = move(version, "archived", alice)
 
     with pytest.raises(stages.Archived, match="is archived"):
-        serving.create(user=alice, name="other", model_version=archived)
+        endpoints.create(user=alice, name="other", model_version=archived)
     service.refresh_from_db()
     assert service.is_up
     assert not ServiceForm(user=alice).fields["model_version"].queryset.exists()
@@ -83,7 +84,7 @@ def test_alias_moves_in_one_step_and_names_a_version(alice, version, second):
 
     assert [(one.name, one.version) for one in ModelAlias.objects.all()] == [("champion", second)]
     assert references.find(alice, "cells@champion") == second
-    assert [e.facts.get("from") for e in trail.of(version.model) if e.verb == "model_alias_moved"] == ["v1", None]
+    assert [e.facts.get("from") for e in history.of(version.model) if e.verb == "model_alias_moved"] == ["v1", None]
 
 
 @pytest.mark.parametrize("name", ["", "Champion", "2nd", "v2", "a b", "a/b", "../x", "latest", "x" * 51, "a\n"])
@@ -137,7 +138,7 @@ def test_card_is_written_in_parts_and_shown_without_markup(alice, bob, version, 
     assert 'href="javascript' not in page
     assert "MIT" in page
     assert as_bob.get(f"/models/{version.model_id}/card/").status_code == 404
-    assert [e.facts["fields"] for e in trail.of(version.model) if e.verb == "model_card_changed"] == [
+    assert [e.facts["fields"] for e in history.of(version.model) if e.verb == "model_card_changed"] == [
         ["licence"], ["purpose"],
     ]  # fmt: skip
 

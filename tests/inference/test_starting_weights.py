@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.models import Model, ModelVersion, Visibility
+from inference.registry.models import Model, ModelVersion, Visibility
 from tests.conftest import signed_in
 from tests.factories import training as factory
 from tests.factories import work

@@ -7,10 +7,11 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from aiplatform.lib.errors import Invalid
-from inference.kind import ServiceKind
-from inference.models import Service
-from inference.services import models as registry
-from inference.services import serving, swapping
+from inference.registry import registration as registry
+from inference.serving import endpoints as serving
+from inference.serving import model_swaps
+from inference.serving.kind import ServiceKind
+from inference.serving.models import Service
 from inference.tasks import sweep
 from tests.factories import models as factory
 from tests.inference.running import bring
@@ -55,7 +56,7 @@ def test_address_leads_to_the_new_model_once_it_answers_and_the_old_one_is_stopp
     alice, service, newer, answering
 ):
     old = service.job
-    swapping.change_model(service=service, version=newer, by=alice)
+    model_swaps.change_model(service=service, version=newer, by=alice)
     service = seen(service)
     assert (service.job, service.next_version, service.model_version) == (old, newer, service.model_version)
     assert service.next_job.spec["model_version"] == newer.pk
@@ -81,7 +82,7 @@ def test_address_leads_to_the_new_model_once_it_answers_and_the_old_one_is_stopp
 
 
 def test_new_model_that_fails_leaves_the_old_one_answering(client, alice, service, newer, answering):
-    swapping.change_model(service=service, version=newer, by=alice)
+    model_swaps.change_model(service=service, version=newer, by=alice)
     bring(seen(service).next_job, "failed")
 
     sweep()
@@ -99,30 +100,30 @@ def test_new_model_that_fails_leaves_the_old_one_answering(client, alice, servic
 
 def test_change_of_mind_stops_the_server_on_its_way(alice, service, newer, version, tmp_path):
     third = factory.model_version(alice, tmp_path, name="third", task="segmentation")
-    swapping.change_model(service=service, version=newer, by=alice)
+    model_swaps.change_model(service=service, version=newer, by=alice)
     first = seen(service).next_job
 
-    swapping.change_model(service=seen(service), version=third, by=alice)
+    model_swaps.change_model(service=seen(service), version=third, by=alice)
 
     first.refresh_from_db()
     assert first.is_final or first.desired == "stop"
     assert seen(service).next_version == third
-    swapping.change_model(service=seen(service), version=version, by=alice)
+    model_swaps.change_model(service=seen(service), version=version, by=alice)
     assert seen(service).next_job is None
     with pytest.raises(Invalid):
-        swapping.change_model(service=seen(service), version=version, by=alice)
+        model_swaps.change_model(service=seen(service), version=version, by=alice)
 
 
 def test_stopped_service_changes_at_once(alice, service, newer):
     bring(service.job, "stopped")
 
-    swapping.change_model(service=seen(service), version=newer, by=alice)
+    model_swaps.change_model(service=seen(service), version=newer, by=alice)
 
     assert (seen(service).model_version, seen(service).next_job) == (newer, None)
 
 
 def test_service_whose_server_died_meanwhile_waits_for_nothing(alice, service, newer):
-    swapping.change_model(service=service, version=newer, by=alice)
+    model_swaps.change_model(service=service, version=newer, by=alice)
     bring(service.job, "failed")
 
     sweep()
@@ -132,7 +133,7 @@ def test_service_whose_server_died_meanwhile_waits_for_nothing(alice, service, n
 
 @pytest.mark.parametrize("act", ["stop", "delete"])
 def test_stop_and_delete_end_all_servers(alice, service, newer, act):
-    swapping.change_model(service=service, version=newer, by=alice)
+    model_swaps.change_model(service=service, version=newer, by=alice)
     beside = seen(service).next_job
 
     getattr(serving, act)(service=seen(service), by=alice)
@@ -142,7 +143,7 @@ def test_stop_and_delete_end_all_servers(alice, service, newer, act):
 
 
 def test_each_server_gets_the_model_it_was_started_for(alice, service, newer, version):
-    swapping.change_model(service=service, version=newer, by=alice)
+    model_swaps.change_model(service=service, version=newer, by=alice)
     service = seen(service)
     bring(service.next_job, "starting")
     for job, expected in ((service.job, version), (service.next_job, newer)):

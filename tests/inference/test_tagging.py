@@ -11,14 +11,14 @@ import pytest
 from django.urls import reverse
 from sklearn import metrics
 
-from inference.evaluator import counts, truth
-from inference.server import model_json
-from inference.server.engine import Engine
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
-from inference.services import serving
-from inference.task_kinds.tagging import scoring
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.kit.samples import counts, ground_truth
+from inference.kit.task_kinds.tagging import scoring
+from inference.serving import endpoints
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny, versions
 
@@ -68,7 +68,7 @@ def test_counts_precision_and_recall_are_those_of_scikit_learn(seed):
 
 
 def test_evaluator_figures_of_tags_are_those_of_scikit_learn(tmp_path):
-    known = truth.read(versions.detection(tmp_path, images=24), "test")
+    known = ground_truth.read(versions.detection(tmp_path, images=24), "test")
     draw = np.random.default_rng(0)
     there = np.array([[c.id in {box.class_id for box in s.boxes} for c in known.classes] for s in known.samples])
     scores = (0.35 * there + 0.65 * draw.random(there.shape)).round(6)
@@ -129,10 +129,10 @@ def test_tagging_evaluation_runs_on_objects_and_is_shown(alice, as_alice, tmp_pa
 
 def test_tagging_service_page_has_its_slider_and_script(alice, as_alice, tmp_path):
     model = factory.model_version(alice, tmp_path, name="tags", task="tagging")
-    service = serving.create(user=alice, name="demo", model_version=model)
+    service = endpoints.create(user=alice, name="demo", model_version=model)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/task_kinds/tagging.js" in page
+    assert "inference/kit/task_kinds/tagging.js" in page
     assert 'id="score"' in page
     assert "tag[&quot;present&quot;]" in page

@@ -2,8 +2,8 @@
 
 import pytest
 
-from inference.telling import charts, curves, tiles
-from inference.telling.names import parameter_word, shortened
+from inference.evaluation.presentation import charts, curves, tiles
+from inference.evaluation.presentation.names import parameter_word, shortened
 
 CLASSES = [
     {"id": 7, "name": "red", "truths": 4, "tp": [4, 3, 1, 0], "fp": [4, 1, 0, 0]},

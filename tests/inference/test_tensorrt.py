@@ -10,14 +10,14 @@ from django.urls import reverse
 
 from aiplatform.lib.errors import DomainError
 from inference.conversion import conversions, results
+from inference.conversion.converter import __main__ as program
 from inference.conversion.kind import ConversionKind
-from inference.conversion.words import target_words
-from inference.measuring import speed
-from inference.server import tensorrt
-from inference.server.engine import Engine
-from inference.services import models as registry
-from inference.services.packaging import entries
-from inference.targets import __main__ as program
+from inference.conversion.labels import target_words
+from inference.kit.model_io import tensorrt
+from inference.kit.model_io.engine import Engine
+from inference.kit.speed import speed
+from inference.registry import registration as registry
+from inference.registry.packages import entries
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import converted, fake_tensorrt, judged, programs, tiny
@@ -63,7 +63,7 @@ def test_engines_are_built_judged_kept_and_run_on_their_card_alone(alice, client
     made = conversion.variants.get(target="tensorrt_fp16").made
     assert {"model.onnx", "model.json", FILE} <= {entry["name"] for entry in made.files}
     assert made.facts["conversion"]["engine"]["card"] == fake_tensorrt.Card.name
-    assert {"inference/server/tensorrt.py", f"model/{FILE}"} <= {name for name, *_rest in entries(made, by=alice)}
+    assert {"inference/kit/model_io/tensorrt.py", f"model/{FILE}"} <= {name for name, *_rest in entries(made, by=alice)}
     client.force_login(alice)
     page = client.get(reverse("inference:conversion-detail", args=[conversion.pk])).content.decode()
     assert "TensorRT 11.4.0.106 for NVIDIA Test-Card 80GB" in page
@@ -87,8 +87,8 @@ def test_engines_are_built_judged_kept_and_run_on_their_card_alone(alice, client
 
 
 def test_engine_of_another_attempt_is_built_once_more_where_the_card_is_another(tmp_path, monkeypatch):
-    from inference.targets import engines
-    from inference.targets.build import Bench
+    from inference.conversion.converter import engines
+    from inference.conversion.converter.build import Bench
 
     fake_tensorrt.installed(monkeypatch)
     folder = tiny.classifier(tmp_path / "net")

@@ -13,14 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.evaluator.__main__ import evaluate
-from inference.evaluator.predict import AHEAD, Predictor
-from inference.server import decode, model_json, oip
-from inference.server.engine import Engine
-from inference.server.refusals import BadRequest
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.model_io import decode
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.refusals import BadRequest
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json, oip
+from inference.kit.prediction.predictor import AHEAD, Predictor
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.cases import case_table
 from tests.inference import pictures, tiny, versions
 from tests.inference.running import a_run
@@ -182,7 +183,7 @@ def test_evaluator_decodes_no_further_ahead_than_a_few_batches_of_looks(tmp_path
     opened: list[str] = []
     ahead: list[int] = []
     plain, predict = decode.open_image, Predictor._predict
-    monkeypatch.setattr("inference.evaluator.predict.ThreadPoolExecutor", AtOnce)
+    monkeypatch.setattr("inference.kit.prediction.predictor.ThreadPoolExecutor", AtOnce)
     monkeypatch.setattr(decode, "open_image", lambda path, **how: opened.append(path) or plain(path, **how))
     monkeypatch.setattr(Predictor, "_count", lambda self, sample: 9)
     monkeypatch.setattr(Predictor, "_predict", lambda self, ready: ahead.append(len(opened)) or predict(self, ready))

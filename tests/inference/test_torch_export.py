@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from inference.kind import ModelTaskKind
-from inference.models import ModelVersion
-from inference.torch_export import exports
+from inference.registry.kind import ModelTaskKind
+from inference.registry.models import ModelVersion
+from inference.registry.torch_export import exports
 from tests.factories import models as factory
 from tests.inference.running import bring
 from workers.runs import RunDir

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from inference.traffic import histogram, proportions
-from inference.traffic.agreeing import agreement
+from inference.serving.traffic import histogram, proportions
+from inference.serving.traffic.agreement import agreement
 
 
 def test_percentiles_and_intervals_are_right():

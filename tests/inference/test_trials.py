@@ -8,15 +8,15 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from aiplatform.lib.errors import Invalid, StillInUse
-from inference import proxy
-from inference.keys.asking import person
-from inference.models import Service
-from inference.services import models as registry
-from inference.services import serving, swapping
+from inference.registry import registration as registry
+from inference.serving import endpoints as serving
+from inference.serving import model_swaps, proxy
+from inference.serving.keys.callers import person
+from inference.serving.models import Service
+from inference.serving.traffic import differences, routing, statistics, trials
+from inference.serving.traffic.counters import Counter, Slot
+from inference.serving.traffic.models import ServiceTrial
 from inference.tasks import sweep
-from inference.traffic import differing, figures, routing, trials
-from inference.traffic.counting import Counter, Slot
-from inference.traffic.tables import ServiceTrial
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call, one_call
@@ -177,7 +177,7 @@ def test_wrong_trials_are_refused_and_start_nothing(alice, bob, service, version
     with pytest.raises(trials.TrialOpen):
         trials.start(service=service, version=newer, mode="shadow", percent=10, by=alice)
     with pytest.raises(Invalid):
-        swapping.change_model(service=service, version=newer, by=alice)
+        model_swaps.change_model(service=service, version=newer, by=alice)
     with pytest.raises(StillInUse):
         registry.delete_version(version=newer)
 
@@ -234,7 +234,7 @@ def test_requests_reach_both_models_and_are_counted_apart(alice, service, newer,
     assert set(models) == {"tiny", "newer"}
     assert known.status == 400  # both know the name that callers use
     counter.flush()
-    ours, beside = figures.of_trial(trial)
+    ours, beside = statistics.of_trial(trial)
     assert (ours.requests + beside.requests, ours.failed, beside.failed) == (31, 0, 0)
     assert ours.requests - models.count("newer") in (0, 1)
     assert ours.p50_ms > 0
@@ -275,9 +275,9 @@ def test_shadow_gets_copies_and_its_answers_are_compared(alice, service, newer, 
 
     assert {answer.json["model"] for answer in answers} == {"tiny"}
     counter.flush()
-    ours, beside = figures.of_trial(trial)
+    ours, beside = statistics.of_trial(trial)
     assert (ours.requests, beside.requests, ours.compared, ours.agreement) == (5, 5, 5, 1.0)
-    assert figures.of(figures.since(service, "day")).requests == 5  # copies are nobody's requests
+    assert statistics.of(statistics.since(service, "day")).requests == 5  # copies are nobody's requests
 
 
 def differ(service, newer, alice, places, two_ports, monkeypatch, below):
@@ -285,7 +285,7 @@ def differ(service, newer, alice, places, two_ports, monkeypatch, below):
     serving.edit(service=service, description="", visibility="private", limits={"keep_differing": below})
     tried(service, newer, alice, places, port=two_ports[1], mode="shadow", percent=100)
     monkeypatch.setattr(routing, "agreement", lambda given, other: 0.5)
-    differing._kept.clear()
+    differences._kept.clear()
     for body in (b"no picture", PICTURE, PICTURE):
         call("POST", f"{service.url}/predict", user=alice, body=body)
     return list(service.samples.all())
@@ -314,7 +314,7 @@ def test_shadow_that_fails_is_nobodys_trouble(alice, service, newer, places, two
     assert call("POST", f"{service.url}/predict", user=alice, body=PICTURE).status == 200
 
     counter.flush()
-    ours, _beside = figures.of_trial(trial)
+    ours, _beside = statistics.of_trial(trial)
     assert (ours.requests, ours.failed) == (1, 1)
 
 

@@ -8,12 +8,13 @@ from django.conf import settings
 from django.test import Client
 
 from aiplatform.lib.errors import DomainError, Invalid
-from inference.formats.declared import PIXELS, Declared
-from inference.kind import ModelTaskKind, Vanished
-from inference.models import Model, ModelTask, ModelVersion
-from inference.services import importing
-from inference.services.inspections import ModelRefused
-from inference.trying import trials, ways
+from inference.registry import imports
+from inference.registry.formats.declared import PIXELS, Declared
+from inference.registry.import_trials import trials, variants
+from inference.registry.inspections import ModelRefused
+from inference.registry.kind import ModelTaskKind
+from inference.registry.models import Model, ModelTask, ModelVersion
+from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import foreign, seeing, tiny, tried
 from tests.inference.running import bring
@@ -71,7 +72,7 @@ def test_model_that_takes_blue_first_is_found_and_served_so_behind_all_usual_way
     assert (first.layout, first.pixels, first.resize) == ("yolo", "unit_bgr", "letterbox"), log
     orders = [PIXELS[way.pixels].order for way in trials.ways_of(task)]
     assert orders == sorted(orders, reverse=True)  # RGB before BGR
-    assert len(orders) <= ways.MOST
+    assert len(orders) <= variants.MOST
 
 
 def test_what_was_declared_is_the_same_in_all_ways(alice, tmp_path):
@@ -117,8 +118,8 @@ def test_way_that_is_used_makes_what_an_import_with_it_declared_makes(alice, tmp
     version = trials.use(task=task, rank=1, by=alice)
 
     same = tried.best(task)[0]
-    brought = importing.uploaded(path, path.name, same)
-    other = importing.bring_in(user=alice, brought=brought, declared=same, name="other")
+    brought = imports.uploaded(path, path.name, same)
+    other = imports.bring_in(user=alice, brought=brought, declared=same, name="other")
     assert (version.path / "model.json").read_text() == (other.path / "model.json").read_text()
     assert {one["name"]: one["sha256"] for one in version.files} == {one["name"]: one["sha256"] for one in other.files}
     assert (version.source, version.code_label) == (other.source, other.code_label) == ("import", "net.onnx")

@@ -3,7 +3,7 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from inference.models import Model, ModelTask, ModelVersion
+from inference.registry.models import Model, ModelTask, ModelVersion
 from tests.datasets.helpers import uploaded
 from tests.inference import foreign, seeing, tried
 from tests.inference.seeing import annotated

@@ -3,10 +3,10 @@
 import pytest
 from django.urls import reverse
 
-from inference.services import serving
-from inference.traffic import histogram
-from inference.traffic.counting import Counter, Slot
-from inference.traffic.tables import ServiceUsage
+from inference.serving import endpoints
+from inference.serving.traffic import histogram
+from inference.serving.traffic.counters import Counter, Slot
+from inference.serving.traffic.models import ServiceUsage
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def service(alice, tmp_path):
-    return serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path))
+    return endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path))
 
 
 def test_counts_of_several_processes_add_up(alice, service):
@@ -35,7 +35,7 @@ def test_counts_of_several_processes_add_up(alice, service):
 
 
 def test_others_see_their_own_usage_alone(client, alice, bob, service):
-    serving.edit(service=service, description="", visibility="public")
+    endpoints.edit(service=service, description="", visibility="public")
     counter = Counter()
     for person, count in ((alice, 3), (bob, 2)):
         for _number in range(count):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib.errors import Invalid, NotFound
-from inference.models import ModelVersion, Stage
-from inference.services import version_tables
+from inference.evaluation import version_tables
+from inference.registry.models import ModelVersion, Stage
 from tests.factories import models as factory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]

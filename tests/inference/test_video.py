@@ -10,11 +10,11 @@ import pytest
 from django.utils.timezone import now
 
 from aiplatform.lib.errors import DomainError, StillInUse
-from inference.services import holding
-from inference.video import analyses, films, results
+from inference.registry import retention
+from inference.video import analyses, files, results
 from inference.video.kind import VideoKind
-from inference.video.tables import VideoEvent, VideoFile
-from inference.watcher import missing
+from inference.video.models import VideoEvent, VideoFile
+from inference.video.watcher import missing
 from tests.factories import models as factory
 from tests.inference import clips, judged, watched
 from tests.inference.running import bring
@@ -155,7 +155,7 @@ def test_only_the_wanted_classes_and_pictures_are_looked_at(alice, model, tmp_pa
 def test_what_is_no_video_is_refused_with_a_sentence(alice, model, tmp_path, content):
     file = tmp_path / "odd.mp4"
     file.write_bytes(content)
-    analysis = watched.submitted(alice, model, films.keep(user=alice, source=file, filename="odd.mp4"))
+    analysis = watched.submitted(alice, model, files.keep(user=alice, source=file, filename="odd.mp4"))
 
     said = watched.ran(analysis)
 
@@ -167,11 +167,11 @@ def test_what_is_no_video_is_refused_with_a_sentence(alice, model, tmp_path, con
 def test_upload_is_refused_by_name_and_size(alice, tmp_path):
     file = tmp_path / "walk.exe"
     file.write_bytes(b"x")
-    with pytest.raises(films.VideoRefused):
-        films.keep(user=alice, source=file, filename="walk.exe")
+    with pytest.raises(files.VideoRefused):
+        files.keep(user=alice, source=file, filename="walk.exe")
     file.write_bytes(b"")
-    with pytest.raises(films.VideoRefused):
-        films.keep(user=alice, source=file, filename="walk.mp4")
+    with pytest.raises(files.VideoRefused):
+        files.keep(user=alice, source=file, filename="walk.mp4")
     assert not VideoFile.objects.exists()
 
 
@@ -225,13 +225,13 @@ def test_running_watch_holds_its_model_and_its_video(alice, model, tmp_path):
     analysis = watched.submitted(alice, model, source)
 
     with pytest.raises(StillInUse):
-        holding.check_unused(model)
+        retention.check_unused(model)
     with pytest.raises(StillInUse):
-        films.delete(video=source)
+        files.delete(video=source)
     bring(analysis.job, "succeeded")
-    holding.check_unused(model)
+    retention.check_unused(model)
     path = source.path
-    films.delete(video=source)
+    files.delete(video=source)
     analysis.refresh_from_db()
     assert (analysis.video, analysis.source_label) == (None, "walk.mp4")
     assert path.exists()  # until the transaction is over

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from accounts.models import Delivery
 from accounts.services import outbox
-from inference.video.tables import VideoAnalysis, VideoEvent, VideoFile
+from inference.video.models import VideoAnalysis, VideoEvent, VideoFile
 from tests.fakes import receivers
 from tests.inference import clips, watched
 

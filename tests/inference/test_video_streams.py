@@ -14,10 +14,10 @@ import pytest
 from django.utils.timezone import now
 
 from accounts.models import Notification
-from inference.services import serving
+from inference.serving import endpoints
 from inference.video import analyses, results
 from inference.video.kind import VideoKind
-from inference.video.tables import VideoAnalysis
+from inference.video.models import VideoAnalysis
 from tests.inference import cameras, clips, watched
 from tests.inference.running import bring
 from tests.running import free_port
@@ -88,7 +88,7 @@ def finished(process, run) -> str:
 
 def pictures_of(port: int, key: str) -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request("GET", "/live.mjpeg", headers={serving.KEY_HEADER: key})
+    connection.request("GET", "/live.mjpeg", headers={endpoints.KEY_HEADER: key})
     return connection.getresponse()
 
 
@@ -196,7 +196,7 @@ def test_live_page_is_less_than_a_second_behind_and_asks_for_a_key(alice, model)
     with contextlib.closing(made), watching(analysis) as (process, port, run):
         until(lambda: summary(analysis).get("pictures", 0) > 10, "pictures", run)
         assert pictures_of(port, "wrong").status == 401
-        answer = pictures_of(port, serving.key_for(analysis.job_id, 1))
+        answer = pictures_of(port, endpoints.key_for(analysis.job_id, 1))
         late = []
         while len(late) < 40:
             line = answer.fp.readline()

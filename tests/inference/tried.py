@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from inference.formats.declared import NOTHING, Declared
-from inference.kind import ModelTaskKind
-from inference.models import ModelTask
-from inference.services import importing
-from inference.trying import results, trials
+from inference.registry import imports
+from inference.registry.formats.declared import NOTHING, Declared
+from inference.registry.import_trials import results, trials
+from inference.registry.kind import ModelTaskKind
+from inference.registry.models import ModelTask
 from tests.inference import programs
 from workers.models import Job
 from workers.runs import RunDir
@@ -18,7 +18,7 @@ from workers.runs import RunDir
 def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = NOTHING, **about) -> ModelTask:
     """Queued; pictures are bytes."""
     given = [trials.Example(f"{place}.png", io.BytesIO(data)) for place, data in enumerate(pictures)]
-    brought = importing.uploaded(path, path.name, declared, tried=True)
+    brought = imports.uploaded(path, path.name, declared, tried=True)
     about = {"name": path.stem} | about
     return trials.submit(user=user, brought=brought, declared=declared, pictures=given, version=version, **about)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from accounts.models import User
-from inference.models import ModelVersion
-from inference.services import models as registry
-from inference.video import analyses, films
+from inference.registry import registration as registry
+from inference.registry.models import ModelVersion
+from inference.video import analyses, files
 from inference.video.kind import VideoKind
-from inference.video.tables import VideoAnalysis, VideoFile
+from inference.video.models import VideoAnalysis, VideoFile
 from tests.factories import models as factory
 from tests.inference import clips, programs
 from workers.runs import RunDir
@@ -28,7 +28,7 @@ def detector(owner: User, tmp_path: Path, name: str = "walkers") -> ModelVersion
 def video(owner: User, tmp_path: Path, *, seconds: float = 12.0, name: str = "walk.mp4") -> VideoFile:
     """An uploaded film of the two walkers."""
     made = clips.clip(tmp_path / name, clips.walkers, seconds=seconds)
-    return films.keep(user=owner, source=made, filename=name)
+    return files.keep(user=owner, source=made, filename=name)
 
 
 def submitted(owner: User, model: ModelVersion, source: VideoFile, **asked: object) -> VideoAnalysis:

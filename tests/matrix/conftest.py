@@ -1,6 +1,6 @@
 import pytest
 
-from inference.services import serving
+from inference.serving import endpoints
 from inference.video import analyses
 from tests.factories import models, work
 from tests.matrix import entry_points, world
@@ -21,7 +21,7 @@ def entry_point_ground(transactional_db, tmp_path, settings) -> entry_points.Gro
     cluster = VirtualCluster.objects.get_or_create(name="default")[0]
     people = world.cast_of(cluster)
     owner = people["owner"]
-    service = serving.create(user=owner, model_version=models.model_version(owner, tmp_path), name="finder")
+    service = endpoints.create(user=owner, model_version=models.model_version(owner, tmp_path), name="finder")
     version = models.model_version(owner, tmp_path, name="watcher")
     stream = analyses.submit(user=owner, model_version=version, url="http://93.184.215.14/live")
     job = work.job(owner, cluster, state="running")

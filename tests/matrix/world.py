@@ -18,16 +18,17 @@ from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
 from datasets.models import DatasetVersion, Import
 from inference.conversion import conversions
-from inference.conversion.tables import ConvertedVariant
-from inference.edge import fleet
-from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.evaluation_sets import sets
-from inference.feedback import samples
-from inference.keys import keys
-from inference.models import ModelVersion
-from inference.services import model_jobs, serving
-from inference.video import analyses, films, results
-from inference.video.tables import VideoAnalysis
+from inference.conversion.models import ConvertedVariant
+from inference.delivery.edge import fleet
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup
+from inference.evaluation.parameter_sets import sets
+from inference.registry import model_jobs
+from inference.registry.models import ModelVersion
+from inference.serving import endpoints
+from inference.serving.feedback import samples
+from inference.serving.keys import keys
+from inference.video import analyses, files, results
+from inference.video.models import VideoAnalysis
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.factories.profiles import GPU, wrote
 from tests.inference import judged, predicted
@@ -130,7 +131,7 @@ def make(tmp_path: Path) -> World:
     model = models.model_version(owner, tmp_path)
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
-    service = serving.create(user=owner, model_version=model, name="finder")
+    service = endpoints.create(user=owner, model_version=model, name="finder")
     group = _group()
     ClusterGroup.objects.create(cluster=cluster, group=group)
     more = TimeRequest.objects.create(
@@ -253,7 +254,7 @@ def _video(owner: User, model: ModelVersion) -> VideoAnalysis:
     with tempfile.NamedTemporaryFile(suffix=".mp4") as file:
         file.write(b"no film")
         file.flush()
-        video = films.keep(user=owner, source=Path(file.name), filename="walk.mp4")
+        video = files.keep(user=owner, source=Path(file.name), filename="walk.mp4")
     made = analyses.submit(user=owner, model_version=model, video=video)
     film = results.outputs(made) / results.FILM
     film.parent.mkdir(parents=True)
@@ -278,13 +279,13 @@ def _sample(holder: Any, owner: User, picture: Path) -> int:
 
 
 def _alias(version: Any, owner: User) -> str:
-    from inference.services import aliases
+    from inference.registry import aliases
 
     return aliases.put(version=version, name="best", by=owner).name
 
 
 def _rule(version: Any, owner: User) -> int:
-    from inference.services import promotion
+    from inference.evaluation import promotion
 
     data = training.version(owner, "judged", task="detection")
     facts = {"metric": "ap50", "bound": 0.1, "split": "train", "gives_alias": "champion"}

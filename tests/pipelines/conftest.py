@@ -1,6 +1,6 @@
 import pytest
 
-from inference.models import Service
+from inference.serving.models import Service
 from tests.factories import models, work
 
 

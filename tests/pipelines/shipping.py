@@ -9,10 +9,10 @@ from django.utils.timezone import now
 
 from accounts.models import User
 from datasets.models import DatasetVersion
-from inference.models import ModelVersion
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepRun, reference
 from inference.pipelines.steps import lasting
+from inference.registry.models import ModelVersion
 from tests.pipelines.made import pipeline, step
 
 

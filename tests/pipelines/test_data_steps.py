@@ -9,11 +9,11 @@ from aiplatform.lib.errors import Invalid
 from annotation.services import exports, review, work
 from datasets.models import Dataset, Import
 from datasets.services import imports
-from inference.models import Evaluation
+from inference.evaluation.models import Evaluation
 from inference.pipelines import checks, expressions, firing, graph, loop, runs
 from inference.pipelines.models import PipelineRun, StepRun
 from inference.pipelines.steps import lasting
-from inference.services import aliases
+from inference.registry import aliases
 from tests.factories import annotation as annotated
 from tests.factories import datasets as data
 from tests.factories import models

@@ -7,20 +7,21 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry, Delivery, NoticeChoices
 from aiplatform.lib.errors import Invalid
 from datasets.models import Import
-from inference.batch.tables import PredictedData, Prediction
-from inference.conversion.tables import Conversion
-from inference.edge import fleet
-from inference.edge.tables import EdgeDevice, EdgeGroup
-from inference.models import ModelVersion, Service
+from inference.batch.models import PredictedData, Prediction
+from inference.conversion.models import Conversion
+from inference.delivery.edge import fleet
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup
+from inference.delivery.push.models import Push, PushTarget
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import lasting
 from inference.pipelines.steps import serving as serve
-from inference.push.tables import Push, PushTarget
-from inference.services import serving
+from inference.registry.models import ModelVersion
+from inference.serving import endpoints as serving
+from inference.serving.models import Service
+from inference.serving.traffic import statistics
+from inference.serving.traffic.models import ServiceTrial, ServiceUsage
 from inference.tasks import sweep
-from inference.traffic import figures
-from inference.traffic.tables import ServiceTrial, ServiceUsage
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import judged
@@ -213,7 +214,7 @@ def test_trial_is_judged_by_what_is_sure_and_at_its_end_by_what_was_counted(fail
     usage = ServiceUsage(requests=requests, failed=failed, compared=count, agreement=agreement or 0)
     rule = {"most_failed": 5, "least_agreement": 90}
 
-    assert serve.against(figures.of([usage]), rule, over=over).code == code
+    assert serve.against(statistics.of([usage]), rule, over=over).code == code
 
 
 def test_edge_is_over_when_devices_run_it_and_fails_when_the_release_is_halted(alice, model, newer, data):

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedGroupKFold
 
-from inference.evaluator import groups as copied
-from inference.evaluator import learned
+from inference.kit.samples import groups as copied
+from inference.kit.samples import learned
 from tests.cases import case_table
 from tests.presets import versions
 from training.presets import data, groups

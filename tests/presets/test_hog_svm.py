@@ -13,7 +13,7 @@ import torch
 from django.urls import reverse
 from sklearn.svm import LinearSVC
 
-from inference.evaluator.__main__ import evaluate
+from inference.evaluation.evaluator.__main__ import evaluate
 from tests.factories import training as trainings
 from tests.factories import work
 from tests.inference.running import a_run

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from inference.evaluator.__main__ import evaluate
+from inference.evaluation.evaluator.__main__ import evaluate
 from tests.inference.running import a_run
 from tests.presets import versions
 from tests.presets.jobs import Job

@@ -11,7 +11,7 @@ import pytest
 import torch
 from faster_coco_eval.core import mask as coco_masks
 
-from inference.evaluator.__main__ import evaluate
+from inference.evaluation.evaluator.__main__ import evaluate
 from tests.inference.running import a_run
 from tests.presets import versions
 from tests.presets.jobs import Job

@@ -13,7 +13,7 @@ import pytest
 import torch
 from sklearn import metrics
 
-from inference.evaluator.__main__ import evaluate
+from inference.evaluation.evaluator.__main__ import evaluate
 from tests.inference.running import a_run
 from tests.presets import versions
 from tests.presets.jobs import Job

@@ -13,12 +13,12 @@ import torch
 from faster_coco_eval.core import mask as coco_masks
 from PIL import Image, ImageDraw
 
-from inference.evaluator.__main__ import evaluate
-from inference.server import model_json
-from inference.server.engine import Engine
-from inference.server.requested import Requested
-from inference.server.service import Call, Service
-from inference.server.settings import Settings
+from inference.evaluation.evaluator.__main__ import evaluate
+from inference.kit.model_io.engine import Engine
+from inference.kit.model_io.requested import Requested
+from inference.kit.models import model_json
+from inference.serving.server.service import Call, Service
+from inference.serving.server.settings import Settings
 from tests.inference import pictures, tiny
 from tests.inference import versions as served_versions
 from tests.inference.running import a_run

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { alongRecall, placeOf, rates } from "../../inference/static/inference/rates.js";
 
-// of two classes, by inference/telling/curves.py: see tests/inference/test_telling_curves.py
+// of two classes, by inference/evaluation/presentation/curves.py: see tests/inference/test_telling_curves.py
 const MEANS = [
   { recall: 1, precision: 0.375, answered: 2 },
   { recall: 0.875, precision: 0.625, answered: 2 },

@@ -10,7 +10,9 @@ from django.conf import settings
 from django.test import RequestFactory
 
 from aiplatform.lib.ordering import ListPage, Ordering
-from inference.orders import EVALUATIONS, MODELS, SERVICES
+from inference.evaluation.orders import EVALUATIONS
+from inference.registry.orders import MODELS
+from inference.serving.orders import SERVICES
 from tests.cases import case_table
 from tests.factories import training as trainings
 from training.models import TrainingJob

@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from datasets.models import DatasetVersion
-from inference.services import publishing
+from inference.registry import publishing
 from tests.factories import training as factory
 from training.kind import TrainingKind
 from training.models import TrainingJob

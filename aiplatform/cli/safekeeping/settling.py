@@ -15,7 +15,7 @@ from django.db.models.functions import Concat, Substr
 
 from annotation.models import AnnotationSet
 from datasets.models import DatasetVersion, Import
-from inference.models import ModelVersion
+from inference.registry.models import ModelVersion
 from workers.images.models import Engine, State
 from workers.jobs import backup_reconciliation
 from workers.models import Attempt

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from accounts.services import audit
-from inference.edge import keys
+from inference.delivery.edge import keys
 
 
 class Command(BaseCommand):

@@ -18,8 +18,8 @@ from aiplatform.lib.errors import Invalid
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, Review
 from annotation.services import exports, work
 from datasets.models import Import
-from inference.batch import completing, predictions
-from inference.batch.tables import Prediction
+from inference.batch import completion, predictions
+from inference.batch.models import Prediction
 from inference.pipelines.advance import WHOLE
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import PipelineRun, StepRun
@@ -66,9 +66,9 @@ class AnnotateStep(StepKind):
         call.user.require(Action.DATASETS_EDIT)
         version = rows.dataset_version(call.only("data"), call.user)
         model = rows.model_version(call.only("model"), call.user)
-        completing.check(model, version)
+        completion.check(model, version)
         into = versions.target(call.params["into"], call.user, version.dataset)
-        listed = completing.open_images(version)
+        listed = completion.open_images(version)
         if not listed:
             return Begun(done=Done(versions.outputs_of(version, call.row, answered=0)))
         resources: Resources = {"gpus_per_node": call.params["gpus"]}
@@ -104,7 +104,7 @@ def _drafted(asked: Mapping[str, Any], user: User) -> Import:
     if prediction is None:
         raise StepFailed(_("Its job was deleted."))
     version = versions.version_of(asked, user)
-    return completing.start(
+    return completion.start(
         prediction=prediction, version=version, dataset=dataset, min_score=asked["min_score"], by=user
     )
 

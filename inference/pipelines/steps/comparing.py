@@ -15,14 +15,16 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, NotFound
-from inference.models import Evaluation, ModelVersion
+from inference.evaluation import differences, evaluations
+from inference.evaluation.custom_scripts import scripts
+from inference.evaluation.models import Evaluation
+from inference.kit.task_kinds import TASKS
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, completed, stop_job
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import lasting, rows
 from inference.pipelines.steps.training import figures
-from inference.scripted import scripts
-from inference.services import differences, evaluations, references
-from inference.task_kinds import TASKS
+from inference.registry import references
+from inference.registry.models import ModelVersion
 from workers.jobs.resource_request import Resources
 from workers.states import COMPLETED
 

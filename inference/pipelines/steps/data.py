@@ -14,7 +14,7 @@ from aiplatform.lib.errors import Invalid
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind
 from inference.pipelines.models import reference
 from inference.pipelines.steps import rows
-from inference.services import references
+from inference.registry import references
 
 MOST_ITEMS = 1000
 

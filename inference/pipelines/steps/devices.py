@@ -13,8 +13,8 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from inference.edge import fleet, packages, stages
-from inference.edge.tables import EdgeGroup
+from inference.delivery.edge import fleet, packages, rollout
+from inference.delivery.edge.models import EdgeGroup
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import lasting, named, rows
@@ -76,7 +76,7 @@ class EdgeStep(lasting.LastingStep):
         numbers = _counted(group)
         if group.halted:
             raise StepFailed(wording.message("pipeline.release_halted", name=group.name, failed=numbers["failed"]))
-        if group.share < 100 or numbers["running"] < ceil(stages.RUNNING * numbers["devices"]):
+        if group.share < 100 or numbers["running"] < ceil(rollout.RUNNING * numbers["devices"]):
             return None
         return Done({"figures": figures(numbers, row)})
 

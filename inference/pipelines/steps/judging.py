@@ -11,13 +11,13 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.errors import Refusals
-from inference.models import Evaluation
+from inference.evaluation.custom_scripts import requests, scripts
+from inference.evaluation.models import Evaluation
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import bodies, rows
 from inference.pipelines.steps.training import figures
-from inference.scripted import requests, scripts
-from inference.services.learning import AUTO
+from inference.registry.training_data import AUTO
 
 WORDS = ("home_path", "start_file", "arguments")
 SCRIPT = (*WORDS, "request")  # parameters that bring own code, or may

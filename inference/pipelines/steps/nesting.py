@@ -16,7 +16,7 @@ from inference.pipelines.advance import WHOLE, State
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
 from inference.pipelines.models import reference
 from inference.pipelines.steps import rows
-from inference.services import references
+from inference.registry import references
 
 SHOWN = 10  # names in a sentence
 

@@ -15,14 +15,15 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import NotAllowed
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services.imports import NotNow
-from inference.batch import drafts, predictions, shapes
-from inference.batch.tables import PredictedData, Prediction
-from inference.models import ModelVersion
+from inference.batch import drafts, predictions
+from inference.batch.models import PredictedData, Prediction
+from inference.evaluation import thresholds
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import lasting, rows, versions
 from inference.pipelines.steps.training import figures
-from inference.services import best_scores
+from inference.registry import prediction_shapes
+from inference.registry.models import ModelVersion
 from workers.clock import now
 from workers.jobs.resource_request import Resources
 
@@ -116,7 +117,7 @@ def score_of(call: Call) -> float | None:
     asked: float | None = call.params["min_score"]
     if asked is not None:
         return asked
-    return best_scores.to_begin_with(rows.model_version(call.only("model"), call.user), by=call.user)
+    return thresholds.to_begin_with(rows.model_version(call.only("model"), call.user), by=call.user)
 
 
 def _check_draft(model: ModelVersion, data: DatasetVersion, user: User) -> None:
@@ -125,7 +126,7 @@ def _check_draft(model: ModelVersion, data: DatasetVersion, user: User) -> None:
     Raises:
         CannotDraft, StepFailed.
     """
-    if not shapes.draft_of(model.task):
+    if not prediction_shapes.draft_of(model.task):
         raise drafts.CannotDraft(_("Answers of this task are no annotations. Download them instead."))
     if not Dataset.objects.editable_by(user).filter(pk=data.dataset_id).exists():
         raise StepFailed(wording.message("pipeline.data_not_yours", name=data.dataset.name))

@@ -15,16 +15,16 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.conversion import conversions, engines
-from inference.conversion.tables import Conversion, ConvertedVariant
-from inference.conversion.words import KEEP_WORDS, METHOD_WORDS
-from inference.models import ModelVersion, Stage
+from inference.conversion.converter import known
+from inference.conversion.labels import KEEP_WORDS, METHOD_WORDS
+from inference.conversion.models import Conversion, ConvertedVariant
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import rows
 from inference.pipelines.steps.training import figures
-from inference.services import aliases, stages
-from inference.services.learning import AUTO
-from inference.targets import known
+from inference.registry import aliases, stages
+from inference.registry.models import ModelVersion, Stage
+from inference.registry.training_data import AUTO
 from workers.jobs.resource_request import Resources
 
 SHOWN = ("value", "loss", "loss_low", "loss_high", "agreement", "size_bytes", "p50_ms", "p95_ms", "images_per_s")

@@ -11,9 +11,9 @@ from accounts.models import User
 from aiplatform.lib import ids
 from aiplatform.lib.errors import Invalid
 from datasets.models import Dataset, DatasetVersion
-from inference.models import ModelVersion
 from inference.pipelines.kinds import StepFailed
 from inference.pipelines.steps import named
+from inference.registry.models import ModelVersion
 
 
 def dataset_named(name: str, user: User) -> Dataset:

@@ -14,12 +14,12 @@ from accounts.permissions import Action
 from accounts.services import named_secrets, notify, outbox
 from aiplatform.lib import outbound, wording
 from aiplatform.lib.errors import Invalid, Refusals
-from inference.models import ModelVersion
+from inference.delivery.push import pushes
+from inference.delivery.push.models import Push, PushTarget
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import lasting, named, rows, secrets, telling
-from inference.push import pushes
-from inference.push.tables import Push, PushTarget
+from inference.registry.models import ModelVersion
 from workers.clock import now
 
 LONGEST_URL, LONGEST_TEXT = 500, 400

@@ -15,16 +15,17 @@ from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Refusals
 from aiplatform.lib.wording import Message
-from inference.models import ModelVersion, Service
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import lasting, named, rows
 from inference.pipelines.steps.training import figures
-from inference.services import serving, swapping
-from inference.traffic import figures as counted
-from inference.traffic import trials
-from inference.traffic.figures import Figures
-from inference.traffic.tables import ServiceTrial
+from inference.registry.models import ModelVersion
+from inference.serving import endpoints, model_swaps
+from inference.serving.models import Service
+from inference.serving.traffic import statistics as counted
+from inference.serving.traffic import trials
+from inference.serving.traffic.models import ServiceTrial
+from inference.serving.traffic.statistics import Figures
 from workers.clock import now
 
 AT_ONCE = "at_once"
@@ -63,7 +64,7 @@ class ServeStep(lasting.LastingStep):
                                 "than the model that the service has.")),
         Param("least_agreement", gettext_lazy("Least agreement, in percent"), form="number", default=0, low=0, high=100,
               help=gettext_lazy("Of a shadow's answers with those that were given; 0: it does not matter.")),
-        Param("cpus", gettext_lazy("Cores"), form="number", default=serving.DEFAULT_CPUS, low=0.1, high=256,
+        Param("cpus", gettext_lazy("Cores"), form="number", default=endpoints.DEFAULT_CPUS, low=0.1, high=256,
               help=gettext_lazy("Of a service that is made.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
               help=gettext_lazy("Of a service that is made.")),
@@ -76,7 +77,7 @@ class ServeStep(lasting.LastingStep):
             if name and "/" in name:
                 named.found(Service.objects.editable_by(user), name, user, field="service")
             elif name and named.find(Service.objects.editable_by(user), name, user) is None:
-                serving.check(user=user, name=name)
+                endpoints.check(user=user, name=name)
         with found:
             if params.get("mode", AT_ONCE) != AT_ONCE and "percent" in params:
                 trials.check_part(params["mode"], params["percent"])
@@ -88,7 +89,7 @@ class ServeStep(lasting.LastingStep):
         service = named.find(Service.objects.editable_by(call.user), call.params["service"], call.user)
         kept: dict[str, Any] = {"version": version.pk, "rule": {name: call.params[name] for name in RULE}}
         if service is None:
-            service = serving.create(
+            service = endpoints.create(
                 user=call.user, name=call.params["service"], model_version=version, cpus=call.params["cpus"],
                 gpus_per_node=call.params["gpus"],
             )  # fmt: skip
@@ -112,7 +113,7 @@ class ServeStep(lasting.LastingStep):
         if trial is not None and not trial.outcome:
             trials.advance(trial)
             return {} if trial.answers or trial.outcome else None
-        service = swapping.refresh(service)
+        service = model_swaps.refresh(service)
         return {} if service.answers and service.model_version_id == row.kept["version"] else None
 
     def stop(self, row: StepRun) -> None:
@@ -127,7 +128,7 @@ class ServeStep(lasting.LastingStep):
             elif service.next_job_id is not None and service.next_version_id == row.kept["version"]:
                 _give_up(service, owner)
             elif row.kept.get("made") and service.model_version_id == row.kept["version"]:
-                serving.stop(service=service, by=owner)
+                endpoints.stop(service=service, by=owner)
 
 
 def _service(row: StepRun) -> Service | None:
@@ -149,16 +150,16 @@ def _begin_change(service: Service, version: ModelVersion, call: Call) -> dict[s
         how = {"mode": call.params["mode"], "percent": call.params["percent"]}
         return {"phase": TRY, "trial": trials.start(service=service, version=version, by=call.user, **how).pk}
     if service.model_version_id != version.pk or service.next_job_id is not None:
-        service = swapping.change_model(service=service, version=version, by=call.user)
+        service = model_swaps.change_model(service=service, version=version, by=call.user)
     if not service.is_up and service.asleep_at is None:
-        serving.start(service=service, by=call.user)
+        endpoints.start(service=service, by=call.user)
     return {"phase": ARRIVE}
 
 
 def _give_up(service: Service, by: User) -> None:
     """Give up a change: the service goes on with the model that it has."""
     if service.model_version is not None:
-        swapping.change_model(service=service, version=service.model_version, by=by)
+        model_swaps.change_model(service=service, version=service.model_version, by=by)
 
 
 def _arrive(row: StepRun, service: Service) -> Done | None:

@@ -12,10 +12,10 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid
-from inference.models import ModelVersion
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, completed
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import bodies, rows, secrets
+from inference.registry.models import ModelVersion
 from training.api.jobs import request_of
 from training.api.serializers import TrainingIn
 from training.models import TrainingJob

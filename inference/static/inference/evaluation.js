@@ -9,7 +9,7 @@ const data = JSON.parse(document.getElementById("evaluation-data").textContent);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const present = data.classes.filter((c) => c.truths);
 
-const { means } = data; // at each threshold, see inference/telling/curves.py
+const { means } = data; // at each threshold, see inference/evaluation/presentation/curves.py
 const ownPlace = placeOf(data.thresholds, data.summary.threshold);
 let place = ownPlace;
 

@@ -1,4 +1,4 @@
-// Masks as runs in COCO's compressed form, as the services answer them (inference/task_kinds/segmentation/runs.py).
+// Masks as runs in COCO's compressed form, as the services answer them (inference/kit/task_kinds/segmentation/runs.py).
 
 /** Lengths of the runs: not covered, covered, not covered, … down the columns from left to right. */
 export function lengthsOf(text) {

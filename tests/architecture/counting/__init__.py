@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from datasets.formats.neutral import SHAPES
-from inference.server.decode import Placement
-from inference.server.requested import Requested
-from inference.server.spec import ModelSpec
-from inference.task_kinds.served import Answer, Arrays, Figure, Pages, ServedTask
+from inference.kit.contracts.served_task import Answer, Arrays, Figure, Pages, ServedTask
+from inference.kit.model_io.decode import Placement
+from inference.kit.model_io.requested import Requested
+from inference.kit.model_io.spec import ModelSpec
 from training.presets.preset import Preset, common
 from training.task_kinds.task import Task
 
@@ -39,7 +39,7 @@ CARD = Preset(
 )
 
 
-# inference/task_kinds/counting/answer.py
+# inference/kit/task_kinds/counting/answer.py
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
@@ -47,7 +47,7 @@ def read(
     return [[{"count": round(float(np.asarray(row).item()), 2)}] for row in outputs[spec.outputs["count"]]]
 
 
-# inference/task_kinds/counting/__init__.py
+# inference/kit/task_kinds/counting/__init__.py
 SERVED = ServedTask(
     name="counting",
     data=(SHAPES,),
@@ -57,8 +57,8 @@ SERVED = ServedTask(
         figures=(Figure("mae", "MAE", "Mean difference to the objects that are there"),),
         headline=("mae",),
         sections=("inference/results/_images.html",),
-        caption="inference/task_kinds/counting/_caption.html",
-        try_script="inference/task_kinds/counting.js",
+        caption="inference/kit/task_kinds/counting/_caption.html",
+        try_script="inference/kit/task_kinds/counting.js",
         snippet='print(answer.json()["predictions"][0]["count"])',
     ),
 )

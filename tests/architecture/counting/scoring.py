@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from inference.evaluator.truth import Sample, Truth
-from inference.server.decode import Placement
-from inference.server.spec import DecodeSpec, ModelSpec
-from inference.task_kinds.served import Arrays, Line
+from inference.kit.contracts.served_task import Arrays, Line
+from inference.kit.model_io.decode import Placement
+from inference.kit.model_io.spec import DecodeSpec, ModelSpec
+from inference.kit.samples.ground_truth import Sample, Truth
 
 
 def lines(

@@ -1,0 +1,131 @@
+"""A model's answers to pictures, read as a service reads them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+from PIL import Image
+
+from inference.batch.predictor.chunks import Line
+from inference.kit.model_io import decode
+from inference.kit.model_io.engine import Loaded
+from inference.kit.model_io.requested import Requested
+from inference.kit.model_io.spec import InputSpec, ModelSpec
+from inference.kit.prediction.samples import UNREADABLE, Pictures, Unopened
+from inference.kit.task_kinds import TASKS
+
+AHEAD = 3  # batches of pictures that are decoded before they are needed
+
+
+@dataclass
+class Opened:
+    """A picture that was decoded: `pixels` [C, H, W] and where it lies in them, or `image` where tiles are looked at.
+
+    `error` says why there is neither.
+    """
+
+    place: int
+    path: str
+    pixels: decode.Floats | None = None
+    placement: decode.Placement | None = None
+    image: Image.Image | None = None
+    error: str = ""
+
+    def line(self, **more: Any) -> Line:
+        return {"n": self.place, "path": self.path, **more}
+
+
+class Answering:
+    """One model and how it is asked.
+
+    Args:
+        requested: what a caller of a service may ask: lowest score, most objects.
+        batch: pictures, or tiles of one, in one run of the model.
+        max_pixels: pictures with more of them are not opened.
+        threads: that decode pictures.
+    """
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        engine: Loaded,
+        pictures: Pictures,
+        requested: Requested,
+        *,
+        batch: int,
+        max_pixels: int,
+        threads: int = 2,
+    ) -> None:
+        self.spec, self.engine, self.pictures, self.requested = spec, engine, pictures, requested
+        self.input = cast(InputSpec, spec.input)
+        self.batch = batch if engine.batches else 1
+        self.max_pixels, self.threads = max_pixels, threads
+        self.tiled = self.input.overlap is not None
+
+    def lines(self, samples: Iterable[tuple[int, str]]) -> Iterator[list[Line]]:
+        """The lines of (place, path) in their order, as many at a time as one run of the model answers."""
+        rest = iter(samples)
+        waiting: deque[Future[Opened]] = deque()
+        most = 2 if self.tiled else AHEAD * self.batch
+        pool = ThreadPoolExecutor(self.threads, thread_name_prefix="decode")
+        try:
+            while True:
+                waiting.extend(pool.submit(self._open, *sample) for sample in islice(rest, most - len(waiting)))
+                if not waiting:
+                    return
+                count = 1 if self.tiled else min(self.batch, len(waiting))
+                yield self._answered([waiting.popleft().result() for _ in range(count)])
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _open(self, place: int, path: str) -> Opened:
+        opened = Opened(place, path)
+        try:
+            image = decode.open_image(self.pictures.read(path), max_pixels=self.max_pixels)
+            if self.tiled:
+                opened.image = image
+            else:
+                opened.pixels, opened.placement = decode.preprocess(image, self.input)
+        except Unopened as exc:
+            opened.error = exc.code
+        except decode.BadImage:
+            opened.error = UNREADABLE
+        return opened
+
+    def _answered(self, opened: list[Opened]) -> list[Line]:
+        if self.tiled:
+            return [self._of_tiles(one) for one in opened]
+        good = [one for one in opened if one.pixels is not None]
+        answers: dict[int, tuple[decode.Placement, list[dict[str, Any]]]] = {}
+        if good:
+            outputs = self.engine.run({self.input.name: np.stack([cast(decode.Floats, one.pixels) for one in good])})
+            placements = [cast(decode.Placement, one.placement) for one in good]
+            read = TASKS[self.spec.task].answer.read(self.spec, outputs, placements, self.requested)
+            answers = {one.place: pair for one, pair in zip(good, zip(placements, read, strict=True), strict=True)}
+        return [
+            _line(one, *answers[one.place]) if one.place in answers else one.line(error=one.error) for one in opened
+        ]
+
+    def _of_tiles(self, one: Opened) -> Line:
+        start = TASKS[self.spec.task].answer.joining
+        if one.image is None:
+            return one.line(error=one.error)
+        if start is None:
+            raise RuntimeError(f"a {self.spec.task} model with tiles was let in")
+        left, joined = decode.looks(one.image, self.input), start(self.spec, one.image.size)
+        while some := list(islice(left, self.batch)):
+            outputs = self.engine.run({self.input.name: np.stack([pixels for pixels, _ in some])})
+            joined.add(outputs, [placement for _, placement in some])
+        spec, whole, placement = joined.whole()
+        (read,) = TASKS[spec.task].answer.read(spec, whole, [placement], self.requested)
+        return _line(one, placement, read)
+
+
+def _line(one: Opened, placement: decode.Placement, predictions: list[dict[str, Any]]) -> Line:
+    return one.line(width=placement.width, height=placement.height, predictions=predictions)

@@ -1,0 +1,72 @@
+"""What of a conversion is done: variants with their rows, kept beside the outputs and in checkpoints."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inference.kit.model_io.tensorrt import SUFFIX
+from inference.kit.prediction import selftest
+from inference.kit.samples.run import Run, write
+
+LINES, IMAGES = "predictions.jsonl", "images.jsonl"
+FILES = ("model.onnx", LINES, IMAGES, selftest.FILE, "row.json")  # of a variant, the row last
+KEPT = 2  # checkpoints: a reader that finds the newest damaged takes the one before
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The variants that are done, each in a folder of its own under outputs/targets: its model, answers and row."""
+
+    run: Run
+
+    @property
+    def root(self) -> Path:
+        return self.run.outputs / "targets"
+
+    def folder(self, name: str) -> Path:
+        return self.root / name
+
+    def row(self, name: str) -> dict[str, Any] | None:
+        """The row of a variant that is done; None of one that is not."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder(name) / "row.json").read_text())
+        except OSError:
+            return None
+        return found
+
+    def finish(self, name: str, row: Mapping[str, Any]) -> None:
+        """Say that a variant is done, and keep it where a further attempt finds it."""
+        write(self.folder(name) / "row.json", json.dumps(row))
+        self._checkpoint()
+
+    def forget(self, name: str) -> None:
+        """Have a variant made once more."""
+        (self.folder(name) / "row.json").unlink(missing_ok=True)
+
+    def bring_back(self) -> None:
+        """Take over what an earlier attempt finished."""
+        before = self.run.resume_from
+        for row in sorted(before.glob("*.row.json")) if before else ():
+            name = row.name.removesuffix(".row.json")
+            folder = self.folder(name)
+            if (folder / "row.json").exists():
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            kinds = [one.name.removeprefix(f"{name}.") for one in row.parent.glob(f"{name}.*{SUFFIX}")]
+            for kind in (*kinds, *FILES):  # the row last: it says that the others are there
+                kept = row.with_name(f"{name}.{kind}")
+                if kept.exists():
+                    shutil.copyfile(kept, folder / kind)
+
+    def _checkpoint(self) -> None:
+        done = sorted(path.parent for path in self.root.glob("*/row.json"))
+        parts = {
+            f"{folder.name}.{kind}": folder / kind for folder in done for kind in FILES if (folder / kind).exists()
+        }
+        parts |= {f"{path.parent.name}.{path.name}": path for path in self.root.glob(f"*/*{SUFFIX}")}
+        self.run.checkpoint(len(done), {}, parts, most=KEPT)

@@ -1,0 +1,1 @@
+"""Models outside of the platform: edge devices and push targets."""

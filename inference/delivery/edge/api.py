@@ -1,0 +1,244 @@
+"""API of groups of devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin
+from aiplatform.lib.idempotency import once
+from aiplatform.lib.titles import TITLE
+from inference.delivery.edge import fleet, logs, sampling
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup
+from inference.registry.version_serializers import VersionField
+from inference.serving.feedback import samples
+from inference.serving.feedback.api import ServiceAnnotateIn, ServiceAnnotateOut, ServiceSampleOut
+
+RULE = ("percent", "below", "days")
+
+
+class EdgeGroupOut(OutMixin, serializers.ModelSerializer):
+    """A group: what it should run, and how far that has come."""
+
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    wanted = serializers.CharField(source="wanted.model_label", read_only=True, default="")
+    wanted_sha256 = serializers.CharField(source="wanted.sha256", read_only=True, default="")
+    before = serializers.CharField(source="before.model_label", read_only=True, default="")
+    devices = serializers.IntegerField(source="devices.count", read_only=True)
+
+    class Meta:
+        model = EdgeGroup
+        fields = [
+            "id", "name", "owner", "wanted", "wanted_sha256", "before", "number", "share", "soak_minutes", "halted",
+            "days_offline", "keep_percent", "keep_below", "keep_days", "devices", "released_at", "created_at",
+        ]  # fmt: skip
+
+
+class EdgeGroupIn(StrictMixin, serializers.Serializer):
+    """A new group."""
+
+    name = serializers.CharField(max_length=100, validators=[TITLE])
+    days_offline = serializers.IntegerField(min_value=1, max_value=365, required=False, default=7)
+
+
+class EdgeReleaseIn(StrictMixin, serializers.Serializer):
+    """Which version a share of the devices gets, in percent."""
+
+    version = VersionField(to_use=True)
+    share = serializers.IntegerField(required=False, default=100, help_text=f"One of {fleet.SHARES}.")
+    soak_minutes = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=fleet.MOST_SOAK,
+        help_text="After which it goes on to the next share by itself; 0: a person says when.",
+    )  # fmt: skip
+
+
+class EdgeSamplingIn(StrictMixin, serializers.Serializer):
+    """Which pictures devices keep for annotation; what is left out stays."""
+
+    keep_percent = serializers.IntegerField(
+        required=False, min_value=0, max_value=100, help_text="Of all that they answer, by chance; 0: none."
+    )
+    keep_below = serializers.IntegerField(
+        required=False, min_value=0, max_value=100, help_text="With an answer of a lower score, in percent; 0: none."
+    )
+    keep_days = serializers.IntegerField(
+        required=False, min_value=1, max_value=sampling.MOST_DAYS, help_text="That they wait for annotation."
+    )
+
+
+class EdgeDeviceIn(StrictMixin, serializers.Serializer):
+    """A new device."""
+
+    name = serializers.CharField(max_length=100, validators=[TITLE])
+
+
+class EdgeDeviceOut(OutMixin, serializers.ModelSerializer):
+    """A device: what it runs, and what it last said."""
+
+    enrolled = serializers.BooleanField(source="token_digest", read_only=True)
+
+    class Meta:
+        model = EdgeDevice
+        fields = [
+            "id", "group", "name", "enrolled", "seen_at", "package", "number", "outcome", "detail", "differs",
+            "counters", "hardware", "samples", "created_at",
+        ]  # fmt: skip
+
+
+class EdgeLineOut(serializers.Serializer):
+    """A line of a device, with the time by its own clock."""
+
+    at = serializers.DateTimeField(allow_null=True)
+    text = serializers.CharField()
+
+
+class EdgeLogOut(serializers.Serializer):
+    """The last lines of a device, the newest last."""
+
+    lines = EdgeLineOut(many=True)
+    left_out = serializers.IntegerField(help_text="Lines of today beyond what a device may send in a day.")
+
+
+class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
+    """Groups of devices outside of the cluster. `?search=` finds."""
+
+    needs = {
+        "list": Action.SERVICES_VIEW,
+        "retrieve": Action.SERVICES_VIEW,
+        "devices": Action.SERVICES_VIEW,
+        "create": Action.SERVICES_MANAGE,
+        "destroy": Action.SERVICES_MANAGE,
+        "release": Action.SERVICES_MANAGE,
+        "rollback": Action.SERVICES_MANAGE,
+        "enrolment": Action.SERVICES_MANAGE,
+        "sampling": Action.SERVICES_MANAGE,
+        "samples": Action.SERVICES_MANAGE,
+        "annotate": Action.SERVICES_MANAGE,
+    }
+    asks = {"list": ("search",)}
+    serializer_class = EdgeGroupOut
+    queryset = EdgeGroup.objects.none()
+
+    def get_queryset(self) -> Any:
+        rows = EdgeGroup.objects.visible_to(self.request.user).for_list()
+        return rows.named_like(queries.given(self.request).get("search", ""))
+
+    def _own(self) -> EdgeGroup:
+        group: EdgeGroup = self.get_object()
+        if not EdgeGroup.objects.editable_by(self.request.user).filter(pk=group.pk).exists():
+            self.permission_denied(self.request)
+        return group
+
+    @extend_schema(request=EdgeGroupIn, responses={201: EdgeGroupOut})
+    @once
+    def create(self, request: ApiRequest) -> Response:
+        form = EdgeGroupIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        return Response(EdgeGroupOut(fleet.create(user=request.user, **form.validated_data)).data, status=201)
+
+    def perform_destroy(self, instance: EdgeGroup) -> None:
+        fleet.delete(group=instance, by=self.request.user)
+
+    @extend_schema(request=EdgeReleaseIn, responses=EdgeGroupOut)
+    @action(detail=True, methods=["post"])
+    def release(self, request: ApiRequest, pk: str) -> Response:
+        """Let a share of the devices run a version; the same version with a larger share carries it on."""
+        group = self._own()
+        form = EdgeReleaseIn(data=request.data, context=self.get_serializer_context())
+        form.is_valid(raise_exception=True)
+        group = fleet.release(group=group, by=request.user, **form.validated_data)
+        return Response(EdgeGroupOut(group).data)
+
+    @extend_schema(request=None, responses=EdgeGroupOut)
+    @action(detail=True, methods=["post"])
+    def rollback(self, request: ApiRequest, pk: str) -> Response:
+        """Let all devices run what the group ran before."""
+        return Response(EdgeGroupOut(fleet.roll_back(group=self._own(), by=request.user)).data)
+
+    @extend_schema(request=EdgeDeviceIn, responses={201: OpenApiTypes.OBJECT})
+    @action(detail=True, methods=["post"])
+    def enrolment(self, request: ApiRequest, pk: str) -> Response:
+        """Add a device; `code` in the answer is shown this once."""
+        group = self._own()
+        form = EdgeDeviceIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        made, code = fleet.add_device(group=group, by=request.user, **form.validated_data)
+        body = {**EdgeDeviceOut(made).data, "code": code}
+        return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(request=EdgeSamplingIn, responses=EdgeGroupOut)
+    @action(detail=True, methods=["post"])
+    def sampling(self, request: ApiRequest, pk: str) -> Response:
+        """Say which pictures its devices keep for annotation."""
+        group = self._own()
+        form = EdgeSamplingIn(data=request.data)
+        form.is_valid(raise_exception=True)
+        asked = {name: form.validated_data.get(f"keep_{name}", getattr(group, f"keep_{name}")) for name in RULE}
+        return Response(EdgeGroupOut(sampling.set_rule(group=group, by=request.user, **asked)).data)
+
+    @extend_schema(request=None, responses=ServiceSampleOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def samples(self, request: ApiRequest, pk: str) -> Response:
+        """Pictures that wait for annotation; for who may change the group."""
+        return Response(ServiceSampleOut(samples.waiting(self._own()), many=True).data)
+
+    @extend_schema(request=ServiceAnnotateIn, responses={202: ServiceAnnotateOut})
+    @action(detail=True, methods=["post"])
+    def annotate(self, request: ApiRequest, pk: str) -> Response:
+        """Make a dataset of the pictures, the answers on them as a first draft."""
+        group = self._own()
+        form = ServiceAnnotateIn(data=request.data, context=self.get_serializer_context())
+        form.is_valid(raise_exception=True)
+        made = samples.annotate(holder=group, name=form.validated_data["name"], by=request.user)
+        return Response({"dataset": made.pk}, status=202)
+
+    @extend_schema(responses=EdgeDeviceOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def devices(self, request: ApiRequest, pk: str) -> Response:
+        """All devices of the group."""
+        return Response(EdgeDeviceOut(self.get_object().devices.all(), many=True).data)
+
+
+class EdgeDeviceViewSet(RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
+    """A device outside of the cluster."""
+
+    needs = {
+        "retrieve": Action.SERVICES_VIEW,
+        "destroy": Action.SERVICES_MANAGE,
+        "revoke": Action.SERVICES_MANAGE,
+        "log": Action.SERVICES_VIEW,
+    }
+    serializer_class = EdgeDeviceOut
+    queryset = EdgeDevice.objects.none()
+
+    def get_queryset(self) -> Any:
+        return EdgeDevice.objects.visible_to(self.request.user).select_related("group")
+
+    def perform_destroy(self, instance: EdgeDevice) -> None:
+        fleet.remove(device=instance, by=self.request.user)
+
+    @extend_schema(request=None, responses=EdgeDeviceOut)
+    @action(detail=True, methods=["post"])
+    def revoke(self, request: ApiRequest, pk: str) -> Response:
+        """End its token; it keeps the model that it has."""
+        device = self.get_object()
+        fleet.revoke(device=device, by=request.user)
+        device.refresh_from_db()
+        return Response(EdgeDeviceOut(device).data)
+
+    @extend_schema(responses=EdgeLogOut)
+    @action(detail=True, methods=["get"])
+    def log(self, request: ApiRequest, pk: str) -> Response:
+        """Its last lines."""
+        lines, left_out = logs.of(self.get_object())
+        return Response(EdgeLogOut({"lines": lines, "left_out": left_out}).data)

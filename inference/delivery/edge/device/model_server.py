@@ -1,0 +1,127 @@
+"""The process behind the front: answers pictures with one package, and ends with whoever started it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from .samples import MOST_PICTURE
+
+JPEG = "/_jpeg"  # of the agent alone
+PROTOCOL = "/v2/"  # the Open Inference Protocol
+JSON_LENGTH = "Inference-Header-Content-Length"
+TOO_OLD = (501, b'{"error":"this package knows pictures alone; release the version once more"}')
+PREDICT = ("/predict", "/")
+QUALITIES = (92, 80, 60)
+
+
+def serve(package: Path) -> int:
+    """Say the port on the first line, answer until standard input is closed."""
+    sys.path.insert(0, str(package))
+    from inference.kit.model_io.decode import BadBox, BadImage, open_image  # noqa: PLC0415  of the package
+    from inference.kit.model_io.refusals import BadRequest, Refusal  # noqa: PLC0415  of the package
+    from inference.kit.model_io.requested import Requested  # noqa: PLC0415  of the package
+    from inference.kit.models.standalone import Model  # noqa: PLC0415  of the package
+
+    model, lock = Model(package / "model", threads=os.cpu_count() or 1), threading.Lock()
+
+    protocol = _protocol(model, package)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if protocol is None:
+                self._answer(*TOO_OLD)
+                return
+            try:
+                self._answer(200, json.dumps(protocol.get(self.path)).encode())
+            except Refusal as why:
+                self._answer(why.status, json.dumps({"error": str(why)}).encode())
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.startswith(PROTOCOL):
+                self._infer(urlsplit(self.path).path, body)
+                return
+            if self.path == JPEG:
+                self._answer(*_jpeg(open_image, body))
+                return
+            if urlsplit(self.path).path not in PREDICT:
+                self._answer(404, json.dumps({"error": "Send a picture to /predict."}).encode())
+                return
+            try:
+                asked = Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
+                with lock:
+                    status, said = 200, model.predict(body, asked)
+            except BadImage as why:
+                status, said = 400, {"error": f"{why} Send the picture itself as the body: curl --data-binary @FILE."}
+            except (BadBox, BadRequest) as why:
+                status, said = 400, {"error": str(why)}
+            self._answer(status, json.dumps(said).encode())
+
+        def _infer(self, path: str, body: bytes) -> None:
+            if protocol is None:
+                self._answer(*TOO_OLD)
+                return
+            try:
+                with lock:  # tensors of one request at a time: each may take many times its bytes
+                    data, length = protocol.infer(path, body, self.headers.get(JSON_LENGTH))
+                self._answer(200, data, length)
+            except Refusal as why:
+                self._answer(why.status, json.dumps({"error": str(why)}).encode())
+            except (BadImage, BadBox) as why:
+                self._answer(422, json.dumps({"error": str(why)}).encode())
+
+        def _answer(self, status: int, data: bytes, length: int | None = None) -> None:
+            with contextlib.suppress(ConnectionError):  # whoever asked is gone
+                self.send_response(status)
+                if length is not None:
+                    self.send_header(JSON_LENGTH, str(length))
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        def log_message(self, *_args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):  # whoever started it is gone already
+        sys.stdout.write(f"{server.server_address[1]}\n")
+        sys.stdout.flush()
+        sys.stdin.buffer.read()  # until whoever started it closes it, or is gone
+    server.shutdown()
+    server.server_close()  # waits for what is being answered
+    return 0
+
+
+def _protocol(model: Any, package: Path) -> Any:
+    """What answers tensors; None where the package was made before devices did."""
+    try:
+        from inference.kit.models.local import Protocol  # noqa: PLC0415  of the package
+    except ImportError:
+        return None
+    return Protocol(model, package)
+
+
+def _jpeg(open_image: Any, body: bytes) -> tuple[int, bytes]:
+    """A picture upright as a JPEG, of the same size and without what a camera wrote into it: place, time, owner."""
+    try:
+        image = open_image(body).convert("RGB")
+    except Exception as why:  # noqa: BLE001  decoders raise anything
+        return 400, str(why).encode()
+    image.info.clear()
+    for quality in QUALITIES:
+        out = io.BytesIO()
+        image.save(out, "JPEG", quality=quality)
+        if out.tell() <= MOST_PICTURE:
+            return 200, out.getvalue()
+    return 413, b"too large"

@@ -1,0 +1,78 @@
+"""Forms of groups of devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from inference.delivery.edge import fleet, sampling
+from inference.kit.task_kinds import TASKS
+from inference.registry.fields import ModelVersionChoice
+from inference.registry.models import ModelVersion
+
+
+class EdgeGroupForm(forms.Form):
+    """A new group."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, validators=[TITLE])
+    days_offline = forms.IntegerField(
+        label=_("Days offline"),
+        min_value=1,
+        max_value=365,
+        initial=7,
+        help_text=_("So long a device believes what it was last told. It never stops the model that it runs."),
+    )
+
+
+class EdgeDeviceForm(forms.Form):
+    """A new device."""
+
+    name = forms.CharField(label=_("Name of the device"), max_length=100, validators=[TITLE])
+
+
+class EdgeSamplingForm(forms.Form):
+    """Which pictures devices keep for annotation."""
+
+    keep_percent = forms.IntegerField(
+        label=_("Pictures kept by chance"), min_value=0, max_value=100, help_text=_("Of all that they answer. 0: none.")
+    )
+    keep_below = forms.IntegerField(
+        label=_("Pictures kept with an answer below this score"),
+        min_value=0,
+        max_value=100,
+        help_text=_("0: none."),
+    )
+    keep_days = forms.IntegerField(
+        label=_("Days until kept pictures go"),
+        min_value=1,
+        max_value=sampling.MOST_DAYS,
+        help_text=_("Where no dataset was made of them."),
+    )
+
+
+class EdgeReleaseForm(forms.Form):
+    """What a share of the devices gets."""
+
+    version = ModelVersionChoice(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
+    share = forms.TypedChoiceField(
+        label=_("Reaches"), coerce=int, choices=[(share, f"{share} %") for share in fleet.SHARES], initial=10
+    )
+
+    soak_minutes = forms.IntegerField(
+        label=_("Goes on by itself after (minutes)"),
+        min_value=0,
+        max_value=fleet.MOST_SOAK,
+        required=False,
+        help_text=_("Minutes in which nine of ten devices that it reached run it well. Empty: you say when."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = ModelVersion.objects.usable_by(user).in_use().filter(task__in=TASKS).select_related("model")
+        self.fields["version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above

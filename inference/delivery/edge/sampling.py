@@ -1,0 +1,87 @@
+"""Pictures that devices keep for annotation: the rule of a group, and what devices send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from inference.delivery.edge.models import EdgeDevice, EdgeGroup
+from inference.serving.feedback import samples
+from inference.serving.feedback.models import ServiceSample
+from inference.serving.server import keeping
+
+MOST_BYTES = 2 << 20  # of a picture
+MOST_DAYS = 90
+
+
+class SamplesOff(DomainError):
+    """The group keeps no pictures, or no longer."""
+
+    code = "samples_off"
+
+
+def set_rule(*, group: EdgeGroup, percent: int, below: int, days: int, by: User) -> EdgeGroup:
+    """Say which pictures the devices of a group keep; all of them hear it with their next word.
+
+    Args:
+        percent: of all that they answer, by chance; 0: none.
+        below: those that have an answer with a lower score, in percent; 0: none.
+        days: that they wait here for annotation.
+
+    Raises:
+        Invalid: a number is out of bounds.
+    """
+    found = Refusals()
+    for field, value, least, most in (
+        ("keep_percent", percent, 0, 100), ("keep_below", below, 0, 100), ("keep_days", days, 1, MOST_DAYS),
+    ):  # fmt: skip
+        with found:
+            if not least <= value <= most:
+                said = _("This must be a whole number from %(least)d to %(most)d.") % {"least": least, "most": most}
+                raise Invalid(said, field=field)
+    found.end()
+    with transaction.atomic():
+        held = EdgeGroup.objects.select_for_update().get(pk=group.pk)
+        held.keep_percent, held.keep_below, held.keep_days = percent, below, days
+        held.number += 1  # an older word, which kept pictures, is refused from now on
+        held.save(update_fields=["keep_percent", "keep_below", "keep_days", "number"])
+        audit.record(by, "edge_samples_set", held, percent=percent, below=below, days=days)
+    return held
+
+
+def rule_of(group: EdgeGroup) -> dict[str, float] | None:
+    """What a word says of pictures to keep; None where none are."""
+    return {"percent": group.keep_percent, "below": group.keep_below / 100} if group.keeps else None
+
+
+def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package: str) -> ServiceSample:
+    """Keep a picture that a device sent; the same one once, however often it comes.
+
+    Args:
+        answers: `predictions` that the device gave.
+        package: sha256 of what it answered with.
+
+    Raises:
+        SamplesOff: the group keeps no pictures.
+        Invalid: it is no JPEG, or more than 2 MiB; or nobody knows why it was kept.
+        TooManySamples, TooLarge, DiskFull: there is no room; later there may be.
+    """
+    group: EdgeGroup = device.group
+    if not group.keeps:
+        raise SamplesOff(_("This group keeps no pictures of its devices."))
+    if why not in (keeping.LOW, keeping.CHANCE):
+        raise Invalid(_("Pictures are kept by chance or for a low score."), field="why")
+    if len(picture) > MOST_BYTES or not picture.startswith(b"\xff\xd8\xff"):
+        raise Invalid(
+            _("Devices send JPEG pictures of at most %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="image"
+        )
+    packages = (one for one in (group.wanted, group.before) if one is not None)
+    label = next((one.model_label for one in packages if one.sha256 == package), "")
+    return samples.keep(
+        holder=group, picture=picture, answers=answers, by=None, why=why, model_name=label, device=device.name
+    )

@@ -1,0 +1,110 @@
+"""Forms of push targets and of pushes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from inference.delivery.push.models import Push, PushTarget, UsableBy
+from inference.delivery.push.protocol import Way
+from inference.delivery.push.targets import LONGEST_ADDRESS, LONGEST_CA, LONGEST_OPTION, LONGEST_SECRET
+from inference.registry.models import ModelVersion
+
+OPTION = "option_"
+
+
+class Unseen(forms.Textarea):
+    """Lines that are never shown again, not even where the form is refused."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
+class PushTargetForm(forms.Form):
+    """A place of one kind. Options of the kind become fields of their own."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, validators=[TITLE])
+    address = forms.CharField(
+        label=_("Address"),
+        max_length=LONGEST_ADDRESS,
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
+    )
+
+    def __init__(self, *args: Any, way: Way, target: PushTarget | None = None, **more: Any) -> None:
+        if target is not None:
+            shown = {f"{OPTION}{name}": value for name, value in target.options.items()}
+            more["initial"] = shown | {
+                "name": target.name, "address": target.address, "ca": target.ca, "visibility": target.visibility,
+            }  # fmt: skip
+        super().__init__(*args, **more)
+        self.way = way
+        self.fields["address"].help_text = way.address_help
+        for option in way.options:
+            self.fields[f"{OPTION}{option.name}"] = _field_of(option)
+        self.fields["secret"] = _secret(way, is_kept=target is not None and bool(target.secret))
+        if way.has_ca:
+            self.fields["ca"] = forms.CharField(
+                label=_("Certificate authority"),
+                max_length=LONGEST_CA,
+                required=False,
+                widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
+                help_text=_("Where the server's certificate was made in the house: that authority's, in PEM."),
+            )
+        self.fields["visibility"] = forms.ChoiceField(
+            label=_("Usable by"), choices=UsableBy.choices, initial=UsableBy.PRIVATE
+        )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the service takes, once the form is valid."""
+        values = dict(self.cleaned_data)
+        options = {option.name: values.pop(f"{OPTION}{option.name}") for option in self.way.options}
+        return values | {"options": options}
+
+
+def _field_of(option: Any) -> forms.Field:
+    if option.yes_no:
+        return forms.BooleanField(
+            label=option.words, required=False, initial=option.default, help_text=option.help_text
+        )
+    return forms.CharField(
+        label=option.words,
+        required=option.required,
+        max_length=LONGEST_OPTION,
+        initial=option.default,
+        help_text=option.help_text,
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
+    )
+
+
+def _secret(way: Way, *, is_kept: bool) -> forms.Field:
+    lines = getattr(way, "secret_has_lines", False)
+    attrs = {"autocomplete": "new-password", "spellcheck": "false", "class": "mono"}
+    kept = _("Kept encrypted. Leave it empty to keep the one that is there; another address needs it anew.")
+    return forms.CharField(
+        label=way.secret_words,
+        max_length=LONGEST_SECRET,
+        required=way.secret_required and not is_kept,
+        strip=False,
+        widget=Unseen(attrs=attrs | {"rows": 4}) if lines else forms.PasswordInput(attrs=attrs),
+        help_text=kept if is_kept else _("Kept encrypted and never shown again."),
+    )
+
+
+class PushForm(forms.Form):
+    """Where a version goes, and what of it."""
+
+    target = forms.ModelChoiceField(
+        label=_("Target"), queryset=PushTarget.objects.none(), empty_label=_("Choose a target")
+    )
+    content = forms.ChoiceField(label=_("What is pushed"), choices=Push.Content.choices)
+
+    def __init__(self, *args: Any, user: User, version: ModelVersion, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["target"].queryset = PushTarget.objects.usable_by(user).order_by("name")  # type: ignore[attr-defined]  # a choice among rows, declared above
+        if not version.can_be_evaluated:
+            self.fields["content"].choices = [c for c in Push.Content.choices if c[0] == Push.Content.FILES]  # type: ignore[attr-defined]  # declared above

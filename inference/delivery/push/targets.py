@@ -1,0 +1,271 @@
+"""Push targets: made, changed, tested, forgotten. Their secrets go in and never come out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ssl
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib import outbound, sealed, wording
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals
+from aiplatform.lib.parsers import is_sound
+from aiplatform.lib.titles import TITLE
+from inference.delivery.push import pushes
+from inference.delivery.push.models import PushTarget, UsableBy
+from inference.delivery.push.protocol import Place, PushFailed, Way
+from inference.delivery.push.protocols import WAYS
+
+LONGEST_ADDRESS, LONGEST_OPTION, LONGEST_SECRET, LONGEST_CA = 500, 300, 20_000, 100_000
+
+
+def create(
+    *, user: User, name: str, kind: str, address: str, options: Mapping[str, Any] | None = None, secret: str = "",
+    ca: str = "", visibility: str = UsableBy.PRIVATE,
+) -> PushTarget:  # fmt: skip
+    """Keep a place.
+
+    Args:
+        kind: a code of `ways.WAYS`.
+        options: what the kind asks for, in the open.
+        secret: a token, a password or a private key; sealed, and never shown again.
+        ca: certificates in PEM that are believed besides the machine's own.
+
+    Raises:
+        Invalid: see `check`.
+        NameTaken: the person has a target of this name.
+    """
+    options = checked_options(kind, options or {}, quiet=True)
+    check(name=name, kind=kind, address=address, options=options, secret=secret, ca=ca, visibility=visibility)
+    try:
+        with transaction.atomic():
+            target: PushTarget = PushTarget.objects.create(
+                owner=user, name=name, kind=kind, address=address, options=options, secret=_sealed(secret),
+                ca=ca.strip(), visibility=visibility,
+            )  # fmt: skip
+            audit.record(user, "push_target_made", target)
+    except IntegrityError:
+        raise _taken(name) from None
+    return target
+
+
+def check(
+    *, name: str = "target", kind: str = "", address: str | None = None, options: Mapping[str, Any] | None = None,
+    secret: str | None = None, ca: str = "", visibility: str = UsableBy.PRIVATE,
+) -> None:  # fmt: skip
+    """Refuse at once what `create` refuses; what is None is not looked at.
+
+    Raises:
+        Invalid: an unknown kind or option, an address of another sort or inside the network, no certificate.
+    """
+    found, way = Refusals(), WAYS.get(kind)
+    with found:
+        if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
+            raise Invalid(TITLE.message, field="name")
+    with found:
+        if way is None:
+            said = _("There is no kind “%(kind)s”. There are: %(known)s.")
+            raise Invalid(said % {"kind": kind[:50], "known": ", ".join(WAYS)}, field="kind")
+    with found:
+        if visibility not in UsableBy.values:
+            raise Invalid(_("A target is for you alone, or for your groups."), field="visibility")
+    if way is not None:
+        with found:
+            if address is not None:
+                _check_address(way, address)
+        with found:
+            checked_options(kind, options or {})
+        with found:
+            _check_secret(way, secret)
+        with found:
+            _check_ca(way, ca)
+        if not found and address is not None:
+            with found:
+                way.check(Place(address, options or {}, secret or ""))
+    found.end()
+
+
+def _check_address(way: Way, address: str) -> None:
+    if len(address) > LONGEST_ADDRESS or not is_sound(address):
+        said = _("An address has at most %(most)s characters.")
+        raise Invalid(said % {"most": LONGEST_ADDRESS}, field="address")
+    if "?" in address or "#" in address:
+        said = _("The address has no question mark and no number sign: what is secret belongs into the secret.")
+        raise Invalid(said, field="address")
+    try:
+        outbound.resolve(address, allowed=settings.PUSH_ALLOWED, ports=way.ports)
+    except outbound.InnerAddress:
+        inside = wording.message("push.inner", host=urlsplit(address).hostname)
+        raise Invalid(inside, field="address") from None
+    except outbound.ForbiddenAddress as exc:
+        raise Invalid(exc.message, field="address") from None
+    except OSError:
+        return  # it may be found later
+
+
+def checked_options(kind: str, given: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+    """The options of a kind, each with its value or its default.
+
+    Args:
+        quiet: leave refusing to `check`, and give back what came.
+
+    Raises:
+        Invalid: an option that the kind does not know, or of another type, or one that is missing.
+    """
+    way = WAYS.get(kind)
+    if way is None:
+        return dict(given)
+    values: dict[str, Any] = {}
+    known = {option.name: option for option in way.options}
+    for name in given:
+        if name not in known:
+            said = _("This kind of target has no option “%(name)s”. It has: %(known)s.")
+            facts = {"name": str(name)[:50], "known": ", ".join(known) or "–"}
+            raise Invalid(said % facts, field="options")
+    for option in way.options:
+        value = given.get(option.name, option.default)
+        if option.yes_no:
+            right = isinstance(value, bool)
+        else:
+            right = isinstance(value, str) and len(value) <= LONGEST_OPTION and is_sound(value)
+            right = right and value.isprintable()
+        if not right:
+            said = _("The option “%(name)s” has no such value.")
+            raise Invalid(said % {"name": option.name}, field="options")
+        if option.required and not value and not quiet:
+            said = _("The option “%(name)s” is needed.")
+            raise Invalid(said % {"name": option.name}, field=f"option_{option.name}")
+        values[option.name] = value.strip() if isinstance(value, str) else value
+    return values
+
+
+def _check_secret(way: Way, secret: str | None) -> None:
+    if secret is None:
+        return
+    if way.secret_required and not secret:
+        raise Invalid(_("This kind of target needs a secret."), field="secret")
+    if len(secret) > LONGEST_SECRET or not is_sound(secret):
+        raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_SECRET}, field="secret")
+    key = secret.lstrip().startswith("-----BEGIN")
+    if not key and not (secret.isprintable() and secret.isascii()):
+        raise Invalid(_("A secret is one line of plain letters, digits and signs."), field="secret")
+
+
+def _check_ca(way: Way, ca: str) -> None:
+    if not ca.strip():
+        return
+    if not way.has_ca:
+        raise Invalid(_("This kind of target knows no certificates."), field="ca")
+    if len(ca) > LONGEST_CA:
+        raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_CA}, field="ca")
+    try:
+        ssl.create_default_context().load_verify_locations(cadata=ca.strip())
+    except (ssl.SSLError, ValueError, TypeError):
+        raise Invalid(_("This is no certificate in PEM. Paste it from BEGIN to END."), field="ca") from None
+
+
+def change(
+    *, target: PushTarget, by: User, name: str | None = None, address: str | None = None,
+    options: Mapping[str, Any] | None = None, secret: str = "", ca: str | None = None, visibility: str | None = None,
+) -> PushTarget:  # fmt: skip
+    """Change a place; what is None stays. An empty secret leaves the one that is there, but not at another address.
+
+    Raises:
+        Invalid: see `check`; or the address changes, and the secret was not given anew: it would go to somebody else.
+        NameTaken.
+    """
+    address = target.address if address is None else address
+    options = target.options if options is None else checked_options(target.kind, options, quiet=True)
+    changed: dict[str, Any] = {
+        "name": target.name if name is None else name,
+        "address": address,
+        "options": options,
+        "ca": target.ca if ca is None else ca.strip(),
+        "visibility": target.visibility if visibility is None else visibility,
+    }
+    check(kind=target.kind, secret=secret if secret or not target.secret else None, **changed)
+    moved = address != target.address or _goes_elsewhere(target, changed)
+    if moved and target.secret and not secret:
+        said = _("Give the secret once more: what is kept was given for the former address and authority.")
+        raise Invalid(said, field="secret")
+    if address != target.address:
+        changed["host_key"] = ""
+    if secret:
+        changed["secret"] = _sealed(secret)
+    changed |= {"tested_at": None, "message": wording.Message()}
+    try:
+        with transaction.atomic():
+            PushTarget.objects.filter(pk=target.pk).update(**changed)
+            target.refresh_from_db()
+            audit.record(by, "push_target_changed", target)
+    except IntegrityError:
+        raise _taken(changed["name"]) from None
+    return target
+
+
+def _goes_elsewhere(target: PushTarget, changed: Mapping[str, Any]) -> bool:
+    """Whether somebody else could read the secret after this change: by another authority that is believed."""
+    return bool(changed["ca"]) and changed["ca"] != target.ca
+
+
+def forget_host_key(*, target: PushTarget, by: User) -> None:
+    """Let the next test pin the key that the machine shows then."""
+    PushTarget.objects.filter(pk=target.pk).update(host_key="", tested_at=None, message=wording.Message())
+    audit.record(by, "push_host_key_forgotten", target)
+
+
+def test(target: PushTarget) -> bool:
+    """Ask the place, and note how that went; whether it takes the credentials. Pins the key of a host."""
+    said, host_key = wording.Message(), target.host_key
+    try:
+        host_key = WAYS[target.kind].test(place_of(target)).host_key
+    except PushFailed as exc:
+        said = wording.of_error(exc)
+    PushTarget.objects.filter(pk=target.pk, address=target.address).update(
+        tested_at=now(), message=said, host_key=host_key
+    )
+    target.refresh_from_db()
+    return not said
+
+
+def delete(*, target: PushTarget, by: User) -> None:
+    """Forget a place; what waits or runs to it fails, and says why. What lies there stays."""
+    with transaction.atomic():
+        pushes.end_those_to(target)
+        audit.record(by, "push_target_deleted", target)
+        target.delete()
+
+
+def place_of(target: PushTarget) -> Place:
+    """A place with its secret in the open.
+
+    Raises:
+        PushFailed: it was sealed under another secret key of the platform.
+    """
+    return pushes.place_of(target)
+
+
+def _sealed(secret: str) -> str:
+    return sealed.seal({"secret": secret} if secret else {})
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(_("You already have a target called “%(name)s”.") % {"name": name})
+
+
+def fingerprint(target: PushTarget) -> str:
+    """The pinned key of a host as OpenSSH writes it, "SHA256:…" (RFC 4648 without padding); "" where none is known."""
+    parts = target.host_key.split()
+    if len(parts) < 2:
+        return ""
+    digest = hashlib.sha256(base64.b64decode(parts[1])).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"

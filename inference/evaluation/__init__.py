@@ -1,0 +1,1 @@
+"""Evaluations: submission, results, comparison, promotion rules, reports."""

@@ -1,0 +1,174 @@
+"""API of evaluations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.api import NumberedViewSet, sent
+from aiplatform.lib.errors import NotFound
+from aiplatform.lib.idempotency import keep, once, once_in_parts
+from inference.evaluation import (
+    calibration,
+    comparison_api,
+    error_datasets,
+    evaluations,
+    result_api,
+    results,
+    slice_api,
+)
+from inference.evaluation.custom_scripts import requests
+from inference.evaluation.models import Evaluation
+from inference.evaluation.orders import EVALUATIONS
+from inference.evaluation.presentation import report as reports
+from inference.evaluation.serializers import EvaluationIn, EvaluationOut
+from workers.states import GROUPS, JobState
+
+
+class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """Evaluations. `?state=` filters (a state, or waiting, running, completed, failed, stopped), `?search=` finds."""
+
+    needs = {
+        "list": Action.EVALUATIONS_VIEW,
+        "retrieve": Action.EVALUATIONS_VIEW,
+        "results": Action.EVALUATIONS_VIEW,
+        "images": Action.EVALUATIONS_VIEW,
+        "comparison": Action.EVALUATIONS_VIEW,
+        "comparison_slices": Action.EVALUATIONS_VIEW,
+        "slices": Action.EVALUATIONS_VIEW,
+        "calibration": Action.EVALUATIONS_VIEW,
+        "report": Action.EVALUATIONS_VIEW,
+        "threshold": Action.EVALUATIONS_SUBMIT,
+        "annotate": Action.DATASETS_CREATE,
+        "create": Action.EVALUATIONS_SUBMIT,
+        "stop": Action.EVALUATIONS_SUBMIT,
+    }
+    asks = {
+        "list": ("state", "search"),
+        "images": ("cell", "mistake", "begin"),
+        "comparison": ("evaluation", "base"),
+        "comparison_slices": ("evaluation", "base", *slice_api.ASKS),
+        "slices": slice_api.ASKS,
+        "calibration": result_api.ASKS,
+    }
+    asks_many = ("evaluation",)
+    orders = EVALUATIONS
+    serializer_class = EvaluationOut
+    queryset = Evaluation.objects.none()
+
+    def get_queryset(self) -> Any:
+        given = queries.given(self.request)
+        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        rows = Evaluation.objects.visible_to(self.request.user).for_list()
+        return rows.in_state(state).named_like(given.get("search", ""))
+
+    @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
+    @once_in_parts
+    def create(self, request: ApiRequest) -> Response:
+        """Queue one; with own code (multipart where an archive comes along) that judges instead of ours."""
+        serializer = EvaluationIn(data=request.data, context=self.get_serializer_context())
+        given = requests.taken(request.user, sent(serializer, evaluations.check))
+        with transaction.atomic():
+            evaluation = evaluations.submit(user=request.user, **given)
+            return keep(request, Response(EvaluationOut(evaluation).data, status=201))
+
+    @extend_schema(request=None, responses=EvaluationOut)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: ApiRequest, pk: str) -> Response:
+        """Request a stop."""
+        evaluation = self.get_object()
+        if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
+            self.permission_denied(request)
+        evaluations.stop(evaluation=evaluation, by=request.user)
+        evaluation.job.refresh_from_db()
+        return Response(EvaluationOut(evaluation).data, status=202)
+
+    # before `comparison`, whose name hides that of the module
+    @extend_schema(
+        operation_id="evaluations_comparison_slices",
+        parameters=[*comparison_api.PARAMETERS, *slice_api.PARAMETERS],
+        responses=slice_api.SlicesOut,
+    )
+    @action(detail=False, methods=["get"], pagination_class=None, url_path="comparison/slices")
+    def comparison_slices(self, request: ApiRequest) -> Response:
+        """Figures of parts of the images of two to six evaluations, with intervals of the differences."""
+        return Response(slice_api.compared(request))
+
+    @extend_schema(parameters=comparison_api.PARAMETERS, responses=comparison_api.EvaluationComparisonOut)
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def comparison(self, request: ApiRequest) -> Response:
+        """Two to six evaluations of the same images: figures with intervals, and which differences may be chance."""
+        return Response(comparison_api.answered(request))
+
+    @extend_schema(parameters=slice_api.PARAMETERS, responses=slice_api.SlicesOut)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def slices(self, request: ApiRequest, pk: str) -> Response:
+        """Figures of parts of the images, the worst first, with intervals."""
+        return Response(slice_api.of_one(request, int(pk)))
+
+    @extend_schema(parameters=result_api.PARAMETERS, responses=result_api.CalibrationOut)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def calibration(self, request: ApiRequest, pk: str) -> Response:
+        """Whether scores are what they say, and what mistakes cost by threshold."""
+        return Response(result_api.calibrated(request, self.get_object()))
+
+    @extend_schema(request=result_api.ThresholdIn, responses=EvaluationOut)
+    @action(detail=True, methods=["post"])
+    def threshold(self, request: ApiRequest, pk: str) -> Response:
+        """Keep a threshold as the best score, which services with this version begin with."""
+        evaluation = self.get_object()
+        if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
+            self.permission_denied(request)
+        calibration.choose(evaluation, sent(result_api.ThresholdIn(data=request.data))["threshold"])
+        return Response(EvaluationOut(evaluation).data)
+
+    @extend_schema(request=result_api.AnnotateIn, responses={201: result_api.MendingDatasetOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def annotate(self, request: ApiRequest, pk: str) -> Response:
+        """Make a dataset of the images with a mistake, annotated as they are now."""
+        evaluation = self.get_object()
+        made = error_datasets.annotate(evaluation, by=request.user, **sent(result_api.AnnotateIn(data=request.data)))
+        return Response({"dataset": made.pk}, status=201)
+
+    @extend_schema(responses={(200, "text/html"): OpenApiTypes.STR})
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def report(self, request: ApiRequest, pk: str) -> HttpResponse:
+        """All of it as one HTML file that needs nothing else."""
+        return reports.answer(self.get_object(), request.user)
+
+    @extend_schema(responses=dict)
+    @action(detail=True, methods=["get"])
+    def results(self, request: ApiRequest, pk: str) -> Response:
+        """All figures, curves and counts by threshold."""
+        content = results.load(self.get_object())
+        if content is None:
+            raise NotFound(_("This evaluation has no results yet."))
+        return Response(content)
+
+    @extend_schema(responses=dict)
+    @action(detail=True, methods=["get"])
+    def images(self, request: ApiRequest, pk: str) -> Response:
+        """Evaluated images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time.
+
+        `?cell=0,` are those that show the class, `?cell=,1` those where it was answered; `?mistake=` those with a
+        mistake of a detector of this kind: class, location, both, duplicate, background, missed.
+        """
+        at = queries.whole(request.query_params, "begin") or 0
+        cell = request.query_params.get("cell", "")
+        mistake = request.query_params.get("mistake", "")
+        error_datasets.check_kind(mistake)
+        results.check_predictions(evaluation := self.get_object())
+        rows, more = results.images(evaluation, cell=cell, mistake=mistake, begin=at, count=100)
+        return Response({"results": rows, "next": at + 100 if more else None})

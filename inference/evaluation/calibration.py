@@ -1,0 +1,174 @@
+"""Whether scores are what they say, and from which score on answers should count if mistakes cost money.
+
+*Reliability*: answers in fifteen bins of equal width by their score; of those with a score of 0.8 eight of ten should
+be right. ECE, the expected calibration error, is the mean distance of the two, by the number of answers in each bin
+(C. Guo et al., On Calibration of Modern Neural Networks, ICML 2017, arXiv 1706.04599). Of a classifier the most
+probable class of each image counts, of a detector each box, right where it finds an object with an overlap of 0.5.
+
+*Cost*: what wrong answers and missed objects cost together at each of the thresholds of an evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.numbers import finite
+from inference.evaluation import differences, results
+from inference.evaluation.models import Evaluation
+from inference.kit.task_kinds import TASKS
+
+BINS = 15
+MOST_COST = 1e9
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Answers with a score from `low` to `high`: how many, their mean score, and what share of them is right."""
+
+    low: float
+    high: float
+    count: int
+    score: float | None
+    right: float | None
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Fifteen bins, the expected calibration error (0..1), and the number of answers."""
+
+    bins: list[Bin]
+    ece: float
+    answers: int
+
+
+def of(evaluation: Evaluation) -> Reliability | None:
+    """The reliability of the scores of an evaluation; None of tasks without scores, and of older evaluations.
+
+    Raises:
+        Invalid: its results cannot be read, or an own script gave figures only.
+    """
+    results.check_predictions(evaluation)
+    return _of(evaluation.pk, results.stamp(evaluation))
+
+
+@lru_cache(maxsize=64)
+def _of(number: int, _stamp: tuple[str, int]) -> Reliability | None:
+    evaluation = Evaluation.objects.select_related("job").get(pk=number)
+    with differences.readable([evaluation]):
+        pairs = list(_answers(evaluation))
+    return reliability(np.array([one for one, _is in pairs]), np.array([right for _one, right in pairs], bool))
+
+
+def reliability(scores: np.ndarray, right: np.ndarray) -> Reliability | None:
+    """From scores within 0..1 and whether each answer is right; None without answers."""
+    if not len(scores):
+        return None
+    places = np.minimum((scores * BINS).astype(int), BINS - 1)
+    counts = np.bincount(places, minlength=BINS)
+    sums = np.bincount(places, scores, BINS)
+    hits = np.bincount(places, right.astype(float), BINS)
+    bins = [
+        Bin(place / BINS, (place + 1) / BINS, int(count), *((score / count, hit / count) if count else (None, None)))
+        for place, (count, score, hit) in enumerate(zip(counts, sums, hits, strict=True))
+    ]
+    return Reliability(bins, float(np.abs(sums - hits).sum() / len(scores)), len(scores))
+
+
+def _answers(evaluation: Evaluation) -> Iterator[tuple[float, bool]]:
+    """Score and whether it is right of each answer that counts."""
+    task = TASKS.get(evaluation.task)
+    if task is None or task.scored is None:
+        return
+    for place, entry in enumerate(results.every_image(evaluation)):
+        if place >= differences.MOST_IMAGES:
+            return
+        for score, right in task.scored(entry):
+            yield _within(score), right
+
+
+def _within(score: Any) -> float:
+    number = float(score)
+    if not 0 <= number <= 1:
+        raise ValueError(f"a score of {number}")
+    return number
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What mistakes cost together at each threshold, and the place of the cheapest; of equals the lowest."""
+
+    thresholds: list[float]
+    costs: list[float]
+    best: int
+    wrong: list[float]
+    missed: list[float]
+
+    @property
+    def threshold(self) -> float:
+        """The cheapest threshold."""
+        return self.thresholds[self.best]
+
+
+def costs(content: Mapping[str, Any], *, wrong: float, missed: float) -> Costs | None:
+    """What a wrong answer and a missed object cost together, by threshold; None where nothing is counted by it.
+
+    Raises:
+        Invalid: a cost is negative or no number, or both are 0.
+    """
+    found = Refusals()
+    for name, value in (("wrong", wrong), ("missed", missed)):
+        with found:
+            if not math.isfinite(value) or not 0 <= value <= MOST_COST:
+                raise Invalid(_("A cost is a number from 0 to %(most)s.") % {"most": f"{MOST_COST:,.0f}"}, field=name)
+    with found:
+        if not found and not wrong and not missed:
+            raise Invalid(_("One of the two costs something."), field="missed")
+    found.end()
+    try:
+        thresholds = [float(one) for one in content["thresholds"]]
+        classes = content["classes"]
+        right = np.sum([np.array(one["tp"], float) for one in classes], 0)
+        false = np.sum([np.array(one["fp"], float) for one in classes], 0)
+        left = sum(float(one["truths"]) for one in classes) - right
+        total = false * wrong + left * missed
+        if not classes or total.shape != (len(thresholds),):
+            return None
+        return Costs(thresholds, total.tolist(), int(total.argmin()), false.tolist(), left.tolist())
+    except differences.BROKEN:
+        return None
+
+
+def number_in(text: str) -> float:
+    """A number that somebody typed; NaN where it is none, which everything here refuses."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return math.nan
+
+
+def choose(evaluation: Evaluation, threshold: float | None) -> None:
+    """Keep a threshold as the best score of an evaluation; None goes back to the one with the best F1.
+
+    Raises:
+        Invalid: out of range, or nobody chooses a lowest score for answers of this task.
+    """
+    task = TASKS.get(evaluation.task)
+    found = Refusals()
+    with found:
+        results.check_predictions(evaluation)
+        if task is None or not task.pages.threshold:
+            raise Invalid(_("Answers of this task have no lowest score that callers choose."))
+    with found:
+        if threshold is not None and (finite(threshold) is None or not 0 < threshold < 1):
+            raise Invalid(_("Give a score above 0 and below 1."), field="threshold")
+    found.end()
+    evaluation.chosen_threshold = threshold
+    evaluation.save(update_fields=["chosen_threshold"])

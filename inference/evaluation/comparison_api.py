@@ -1,0 +1,97 @@
+"""`evaluations/comparison/`: evaluations of the same images beside each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from aiplatform.lib import queries
+from inference.evaluation import differences, results
+from inference.evaluation.models import Evaluation
+
+PARAMETERS = [
+    OpenApiParameter("evaluation", int, many=True, required=True, description="Numbers of two to six evaluations."),
+    OpenApiParameter("base", int, description="The one the others are measured against; the first unless given."),
+]
+VERDICTS = "better, worse or no_difference."
+
+
+class DifferenceOut(serializers.Serializer[Any]):
+    value = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    verdict = serializers.CharField(help_text=VERDICTS)
+
+
+class ComparedValueOut(serializers.Serializer[Any]):
+    evaluation = serializers.IntegerField()
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    difference = DifferenceOut(allow_null=True)
+
+
+class ComparedFigureOut(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    lower_is_better = serializers.BooleanField()
+    values = ComparedValueOut(many=True)
+
+
+class McNemarOut(serializers.Serializer[Any]):
+    evaluation = serializers.IntegerField()
+    both_right = serializers.IntegerField()
+    only_base = serializers.IntegerField()
+    only_other = serializers.IntegerField()
+    both_wrong = serializers.IntegerField()
+    p = serializers.FloatField()
+    verdict = serializers.CharField(help_text=VERDICTS)
+
+
+class ComparedEvaluationOut(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    model = serializers.CharField()
+    summary = serializers.DictField(child=serializers.FloatField(), help_text="As it stands in its results.")
+
+
+class EvaluationComparisonOut(serializers.Serializer[Any]):
+    base = serializers.IntegerField()
+    images = serializers.IntegerField()
+    resamples = serializers.IntegerField()
+    evaluations = ComparedEvaluationOut(many=True)
+    figures = ComparedFigureOut(many=True, help_text="With intervals that hold the truth in 95 of 100 cases.")
+    only_told = serializers.ListField(
+        child=serializers.CharField(), help_text="Figures of the summaries of which no interval can be had."
+    )
+    mcnemar = McNemarOut(many=True)
+
+
+def answered(request: Request) -> dict[str, Any]:
+    """The comparison that a request asks for."""
+    user: Any = request.user
+    query = request.query_params
+    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
+    found = differences.compare(rows, base)
+    figures = [
+        {
+            "key": row.key,
+            "lower_is_better": row.lower_is_better,
+            "values": [dataclasses.asdict(one) for one in row.values],
+        }
+        for row in found.rows
+    ]
+    return {
+        "base": found.base, "images": found.images, "resamples": found.resamples,
+        "evaluations": [_evaluation(row) for row in rows], "figures": figures, "only_told": found.only_told,
+        "mcnemar": [dataclasses.asdict(one) for one in found.mcnemar],
+    }  # fmt: skip
+
+
+def _evaluation(row: Evaluation) -> dict[str, Any]:
+    summary = (results.load(row) or {}).get("summary", {})
+    kept = {key: value for key, value in summary.items() if isinstance(value, int | float)}
+    return {"id": row.pk, "name": str(row), "model": row.model_label, "summary": kept}

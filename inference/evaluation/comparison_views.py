@@ -1,0 +1,165 @@
+"""Pages of evaluations beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.errors import DomainError, Invalid, NotFound
+from aiplatform.lib.pages import needs
+from inference.evaluation import differences, results
+from inference.evaluation.custom_scripts import metrics as script_figures
+from inference.evaluation.custom_scripts import scripts
+from inference.evaluation.differences import Comparison
+from inference.evaluation.models import Evaluation
+from inference.evaluation.presentation.cells import VERDICTS, cell
+from inference.evaluation.presentation.names import parameter_word, short_names
+from inference.evaluation.presentation.tiles import NONE, left_out, shown_keys
+from inference.evaluation.views import pages_of
+from inference.kit.task_kinds import TASKS
+
+PER_PAGE = 6
+SHOWN = {
+    "differ": gettext_lazy("Where they differ most"),
+    "only_first": gettext_lazy("Only %(first)s is right"),
+    "only_second": gettext_lazy("Only %(second)s is right"),
+    "both_wrong": gettext_lazy("Neither is right"),
+}
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def compare(request: SignedInRequest) -> HttpResponse:
+    """`?evaluation=1&evaluation=2[&base=1]`: their figures, differences, and images on which they disagree."""
+    try:
+        rows, base = differences.chosen(request.user, numbers_of(request), base=ids.number(request.GET.get("base", "")))
+        found = differences.compare(rows, base)
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        return render(request, "inference/compare_refused.html", {"refusals": refusal.every}, status=refusal.status)
+    others = [row for row in rows if row.pk != base.pk]
+    content = results.load(base) or {}
+    keys = shown_keys(base.task, len(content.get("classes", [])))
+
+    def says(key: str) -> bool:
+        return found.by_name or key in keys
+
+    by_pk = {row.pk: row for row in rows}
+    context: dict[str, Any] = {
+        "rows": rows,
+        "base": base,
+        "names": short_names(rows),
+        "found": found,
+        "figures": [(_(row.label), [cell(value) for value in row.values]) for row in found.rows if says(row.key)],
+        "told": _told(found, rows, says),
+        "left_out": "" if found.by_name else left_out(base.task, content),
+        "few": differences.FEW_IMAGES if not found.by_name and found.images < differences.FEW_IMAGES else 0,
+        "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
+        "differing": _differing(rows),
+        "images_urls": [(other, _images_url(base, other)) for other in others if not found.by_name],
+        "rebase": {row.pk: query_of(rows, base=row.pk) for row in rows},
+        "pages": pages_of(base),
+        "slices_url": f"{reverse('inference:evaluation-compared-slices')}?{query_of(rows, base=base.pk)}",
+    }
+    return render(request, "inference/compare.html", context)
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def compared_images(request: SignedInRequest) -> HttpResponse:
+    """A part of the gallery: images of two evaluations beside each other; `?show=` see `differences.disagreements`."""
+    rows, _base = differences.chosen(request.user, numbers_of(request))
+    if len(rows) != 2:
+        raise Invalid(_("Choose two evaluations."), field="evaluation")
+    show, begin = request.GET.get("show", "differ"), min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
+    pairs, more = differences.disagreements((rows[0], rows[1]), show=show, begin=begin, count=PER_PAGE)
+    contents = [results.load(row) or {} for row in rows]
+    thresholds = [content.get("summary", {}).get("threshold", 0) or 0 for content in contents]
+    pages = pages_of(rows[0])
+    above = bool(pages and pages.threshold)
+    short = short_names(rows)
+    context = {
+        "pairs": [
+            [(row, _certain(entry, least) if above else entry)
+             for row, entry, least in zip(rows, pair, thresholds, strict=True)]
+            for pair in pairs
+        ],
+        "pages": pages,
+        "names": {c["id"]: c["name"] for c in contents[0].get("classes", [])},
+        "shows_images": rows[0].version_id is not None,
+        "choices": [
+            (word, SHOWN[word] % {"first": short[rows[0].pk], "second": short[rows[1].pk]},
+             _images_url(*rows, show=word))
+            for word in _offered(rows[0])
+        ],
+        "short": short,
+        "show": show,
+        "begin": begin,
+        "next_url": _images_url(*rows, show=show, begin=begin + PER_PAGE) if more else "",
+    }  # fmt: skip
+    return render(request, "inference/_compared_images.html", context)
+
+
+def numbers_of(request: HttpRequest) -> list[int]:
+    """The evaluations that the address of a page names."""
+    given = [ids.number(text) for text in request.GET.getlist("evaluation")]
+    return [number for number in given if number is not None]
+
+
+def _offered(evaluation: Evaluation) -> list[str]:
+    return list(SHOWN) if TASKS[evaluation.task].right is not None else ["differ"]
+
+
+def _certain(entry: dict[str, Any], least: float) -> dict[str, Any]:
+    """An entry with the answers that count: a page that stands still has no threshold to move."""
+    return {**entry, "answers": [one for one in entry.get("answers", []) if one[1] >= least]}
+
+
+def query_of(rows: list[Evaluation], **more: Any) -> str:
+    """The part of an address that names evaluations."""
+    return urlencode([*(("evaluation", row.pk) for row in rows), *more.items()])
+
+
+def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
+    return f"{reverse('inference:evaluation-compared-images')}?{query_of([first, second], **more)}"
+
+
+def _told(found: Comparison, rows: list[Evaluation], says: Callable[[str], bool]) -> list[tuple[str, list[str]]]:
+    """Figures of which no interval can be had, as the evaluations say them."""
+    task = TASKS.get(rows[0].task)
+    labels = {figure.key: _(figure.label) for figure in task.pages.figures} if task else {}
+    summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
+    told = [key for key in found.only_told if says(key)]
+    return [(labels.get(key, key), [_plain(_value(summary, key)) for summary in summaries]) for key in told]
+
+
+def _value(summary: dict[str, Any], key: str) -> Any:
+    """A figure of an evaluation; a script may write its name with other capital letters."""
+    return summary.get(key, next((value for name, value in summary.items() if name.lower() == key.lower()), None))
+
+
+def _plain(value: Any) -> str:
+    return script_figures.shown(value) if isinstance(value, int | float) else NONE
+
+
+def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
+    """What the evaluations themselves differ in: model, threshold, engine and the like."""
+    found = [(_("Model"), [row.model_label for row in rows])]
+    given = [scripts.shown_params(row) for row in rows]
+    for key in sorted({key for params in given for key in params}):
+        values = [params.get(key) for params in given]
+        if any(value != values[0] for value in values):
+            found.append((parameter_word(key), [NONE if value is None else value for value in values]))
+    return found

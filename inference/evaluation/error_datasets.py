@@ -1,0 +1,197 @@
+"""What a detector gets wrong by kinds, and a dataset of the images behind them, to mend their annotation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import ids, titles
+from aiplatform.lib.archive_names import safe_name
+from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
+from aiplatform.lib.files import open_beneath, written_whole
+from aiplatform.lib.numbers import finite
+from datasets.formats.neutral import CLASSES
+from datasets.models import Dataset, DatasetVersion, Upload
+from datasets.services import datasets, imports, sources, uploads
+from inference.evaluation import results
+from inference.evaluation.models import Evaluation
+from inference.kit.task_kinds.mistaken import KINDS
+
+MOST_IMAGES = 5_000
+NAME = "evaluation"  # of the source of imports
+
+
+class NothingToMend(DomainError):
+    """No image is behind what was chosen."""
+
+    code: ClassVar[str] = "nothing_to_mend"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Mistakes of one kind: how many on how many images, and what AP50 would gain if they were mended (0..1)."""
+
+    name: str
+    count: int
+    images: int
+    gain: float | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """Mistakes of all kinds, of the answers from a score on, and AP50 as it is."""
+
+    threshold: float
+    ap50: float | None
+    kinds: list[Kind]
+
+
+def of(content: Mapping[str, Any]) -> Told | None:
+    """The mistakes of an evaluation; None of other tasks, of older evaluations, and where they cannot be read."""
+    said = content.get("mistakes")
+    if not isinstance(said, dict) or not isinstance(said.get("kinds"), dict):
+        return None
+    kinds = []
+    for name in KINDS:
+        own = said["kinds"].get(name)
+        if not isinstance(own, dict):
+            return None
+        count, images = (int(finite(own.get(key)) or 0) for key in ("count", "images"))
+        kinds.append(Kind(name, count, images, finite(own.get("gain"))))
+    kinds.sort(key=lambda one: -(one.gain or 0.0))
+    return Told(finite(said.get("threshold")) or 0.0, finite(said.get("ap50")), kinds)
+
+
+def check_kind(kind: str) -> None:
+    """Refuse what is no kind of mistake; "" is any image."""
+    if kind and kind not in KINDS:
+        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": "mistake", "words": ", ".join(KINDS)},
+                      field="mistake")  # fmt: skip
+
+
+def _check_cell(cell: str) -> None:
+    if cell and not re.fullmatch(r"\d{0,6},\d{0,6}", cell):
+        raise Invalid(_("A cell is two places in the confusion matrix: 0,1."), field="cell")
+
+
+def name_for(evaluation: Evaluation, user: User) -> str:
+    """A free name of a dataset, to begin with."""
+    taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
+    return titles.derived(evaluation.job.name, taken=taken, room=datasets.NAME_MAX)
+
+
+def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", cell: str = "") -> Dataset:
+    """Begin to make a dataset of images with a mistake, annotated as they are now.
+
+    Args:
+        by: sees the evaluation.
+        mistake: a kind; or `cell` of the confusion matrix, see `results.images`.
+
+    Raises:
+        NotAllowed: this person's roles let nobody make it.
+        Invalid: no such kind, or nothing was chosen.
+        NothingToMend: no image is behind it, or more than 5,000.
+        NotFound: the dataset is gone, or is not this person's to use.
+        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
+    """
+    by.require(Action.DATASETS_CREATE)
+    found = Refusals()
+    with found:
+        results.check_predictions(evaluation)
+        check_kind(mistake)
+        _check_cell(cell)
+        if not mistake and not cell:
+            raise Invalid(_("Say of which images: a kind of mistake, or a cell of the confusion matrix."),
+                          field="mistake")  # fmt: skip
+    with found:
+        datasets.check(owner=by, name=name)
+    with found:
+        version = _version(evaluation, by)
+    found.end()
+    paths = _paths(evaluation, mistake, cell)
+    if not paths:
+        raise NothingToMend(_("No image is behind this."))
+    if len(paths) > MOST_IMAGES:
+        said = _("At most %(most)s images become a dataset, and %(count)s are behind this.")
+        raise NothingToMend(said % {"count": f"{len(paths):,}", "most": f"{MOST_IMAGES:,}"})
+    length = sum(_bytes(version.images_path / path) for path in paths)
+    about = {
+        sources.KEY: NAME, "filename": f"evaluation-{evaluation.pk}", "evaluation": str(evaluation.pk),
+        "mistake": mistake, "cell": cell[:40],
+    }  # fmt: skip
+    with transaction.atomic():
+        upload = uploads.begin(owner=by, length=length, metadata=about)
+        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
+        dataset = datasets.create(owner=by, name=name, intro="")
+        imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
+    return dataset
+
+
+def _version(evaluation: Evaluation, by: User) -> DatasetVersion:
+    version: DatasetVersion | None = DatasetVersion.objects.usable_by(by).filter(pk=evaluation.version_id or 0).first()
+    if version is None:
+        raise NotFound(_("The images of this evaluation are gone, or are not yours to use."))
+    return version
+
+
+def _paths(evaluation: Evaluation, mistake: str, cell: str) -> list[str]:
+    rows, _more = results.images(evaluation, cell=cell, mistake=mistake, count=MOST_IMAGES + 1)
+    return [str(row["path"]) for row in rows]
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:  # removed meanwhile
+        return 0
+
+
+def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
+    """The images, and a COCO file of what is drawn on them; images with one class each in folders of its name."""
+    number = ids.number(metadata.get("evaluation", "")) or 0
+    evaluation = Evaluation.objects.visible_to(user).select_related("job").filter(pk=number).first()
+    if evaluation is None:
+        raise NotFound(_("The evaluation is gone."))
+    version = _version(evaluation, user)
+    mistake = metadata.get("mistake", "")
+    check_kind(mistake)
+    _check_cell(metadata.get("cell", ""))
+    paths = set(_paths(evaluation, mistake, metadata.get("cell", ""))[:MOST_IMAGES])
+    own = version.assets.filter(path__in=paths)  # what the results say counts only where the version has it
+    if version.task == CLASSES:
+        names = {one["id"]: safe_name(str(one["name"]).replace("/", "_")) for one in version.classes}
+        for place, (path, label) in enumerate(own.values_list("path", "label"), 1):
+            yield version.images_path, path, f"{names.get(label, 'none')}/{place:06d}_{PurePosixPath(path).name}"
+        return
+    kept = set(own.values_list("path", flat=True))
+    for path in sorted(kept):
+        yield version.images_path, path, f"images/{path}"
+    chosen = mistake or metadata.get("cell", "").replace(",", "-")
+    draft = Path(settings.DATA_ROOT) / "jobs" / str(evaluation.job_id) / f"mend-{user.pk}-{chosen}.json"
+    with written_whole(draft) as out:
+        out.write(json.dumps(_drawn(version, kept), ensure_ascii=False).encode())
+    yield draft.parent, draft.name, "annotations.json"
+
+
+def _drawn(version: DatasetVersion, paths: set[str]) -> dict[str, Any]:
+    """The annotations of some images of a version, as its own file has them."""
+    with os.fdopen(open_beneath(version.path, "annotations.json"), "rb") as file:
+        coco = json.load(file)
+    images = [image for image in coco["images"] if image["file_name"] in paths]
+    numbers = {image["id"] for image in images}
+    own = [one for one in coco["annotations"] if one["image_id"] in numbers]
+    return {**coco, "images": images, "annotations": own}
+
+
+SOURCE = sources.Source(NAME, _files)

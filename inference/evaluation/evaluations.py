@@ -1,0 +1,333 @@
+"""Evaluations: queue, stop, publish figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import files, titles
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from inference.evaluation.custom_scripts import scripts
+from inference.evaluation.models import Evaluation
+from inference.kit.samples.ground_truth import UNSEEN
+from inference.kit.task_kinds import TASKS
+from inference.registry import training_data
+from inference.registry.models import ModelVersion
+from inference.registry.training_data import AUTO
+from training.models import CodeSnapshot
+from training.services import snapshots
+from workers.images.models import Image
+from workers.images.services import compatibility
+from workers.jobs import actions, submission
+from workers.jobs.resource_request import Resources, cluster_for
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+KIND = "evaluation"
+DEFAULT_CPUS = 2.0
+MAX_NAME = 100
+MOST_CARDS = 1  # of ours; an own script may have more
+
+
+class CannotEvaluate(DomainError):
+    """Model and data do not fit each other."""
+
+    code = "cannot_evaluate"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number a person may set: lowest, highest, default."""
+
+    low: float
+    high: float
+    default: float
+    whole: bool = False
+
+
+PARAMETERS: Mapping[str, Parameter] = {
+    "score_threshold": Parameter(0.0001, 1, 0.01),  # answers below are not kept
+    "iou_threshold": Parameter(0.05, 1, 0.5),  # of two boxes of a class overlapping more, one stays
+    "max_detections": Parameter(1, 1000, 100, whole=True),  # per image
+    "batch": Parameter(1, 256, 8, whole=True),  # images in one run of the model
+    "altered_images": Parameter(0, 5000, 0, whole=True),  # judged in altered copies too, 12 or 15 of each
+}
+
+
+def submit(
+    *,
+    user: User,
+    model_version: ModelVersion,
+    version: DatasetVersion,
+    split: str = "",
+    name: str = "",
+    params: Mapping[str, Any] | None = None,
+    code: CodeSnapshot | None = None,
+    start_file: str = "",
+    arguments: str = "",
+    output_path: str = "",
+    image: Image | None = None,
+    **resources: Unpack[Resources],
+) -> Evaluation:
+    """Queue an evaluation.
+
+    Args:
+        split: train, val or test; empty takes all images, `learning.UNSEEN` those that the model did not learn from,
+            `learning.AUTO` what `best_split` says.
+        name: empty makes one of model and dataset.
+        params: see PARAMETERS; what is left out takes its default. All parameters of an own script.
+        code, start_file, arguments, output_path, image: an own script that judges in place of ours, see
+            `scripted.ScriptRequest`; where one of them is given, `code` and `start_file` are.
+        resources: what it asks of the machines; without a cluster the person's current one.
+
+    Raises:
+        CannotEvaluate: the model cannot answer, the data is not annotated, or their tasks differ.
+        VersionNotReady, BadStartFile, BadParameter: of an own script, see `scripted.check`.
+        Invalid: a value is out of range.
+        NotAMember: the person does not belong to the cluster.
+    """
+    asked = scripts.ScriptRequest(
+        code=code, start_file=start_file, arguments=arguments, output_path=output_path, image=image, params=params or {}
+    )
+    if split == AUTO:
+        split = best_split(user, model_version, version, is_scripted=asked.is_asked)
+    name = name or name_for(model_version, version)
+    checked, resources = _checked(user, model_version, version, split, name, asked, resources)
+    if asked.code is not None:
+        asked = replace(asked, code=snapshots.copy_for(user, asked.code))  # a set that is shared brings its owner's
+    spec: dict[str, Any] = {
+        "model_version": model_version.pk, "version": version.pk, "split": split, "params": checked,
+    }  # fmt: skip
+    spec |= scripts.spec(asked, checked) if asked.is_asked else {}
+    with transaction.atomic():
+        job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
+        evaluation = Evaluation.objects.create(
+            job=job,
+            model_version=model_version,
+            model_label=str(model_version)[:120],
+            version=version,
+            version_label=str(version)[:80],
+            split=split,
+            task=model_version.task,
+            params=checked,
+            is_scripted=asked.is_asked,
+        )
+        if asked.is_asked:
+            scripts.keep(evaluation, asked)
+        return evaluation
+
+
+def _checked(
+    user: User,
+    model: ModelVersion,
+    version: DatasetVersion,
+    split: str,
+    name: str,
+    asked: scripts.ScriptRequest,
+    resources: Resources,
+) -> tuple[dict[str, Any], Resources]:
+    """All parameters and what it asks of the machines, or all that is wrong; the same refusals as `submit`."""
+    found, params = Refusals(), dict[str, Any]()
+    with found:
+        if asked.is_asked:
+            scripts.check_data(user, version, split)
+            _check_split(version, split)
+        else:
+            _check_ours(user, model, version, split, resources)
+    with found:
+        check_name(name)
+    with found:
+        params = scripts.check(user, asked) if asked.is_asked else checked_parameters(asked.params)
+    with found:
+        resources = complete(user, resources)
+        resources["needs"] = compatibility.needs_of(asked.image).as_row()
+        if found:  # what the machines cannot give is said as well
+            submission.check(user, KIND, **resources)
+    found.end()
+    return params, resources
+
+
+def best_split(user: User, model: ModelVersion, version: DatasetVersion, *, is_scripted: bool) -> str:
+    """The split that says most about a model; an own script is not told what the model learned from."""
+    return scripts.best_split(version) if is_scripted else training_data.best_split(model, version, user=user)
+
+
+def _check_ours(user: User, model: ModelVersion, version: DatasetVersion, split: str, resources: Resources) -> None:
+    """Refuse what our evaluator cannot do."""
+    found = Refusals()
+    with found:
+        check_fit(model, version, split)
+    with found:
+        if split == UNSEEN and training_data.of(model, owner=user) is None:
+            said = _("It is not known which images %(model)s learned from. Choose another split.")
+            raise Invalid(said % {"model": model}, field="split")
+    with found:
+        if resources.get("gpus_per_node", 0) > MOST_CARDS:
+            raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
+    found.end()
+
+
+def check_name(name: str) -> None:
+    """Refuse odd characters and names that are too long."""
+    if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
+        raise Invalid(TITLE.message, field="name")
+
+
+def check(
+    *,
+    model_version: ModelVersion | None = None,
+    version: DatasetVersion | None = None,
+    split: str = "",
+    start_file: str = "",
+    arguments: str = "",
+    output_path: str = "",
+) -> None:
+    """Refuse at once what `submit` refuses of model, data and split, and of the words of an own script."""
+    found = Refusals()
+    with found:
+        if model_version is not None and version is not None and not start_file:
+            check_fit(model_version, version, "" if split == AUTO else split)
+    with found:
+        scripts.check_parts(arguments=arguments, output_path=output_path)
+    found.end()
+
+
+def complete(user: User, resources: Resources) -> Resources:
+    """The resources with what was left out.
+
+    Raises:
+        NotAMember: the person does not belong to the cluster.
+    """
+    resources["cluster"] = cluster_for(user, resources.get("cluster"))
+    resources["cpus"] = resources.get("cpus") or DEFAULT_CPUS
+    return resources
+
+
+def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) -> None:
+    """Refuse what could only fail.
+
+    Raises:
+        CannotEvaluate, Invalid.
+    """
+    found = Refusals()
+    with found:
+        if not model_version.can_be_evaluated:
+            raise CannotEvaluate(
+                _("%(model)s came without model.json, so its answers cannot be judged.") % {"model": model_version},
+                field="model_version",
+            )
+    with found:
+        if not version.annotated or not version.is_ready:
+            raise CannotEvaluate(
+                _("%(version)s is not annotated, so nothing can be judged on it.") % {"version": version},
+                field="version",
+            )
+        _check_split(version, split)
+    with found:
+        if not found:
+            _check_alike(model_version, version)
+    found.end()
+
+
+def _check_split(version: DatasetVersion, split: str) -> None:
+    if split not in ("", UNSEEN) and not version.splits.get(split):
+        known = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
+        raise Invalid(
+            _("%(version)s has no split “%(split)s”. It has: %(known)s.")
+            % {"version": version, "split": split, "known": known or _("none")},
+            field="split",
+        )
+
+
+def _check_alike(model_version: ModelVersion, version: DatasetVersion) -> None:
+    if version.task not in TASKS[model_version.task].data:
+        raise CannotEvaluate(
+            _("A %(model)s model cannot be judged on a dataset for %(data)s.")
+            % {"model": model_version.get_task_display().lower(), "data": version.get_task_display().lower()},
+            field="version",
+        )
+    shared = {c["name"].strip().lower() for c in model_version.classes} & {
+        c["name"].strip().lower() for c in version.classes
+    }
+    if not shared:
+        raise CannotEvaluate(_("The model and the dataset share no class name."), field="version")
+
+
+def checked_parameters(given: Mapping[str, Any]) -> dict[str, float]:
+    """All parameters with their values.
+
+    Raises:
+        Invalid: an unknown name, no number, or out of range.
+    """
+    found, checked = Refusals(), {}
+    for name in given:
+        with found:
+            if name not in PARAMETERS:
+                known = ", ".join(PARAMETERS)
+                raise Invalid(_("Unknown parameter “%(name)s”. Known: %(known)s.") % {"name": name, "known": known})
+    for name, parameter in PARAMETERS.items():
+        with found:
+            checked[name] = _number(name, parameter, given.get(name))
+    found.end()
+    return checked
+
+
+def _number(name: str, parameter: Parameter, value: Any) -> float:
+    try:
+        number = parameter.default if value in (None, "") else float(value)
+    except (TypeError, ValueError):
+        raise Invalid(_("%(name)s must be a number.") % {"name": name}, field=name) from None
+    if not parameter.low <= number <= parameter.high:
+        raise Invalid(
+            _("%(name)s must be from %(low)s to %(high)s.")
+            % {"name": name, "low": parameter.low, "high": parameter.high},
+            field=name,
+        )
+    return int(number) if parameter.whole else number
+
+
+def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
+    """A name such as cells_v2_on_bccd_v1."""
+    return titles.derived(f"{model_version} on {version}", room=MAX_NAME)
+
+
+def stop(*, evaluation: Evaluation, by: User) -> None:
+    """Request a stop of the evaluation's job."""
+    actions.stop(evaluation.job, by=by)
+
+
+def publish(job: Job, attempt: Attempt) -> None:
+    """Store the figures of an attempt; may be called again."""
+    evaluation = Evaluation.objects.filter(job=job).first()
+    if evaluation is None or attempt.number < evaluation.published_attempt:
+        return
+    if evaluation.is_scripted:
+        scripts.publish(evaluation, attempt)
+        return
+    try:
+        with os.fdopen(files.open_beneath(RunDir.of(job.pk, attempt.number).outputs, "evaluation.json"), "rb") as file:
+            content = json.load(file)
+        summary = {str(k): float(v) for k, v in content["summary"].items() if isinstance(v, int | float)}
+        if isinstance(seen := content.get("seen"), int):
+            summary["images_seen"] = float(seen)
+    except (OSError, ValueError, KeyError, AttributeError, files.OutsideRoot):
+        return  # it ended before it could judge
+    evaluation.metrics = summary
+    evaluation.published_attempt = attempt.number
+    evaluation.save(update_fields=["metrics", "published_attempt"])
+
+
+def using(version: DatasetVersion) -> list[str]:
+    """List evaluations that still need a dataset version."""
+    running = Evaluation.objects.unfinished().filter(version=version).select_related("job")
+    return [_("evaluation %(name)s") % {"name": evaluation.job.name} for evaluation in running]

@@ -1,0 +1,122 @@
+"""Form of a new evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.row_choices import RowChoice
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from inference.evaluation import evaluations
+from inference.evaluation.custom_scripts.forms import CALLED, ScriptFields
+from inference.evaluation.models import SPLIT_WORDS
+from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.kit.task_kinds import TASKS
+from inference.registry import training_data
+from inference.registry.fields import ModelVersionChoice
+from inference.registry.formats.folder import WEIGHTS
+from inference.registry.models import ModelVersion
+from workers.jobs.forms.resource_request import ResourceForm
+
+SPLITS = [(training_data.AUTO, _("Automatic")), *SPLIT_WORDS.items()]
+
+
+class DataChoice(RowChoice):
+    """A choice of a dataset version; what only an own script can use says so."""
+
+    columns = ("dataset__name", "number", "annotated")
+
+    def text_of(self, name: str, number: int, annotated: bool) -> str:
+        return f"{name} v{number}" if annotated else f"{name} v{number} · {gettext('not annotated')}"
+
+
+class EvaluationForm(ScriptFields, ResourceForm):
+    """Model, data and resources of an evaluation, and an own script where one judges in place of ours."""
+
+    device_kinds = ("gpu", "cpu")
+
+    model_version = ModelVersionChoice(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
+    version = DataChoice(label=_("Dataset"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset"))
+    parameter_set = forms.ModelChoiceField(
+        label=_("Parameter set"), queryset=EvaluationSet.objects.none(), required=False, empty_label=_("None")
+    )
+    split = forms.ChoiceField(
+        label=_("Split"),
+        choices=SPLITS,
+        required=False,
+        initial=training_data.AUTO,
+        help_text=_("Automatic: test, else validation, else the images that the model did not learn from."),
+    )
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=100,
+        required=False,
+        validators=[TITLE],
+        help_text=_("Empty: made of model and dataset."),
+    )
+    gpus_per_node = forms.IntegerField(
+        label=_("Cards"), min_value=0, max_value=128, initial=0, help_text=_("0 uses the processor.")
+    )
+    score_threshold = forms.FloatField(
+        label=_("Lowest score kept"), min_value=0.0001, max_value=1, initial=0.01, required=False
+    )
+    iou_threshold = forms.FloatField(
+        label=_("Overlap at which one box stays"), min_value=0.05, max_value=1, initial=0.5, required=False
+    )
+    max_detections = forms.IntegerField(
+        label=_("Boxes per image"), min_value=1, max_value=1000, initial=100, required=False
+    )
+    cpus = forms.FloatField(
+        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+    )
+    batch = forms.IntegerField(label=_("Images per batch"), min_value=1, max_value=256, initial=8, required=False)
+
+    altered_images = forms.IntegerField(
+        label=_("Images judged in altered copies"),
+        min_value=0,
+        max_value=5000,
+        initial=0,
+        required=False,
+        help_text=_(
+            "Shows how much worse it does on blurred, noisy, hard compressed and too bright images. Each takes the "
+            "time of 12 more, of 15 where it may be rotated too. 0: none."
+        ),
+    )
+
+    ADVANCED = ("score_threshold", "iou_threshold", "max_detections", "batch", "altered_images")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        self.called = {**self.called, **CALLED}
+        code = self.initial.get("snapshot")  # a row, or its number as it was sent
+        if getattr(code, "owner_id", user.pk) != user.pk:  # it goes by `kept`: nobody names code of others
+            self.initial = {name: value for name, value in self.initial.items() if name != "snapshot"}
+        self.offer_snapshots()
+        self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
+        models, versions = self.fields["model_version"], self.fields["version"]
+        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            ModelVersion.objects.usable_by(user).filter(task__in=[*TASKS, WEIGHTS]).select_related("model")
+        )
+        versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            DatasetVersion.objects.usable_by(user).order_by("-annotated", "-pk").for_choice()
+        )
+        sets = EvaluationSet.objects.usable_by(user).only("name")
+        self.fields["parameter_set"].queryset = sets  # type: ignore[attr-defined]  # a choice among rows, declared above
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        self.check_script(data)
+        return data
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `evaluations.submit`, after `take_code`."""
+        fields = {name: self.cleaned_data[name] for name in ("model_version", "version", "split", "name")}
+        fields["params"] = {name: self.cleaned_data[name] for name in self.ADVANCED}
+        return fields | self.script() | self.resources()

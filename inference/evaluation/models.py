@@ -1,0 +1,116 @@
+"""Tables of evaluations and of the promotion rules that read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.message_field import MessageField
+from datasets.models import DatasetVersion
+from inference.batch import models as _batch_tables  # noqa: F401  Django looks for tables here
+from inference.conversion import models as _conversion_tables  # noqa: F401  Django looks for tables here
+from inference.delivery.edge import models as _edge_tables  # noqa: F401  Django looks for tables here
+from inference.delivery.push import models as _push_tables  # noqa: F401  Django looks for tables here
+from inference.evaluation.custom_scripts import models as _scripted_tables  # noqa: F401  Django looks for tables here
+from inference.evaluation.parameter_sets import models as _evaluation_sets_tables  # noqa: F401  Django looks for tables here
+from inference.evaluation.querysets import EvaluationQuerySet, PromotionRuleQuerySet
+from inference.registry.composition import models as _composing_tables  # noqa: F401  Django looks for tables here
+from inference.registry.models import Model, ModelVersion, Stage
+from inference.registry.selftest import models as _selftest_tables  # noqa: F401  Django looks for tables here
+from inference.serving.feedback import models as _feedback_tables  # noqa: F401  Django looks for tables here
+from inference.serving.keys import models as _keys_tables  # noqa: F401  Django looks for tables here
+from inference.serving.monitoring import models as _monitoring_tables  # noqa: F401  Django looks for tables here
+from inference.serving.scaling import models as _scaling_tables  # noqa: F401  Django looks for tables here
+from inference.serving.traffic import models as _traffic_tables  # noqa: F401  Django looks for tables here
+from inference.video import models as _video_tables  # noqa: F401  Django looks for tables here
+from workers.models import Job
+
+#: What an evaluation may measure on, for people; a dataset version may have splits of other names.
+SPLIT_WORDS: dict[str, Any] = {
+    "test": _("Test"),
+    "val": _("Validation"),
+    "train": _("Training"),
+    "unseen": _("Images it did not learn from"),
+    "": _("All images"),
+}
+
+
+class Evaluation(models.Model):
+    """A model version evaluated on a split of a dataset version. How it runs is `job`."""
+
+    job = models.OneToOneField(Job, models.CASCADE, related_name="evaluation")
+    model_version = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="evaluations")
+    model_label = models.CharField(max_length=120)
+    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="evaluations")
+    version_label = models.CharField(max_length=80)
+    split = models.CharField(_("split"), max_length=10, blank=True)  # "": all images; "unseen": not learned from
+    task = models.CharField(max_length=15)
+    params = models.JSONField(default=dict)
+    metrics = models.JSONField(default=dict)  # the summary, once judged
+    published_attempt = models.PositiveIntegerField(default=0)  # whose outputs hold the results; 0: none yet
+    is_scripted = models.BooleanField(default=False, editable=False)  # `script` judged it, not ours
+    chosen_threshold = models.FloatField(null=True, editable=False)  # goes before the best F1; services/calibration.py
+
+    objects = EvaluationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.job.name
+
+    @property
+    def split_word(self) -> Any:
+        """What it measures on, for people."""
+        return SPLIT_WORDS.get(self.split, self.split)
+
+
+class PromotionRule(models.Model):
+    """What an evaluation must show for its version to get an alias or a stage. Rules never change."""
+
+    model = models.ForeignKey(Model, models.CASCADE, related_name="rules")
+    metric = models.CharField(max_length=50)
+    at_least = models.BooleanField(default=True)  # False: at most, as for losses
+    bound = models.FloatField()
+    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="promotion_rules")
+    version_label = models.CharField(max_length=80)
+    split = models.CharField(max_length=10, blank=True)  # of the evaluation, exactly
+    better_than = models.CharField(max_length=50, blank=True)  # an alias; "": none
+    gives_alias = models.CharField(max_length=50, blank=True)
+    gives_stage = models.CharField(max_length=9, choices=Stage, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=now)
+
+    objects = PromotionRuleQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=~Q(gives_alias="") | ~Q(gives_stage=""), name="promotion_gives_something")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric} {'≥' if self.at_least else '≤'} {self.bound:g}"
+
+
+class PromotionVerdict(models.Model):
+    """What a rule said about one evaluation; there once, so that a rule acts once."""
+
+    rule = models.ForeignKey(PromotionRule, models.CASCADE, related_name="verdicts")
+    evaluation = models.ForeignKey(Evaluation, models.CASCADE, related_name="verdicts")
+    attempt = models.PositiveIntegerField()
+    promoted = models.BooleanField()
+    message = MessageField()
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["rule", "evaluation", "attempt"], name="promotion_verdict_once")]
+
+    def __str__(self) -> str:
+        return str(self.message)

@@ -1,0 +1,65 @@
+"""The form of an evaluation parameter set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from inference.evaluation.custom_scripts import forms as script_forms
+from inference.evaluation.forms import EvaluationForm
+from inference.evaluation.parameter_sets import sets
+from inference.evaluation.parameter_sets.models import EvaluationSet
+from workers.machines import device_rules
+
+
+class EvaluationSetForm(EvaluationForm):
+    """What an evaluation is begun with, without the model and the cluster."""
+
+    description = forms.CharField(label=_("Description"), max_length=200, required=False)
+    visibility = forms.ChoiceField(label=_("Visible to"), choices=EvaluationSet.Visibility.choices)
+
+    LEFT_OUT = (
+        "model_version", "cluster", "share", "memory_gib", "priority", "urgent", "max_runtime_min", "preemptible",
+        "parameter_set",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        for name in self.LEFT_OUT:
+            self.fields.pop(name, None)
+        self.fields["name"] = forms.CharField(label=_("Name"), max_length=50, validators=[TITLE])
+        self.fields["version"].required = False
+        self.fields["version"].empty_label = _("None: whoever begins with it names one")  # type: ignore[attr-defined]  # a choice among rows
+
+    def content(self) -> dict[str, Any]:
+        """Arguments of `sets.save`."""
+        data = self.cleaned_data
+        kind, model = device_rules.parsed(data["device"]) if data.get("device") else ("gpu", "")
+        return {
+            **{name: data[name] for name in ("name", "description", "visibility", "version", "split", "cpus")},
+            "gpus_per_node": data["gpus_per_node"],
+            "device_kind": kind,
+            "device_model": model,
+            "params": {name: data[name] for name in self.ADVANCED},
+            **(self.script() or NO_SCRIPT),
+        }
+
+
+def initial_of(row: EvaluationSet, user: User) -> dict[str, Any]:
+    """What this person's form begins with: of a set, or (see `begun`) of an evaluation about to become one."""
+    return begun(sets.known_to(user, row))
+
+
+NO_SCRIPT = {"code": None, "start_file": "", "arguments": "", "output_path": "", "image": None}
+_PLAIN = ("version", "split", "gpus_per_node", "cpus")
+
+
+def begun(given: dict[str, Any]) -> dict[str, Any]:
+    """Initial values of an evaluation's form for what `sets.of` or a set says."""
+    device = device_rules.value_of(given["device_kind"], given["device_model"], given["gpus_per_node"])
+    script = script_forms.begun(given)
+    return {name: given[name] for name in _PLAIN} | (script or dict(given["params"])) | {"device": device}

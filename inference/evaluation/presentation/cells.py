@@ -1,0 +1,40 @@
+"""Figures with their intervals and differences, as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from inference.evaluation.differences import BETTER, NO_DIFFERENCE, WORSE, Value
+from inference.evaluation.presentation.tiles import NONE
+
+VERDICTS = {
+    BETTER: (gettext_lazy("better"), "ok"),
+    WORSE: (gettext_lazy("worse"), "fail"),
+    NO_DIFFERENCE: (gettext_lazy("not a difference"), "info"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of one evaluation, as text."""
+
+    value: str
+    interval: str = ""
+    difference: str = ""
+    verdict: tuple[Any, str] | None = None
+
+
+def cell(value: Value) -> Cell:
+    """A figure with its interval and its difference, as text."""
+    if value.value is None:
+        return Cell(NONE)
+    interval = f"{value.low:.3f} … {value.high:.3f}" if value.low is not None and value.high is not None else ""
+    if value.difference is None:
+        return Cell(f"{value.value:.3f}", interval)
+    off = value.difference
+    return Cell(
+        f"{value.value:.3f}", interval, f"{off.value:+.3f} ({off.low:+.3f} … {off.high:+.3f})", VERDICTS[off.verdict]
+    )

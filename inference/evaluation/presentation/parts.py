@@ -1,0 +1,85 @@
+"""Parts of the judged images, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from inference.evaluation.models import SPLIT_WORDS, Evaluation
+from inference.evaluation.presentation.cells import cell
+from inference.evaluation.slices import ASKED, COUNT, LIGHT, MARK, OBJECT, PIXELS, SPLIT, Slice
+from inference.kit.task_kinds import TASKS
+
+BY_WORDS = {
+    SPLIT: gettext_lazy("Split"),
+    PIXELS: gettext_lazy("Size of the image"),
+    LIGHT: gettext_lazy("Brightness"),
+    COUNT: gettext_lazy("Objects on it"),
+    OBJECT: gettext_lazy("Size of objects"),
+    MARK: gettext_lazy("Mark"),
+    ASKED: gettext_lazy("Asked for"),
+}
+NAME_WORDS = {
+    (PIXELS, "small"): gettext_lazy("below 0.25 million pixels"),
+    (PIXELS, "medium"): gettext_lazy("0.25 to 1 million pixels"),
+    (PIXELS, "large"): gettext_lazy("1 to 4 million pixels"),
+    (PIXELS, "huge"): gettext_lazy("from 4 million pixels on"),
+    (LIGHT, "dark"): gettext_lazy("dark (below 85 of 255)"),
+    (LIGHT, "medium"): gettext_lazy("medium (85 to 170)"),
+    (LIGHT, "bright"): gettext_lazy("bright (from 170 on)"),
+    (COUNT, "none"): pgettext_lazy("objects", "none"),
+    (COUNT, "one"): gettext_lazy("one object"),
+    (COUNT, "some"): gettext_lazy("2 to 5 objects"),
+    (COUNT, "many"): gettext_lazy("more than 5 objects"),
+    (OBJECT, "small"): gettext_lazy("small objects (below 32² pixels)"),
+    (OBJECT, "medium"): gettext_lazy("medium objects (32² to 96²)"),
+    (OBJECT, "large"): gettext_lazy("large objects (from 96² on)"),
+}
+
+
+def cells_of(one: Slice) -> list[Any]:
+    """Its figures as text, of each evaluation; none where none can be had."""
+    return [cell(value) for value in one.row.values] if one.row else []
+
+
+Line = tuple[Any, Any, Slice, list[Any]]  # what it is a part by, which part, the part, its figures as text
+
+
+@dataclass(frozen=True)
+class Told:
+    """Parts of the images by one figure, and parts of the objects by another: one table each, the worst first."""
+
+    figure: str
+    images: list[Line]
+    objects: list[Line]
+
+
+def told(first: Evaluation, found: Sequence[Slice]) -> Told:
+    """The parts as pages and reports show them."""
+    images = [one for one in found if one.by != OBJECT]
+    rows = [one.row for one in images if one.row]
+    figure = _(rows[0].label) if rows else _(TASKS[first.task].pages.figures[0].label)
+    objects = [_line(one) for one in found if one.by == OBJECT]
+    return Told(figure, [_line(one) for one in images], objects)
+
+
+def _line(one: Slice) -> Line:
+    return by_word(one), name_word(one), one, cells_of(one)
+
+
+def by_word(one: Slice) -> Any:
+    """What a part is a part by, for people."""
+    return BY_WORDS[one.by]
+
+
+def name_word(one: Slice) -> Any:
+    """Which part it is, for people."""
+    if one.by == ASKED:
+        return _("your images")
+    if one.by == SPLIT:
+        return SPLIT_WORDS.get(one.name, _("in no split")) if one.name in ("none", *SPLIT_WORDS) else one.name
+    return NAME_WORDS.get((one.by, one.name), one.name)

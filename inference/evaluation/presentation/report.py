@@ -1,0 +1,191 @@
+"""An evaluation as one file of HTML: styles, charts and images within, no script, nothing asked for over a network.
+
+It is frozen: it says when it was made and for whom. A browser prints it well, also into a PDF.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.contrib.staticfiles import finders
+from django.http import HttpResponse
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import titles
+from aiplatform.lib.downloads import attachment
+from aiplatform.lib.errors import DomainError, NotFound
+from aiplatform.lib.numbers import finite
+from datasets import pictures
+from datasets.models import DatasetVersion
+from datasets.services import thumbnails
+from inference.evaluation import results, slices
+from inference.evaluation.custom_scripts import presentation as telling_of_script
+from inference.evaluation.models import Evaluation
+from inference.evaluation.presentation import curves, parts
+from inference.evaluation.presentation import results as judged
+from inference.evaluation.presentation.names import parameter_word
+from inference.evaluation.presentation.tiles import NONE, conditions, left_out, tiles
+from inference.kit.task_kinds import TASKS
+from workers.clock import now
+
+SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/charts.css", "inference/report.css")
+IMAGES = 12
+MOST_CELLS = 30  # classes of a confusion matrix that a page of paper holds
+MOST_CLASSES = 200
+BOX = 6  # numbers of an answer with a box: class, score, corners
+
+
+def html(evaluation: Evaluation, reader: User) -> str:
+    """The file, as this person sees the evaluation now.
+
+    Raises:
+        NotFound: it has no results yet.
+    """
+    content = results.load(evaluation)
+    if content is None or not isinstance(content.get("summary"), dict):
+        raise NotFound(_("This evaluation has no results yet."))
+    task = TASKS.get(evaluation.task)
+    script = telling_of_script.facts(evaluation) if evaluation.is_scripted else None
+    context: dict[str, Any] = {
+        "script": script,
+        "evaluation": evaluation,
+        "found": content,
+        "reader": reader,
+        "made_at": now(),
+        "styles": _styles(),
+        "pages": task.pages if task else None,
+        "tiles": tiles(evaluation.task, content),
+        "conditions": conditions(evaluation, content["summary"]),
+        "left_out": "" if script else left_out(evaluation.task, content),
+        "parameters": script["params"] if script else _parameters(content),
+        "classes": _classes(content),
+        "confusion": _confusion(content),
+        "curves": curves.drawn(content),
+        "mistakes": judged.mistakes_of(content),
+        "robustness": judged.robustness_of(content, evaluation.task),
+        "images": _images(evaluation, reader, content["summary"].get("threshold")),
+        "names": {one["id"]: one["name"] for one in content.get("classes", [])},
+        **_parts(evaluation),
+        **_calibrated(evaluation),
+    }
+    return render_to_string("inference/evaluation_report.html", context)
+
+
+def file_name(evaluation: Evaluation) -> str:
+    """A name for the file."""
+    return ".".join([titles.derived(evaluation.job.name, room=80), "html"])
+
+
+def answer(evaluation: Evaluation, reader: User) -> HttpResponse:
+    """The file as a download."""
+    sent = HttpResponse(html(evaluation, reader), content_type="text/html; charset=utf-8")
+    sent["Content-Disposition"] = attachment(file_name(evaluation))
+    return sent
+
+
+def _plain(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {}
+
+
+def _parameters(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What it was judged by, named as in the form."""
+    return [(parameter_word(name), value) for name, value in sorted(_plain(content.get("parameters")).items())]
+
+
+def _classes(content: Mapping[str, Any]) -> list[tuple[str, Any, list[str]]]:
+    """Name, number of objects and figures of each class."""
+    keys = ("ap", "ap50", "precision", "recall", "f1")
+    rows = content.get("classes", [])[:MOST_CLASSES]
+    silent = curves.unanswered(content)
+    return [
+        (
+            str(one.get("name")),
+            one.get("truths"),
+            [NONE if key == "precision" and one.get("id") in silent else _figure(one.get(key)) for key in keys],
+        )
+        for one in rows
+    ]
+
+
+def _figure(value: Any) -> str:
+    number = finite(value)
+    return NONE if number is None else f"{number:.3f}"
+
+
+def _confusion(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Labels and rows of the confusion matrix; None where there is none, or too large for paper."""
+    said = _plain(content.get("confusion"))
+    labels, matrix = said.get("labels"), said.get("matrix")
+    if not isinstance(labels, list) or not isinstance(matrix, list) or len(labels) > MOST_CELLS:
+        return None
+    named = [str(one) or _("background") for one in labels]
+    return {"labels": named, "rows": list(zip(named, matrix, strict=False))}
+
+
+def _parts(evaluation: Evaluation) -> dict[str, Any]:
+    """Parts of the images; nothing where they cannot be had."""
+    try:
+        found = slices.of([evaluation], evaluation)
+    except DomainError:
+        return {"parts": None}
+    return {"parts": parts.told(evaluation, found)}
+
+
+def _calibrated(evaluation: Evaluation) -> dict[str, Any]:
+    try:
+        return judged.calibrated(evaluation)
+    except DomainError:
+        return {}
+
+
+def _images(evaluation: Evaluation, reader: User, threshold: Any) -> list[tuple[dict[str, Any], str]]:
+    """The worst images with their thumbnails as data and answers from the threshold on, for readers of the dataset."""
+    version = DatasetVersion.objects.visible_to(reader).filter(pk=evaluation.version_id or 0).first()
+    if version is None:
+        return []
+    entries, _more = results.images(evaluation, count=IMAGES)
+    assets = {one.path: one for one in version.assets.filter(path__in=[str(entry["path"]) for entry in entries])}
+    found = []
+    for entry in entries:
+        asset = assets.get(str(entry["path"]))
+        try:
+            data = thumbnails.read(asset) if asset else b""
+        except (pictures.BadImage, OSError, DomainError):
+            data = b""
+        address = f"data:image/webp;base64,{base64.b64encode(data).decode()}" if data else ""
+        found.append((_from(entry, finite(threshold) or 0.0), address))
+    return found
+
+
+def _from(entry: dict[str, Any], threshold: float) -> dict[str, Any]:
+    """The entry of an image with those of its answers alone that reach a score; of tasks whose answers have boxes."""
+    answers = entry.get("answers")
+    if not isinstance(answers, list) or not all(isinstance(one, list) and len(one) >= BOX for one in answers):
+        return entry
+    kept = [place for place, one in enumerate(answers) if (finite(one[1]) or 0.0) >= threshold]
+    beside = {
+        name: [entry[name][place] for place in kept]
+        for name in ("outlines",)
+        if isinstance(entry.get(name), list) and len(entry[name]) == len(answers)
+    }
+    return entry | beside | {"answers": [answers[place] for place in kept]}
+
+
+@cache
+def _styles() -> SafeString:
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_sheet('base/dark.css')}}}\n"  # paper is light
+    sheets = [_sheet("base/tokens.css"), dark, *map(_sheet, SHEETS)]
+    return mark_safe("\n".join(sheets))  # noqa: S308 - files of ours
+
+
+def _sheet(name: str) -> str:
+    found = finders.find(name)
+    assert isinstance(found, str), name
+    return Path(found).read_text()

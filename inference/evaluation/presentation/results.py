@@ -1,0 +1,155 @@
+"""Mistakes, altered copies, reliability of scores and thresholds by cost, as pages and reports show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+
+from aiplatform.lib.numbers import finite
+from inference.evaluation import calibration, error_datasets, results
+from inference.evaluation.calibration import Costs, Reliability
+from inference.evaluation.models import Evaluation
+from inference.evaluation.presentation import charts
+from inference.evaluation.presentation.charts import Chart, Frame, Key, Table
+from inference.kit.task_kinds import TASKS
+
+TABLE_STEP = 5  # thresholds from a row of the table of costs to the next
+
+MISTAKE_WORDS = {
+    "class": (gettext_lazy("Class"), gettext_lazy("found, but called something else")),
+    "location": (gettext_lazy("Location"), gettext_lazy("the right class, but the box is off (overlap 0.1 to 0.5)")),
+    "both": (gettext_lazy("Class and location"), gettext_lazy("neither the class nor the place is right")),
+    "duplicate": (gettext_lazy("Duplicate"), gettext_lazy("found once more")),
+    "background": (gettext_lazy("Background"), gettext_lazy("nothing is there")),
+    "missed": (gettext_lazy("Missed"), gettext_lazy("an object that no answer is about")),
+}
+ALTERED_WORDS = {
+    "blur": gettext_lazy("Blur"),
+    "noise": gettext_lazy("Noise"),
+    "jpeg": gettext_lazy("JPEG"),
+    "brightness": gettext_lazy("Too bright"),
+    "rotation": gettext_lazy("Rotated"),
+}
+
+
+def mistakes_of(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the section of mistakes shows."""
+    told = error_datasets.of(content)
+    if told is None:
+        return None
+    return {"told": told, "rows": [(*MISTAKE_WORDS[one.name], one) for one in told.kinds]}
+
+
+def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | None:
+    """What the section of altered copies shows: a row for each alteration, three strengths, and a chart."""
+    said = content.get("robustness")
+    clean = finite(said.get("clean")) if isinstance(said, dict) else None
+    if not isinstance(said, dict) or clean is None or not isinstance(said.get("rows"), list):
+        return None
+    values: dict[str, dict[int, float | None]] = {}
+    for row in said["rows"]:
+        if isinstance(row, dict) and row.get("kind") in ALTERED_WORDS and row.get("strength") in (1, 2, 3):
+            values.setdefault(row["kind"], {})[row["strength"]] = finite(row.get("value"))
+    labels = {figure.key: figure.label for figure in TASKS[task].pages.figures} if task in TASKS else {}
+    frame = Frame(high=3, top=max(1.0, clean))
+    lines = [
+        frame.line([(0, clean), *((at, value) for at, value in sorted(own.items()) if value is not None)],
+                   str(ALTERED_WORDS[kind]), place)
+        for place, (kind, own) in enumerate(values.items(), 1)
+    ]  # fmt: skip
+    figure = _(labels.get(str(said.get("figure")), str(said.get("figure"))))
+    return {
+        "images": int(finite(said.get("images")) or 0),
+        "figure": figure,
+        "clean": f"{clean:.3f}",
+        "rows": [
+            (place, ALTERED_WORDS[kind], [_lost(own.get(strength), clean) for strength in (1, 2, 3)])
+            for place, (kind, own) in enumerate(values.items(), 1)
+        ],
+        "chart": Chart(
+            label=_("%(figure)s by strength of the alteration") % {"figure": figure},
+            across_label=_("Strength of the alteration"), up_label=figure,
+            lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.counted(frame.top)),
+            across=frame.across([(0, _("none")), (1, _("little")), (2, _("more")), (3, _("much"))]),
+            keys=[Key(str(ALTERED_WORDS[kind]), "line", place) for place, kind in enumerate(values, 1)],
+        ),
+    }  # fmt: skip
+
+
+def _lost(value: float | None, clean: float) -> tuple[str, str]:
+    """A figure, and its distance from that of the images as they are."""
+    return ("–", "") if value is None else (f"{value:.3f}", f"{value - clean:+.3f}")
+
+
+def reliability_chart(found: Reliability) -> Chart:
+    """Bars of what share is right, and the line on which scores are what they say."""
+    frame = Frame()
+    bars = [
+        frame.bar(one.low, one.high, one.right,
+                  _("%(low)s to %(high)s: %(right)s right of %(count)s, mean score %(score)s") % {
+                      "low": f"{one.low:.2f}", "high": f"{one.high:.2f}", "right": f"{one.right:.3f}",
+                      "count": one.count, "score": f"{one.score:.3f}"})
+        for one in found.bins if one.right is not None
+    ]  # fmt: skip
+    return Chart(
+        label=_("Share of right answers by score"), bars=bars, lines=[frame.line([(0, 0), (1, 1)], colour=8)],
+        across=frame.across(charts.SHARES), up=frame.up(charts.SHARES),
+        across_label=_("Score (0 to 1)"), up_label=_("Share that is right (0 to 1)"),
+        keys=[Key(_("answers with such a score"), "bar"), Key(_("scores that are probabilities"), "line", 8)],
+        table=Table(
+            [_("Score"), _("Answers"), _("Share right"), _("Mean score")],
+            [[f"{one.low:.2f} – {one.high:.2f}", f"{one.count:,}", _three(one.right), _three(one.score)]
+             for one in found.bins if one.count],
+        ),
+    )  # fmt: skip
+
+
+def _three(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def cost_chart(found: Costs) -> Chart:
+    """The cost by threshold, the best one marked."""
+    top = max(found.costs)
+    frame = Frame(top=top)
+    best = _("%(cost)s at %(threshold)s") % {"cost": f"{found.costs[found.best]:,.6g}",
+                                             "threshold": f"{found.threshold:.2f}"}  # fmt: skip
+    return Chart(
+        label=_("Cost by score threshold"),
+        lines=[frame.line(list(zip(found.thresholds, found.costs, strict=True)))],
+        marks=[frame.mark(found.threshold, found.costs[found.best], best)],
+        across=frame.across(charts.SHARES), up=frame.up(charts.counted(top)),
+        across_label=_("Score threshold (0 to 1)"), up_label=_("Cost, in the unit of your prices"),
+        keys=[Key(_("cost"), "line"), Key(_("cheapest: %(where)s") % {"where": best}, "dot")],
+        table=Table(
+            [_("Score threshold"), _("Cost"), pgettext("count", "Wrong"), pgettext("count", "Missed")],
+            [[f"{found.thresholds[at]:.2f}", f"{found.costs[at]:,.6g}", f"{found.wrong[at]:,.0f}",
+              f"{found.missed[at]:,.0f}"] for at in sorted({*range(0, len(found.costs), TABLE_STEP), found.best})],
+        ),
+    )  # fmt: skip
+
+
+def calibrated(evaluation: Evaluation, *, wrong: float = 1.0, missed: float = 1.0) -> dict[str, Any]:
+    """What the section shows: `reliability`, `costs` and their charts, each None where it cannot be had.
+
+    Raises:
+        Invalid: see `calibration.of` and `calibration.costs`.
+    """
+    reliability = calibration.of(evaluation)
+    costs = calibration.costs(results.load(evaluation) or {}, wrong=wrong, missed=missed)
+    return {
+        "reliability": reliability,
+        "reliability_chart": reliability and reliability_chart(reliability),
+        "costs": costs,
+        "cost_chart": costs and cost_chart(costs),
+        "at_best": costs
+        and {
+            "threshold": f"{costs.threshold:.2f}",
+            "cost": f"{costs.costs[costs.best]:,.6g}",
+            "wrong": int(costs.wrong[costs.best]),
+            "missed": int(costs.missed[costs.best]),
+        },
+    }

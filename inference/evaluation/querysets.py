@@ -1,0 +1,34 @@
+"""Querysets of evaluations: which rows a user may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+
+if TYPE_CHECKING:
+    pass
+from inference.registry.querysets import JobRowQuerySet, ModelVersionQuerySet
+
+
+class PromotionRuleQuerySet(ModelVersionQuerySet):
+    """Rules of the models that somebody may see."""
+
+
+class ScriptQuerySet(OwnedQuerySet):
+    owner_path = "evaluation__job__owner"
+
+
+class EvaluationQuerySet(JobRowQuerySet):
+    def for_list(self) -> Self:
+        rows = self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")
+        return rows.select_related("script__code", "job__image_use__image")
+
+    def for_card(self) -> Self:
+        """What the page of a model shows of its evaluations."""
+        return self.select_related("job").only("job__name", "job__state", "version_label", "split", "task", "metrics")
+
+    def named_like(self, text: str) -> Self:
+        """Name, model or dataset contains each of the words."""
+        return search.having(self, text, "job__name", "model_label", "version_label")

@@ -1,0 +1,77 @@
+"""Parts of an evaluation's page: scores and thresholds, images to mend, its report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import needs, refusals_said
+from inference.evaluation import calibration, error_datasets
+from inference.evaluation.models import Evaluation
+from inference.evaluation.presentation import report
+from inference.evaluation.presentation.results import calibrated
+from inference.kit.task_kinds import TASKS
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def evaluation_calibration(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Reliability of the scores, and thresholds by cost: `?wrong=` and `?missed=` are what each costs."""
+    evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
+    given = {name: request.GET.get(name, "1")[:20] for name in ("wrong", "missed")}
+    context: dict[str, Any] = {"evaluation": evaluation, "given": given}
+    try:
+        context |= calibrated(evaluation, **{name: calibration.number_in(text) for name, text in given.items()})
+    except DomainError as refusal:
+        context["refusals"] = refusal.every
+        return render(request, "inference/_calibration.html", context, status=refusal.status)
+    task = TASKS.get(evaluation.task)
+    context["chosen_by_callers"] = task is not None and task.pages.threshold
+    context["may_choose"] = (
+        context["chosen_by_callers"] and request.user.can(Action.EVALUATIONS_SUBMIT)
+        and Evaluation.objects.editable_by(request.user).filter(pk=pk).exists()
+    )  # fmt: skip
+    return render(request, "inference/_calibration.html", context)
+
+
+@require_POST
+@needs(Action.EVALUATIONS_SUBMIT)
+def evaluation_threshold(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Keep a threshold as the best score; "" goes back to the one with the best F1."""
+    evaluation = get_object_or_404(Evaluation.objects.editable_by(request.user).select_related("job"), pk=pk)
+    given = request.POST.get("threshold", "")
+    with refusals_said(request):
+        calibration.choose(evaluation, calibration.number_in(given) if given else None)
+        messages.info(request, _("Services with this version begin with it, where a request names no score."))
+    return redirect("inference:evaluation-detail", pk)
+
+
+@require_POST
+@needs(Action.EVALUATIONS_VIEW)
+def evaluation_annotate(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Make a dataset of images with a mistake."""
+    evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
+    given = request.POST
+    with refusals_said(request):
+        made = error_datasets.annotate(
+            evaluation, by=request.user, name=given.get("name", "").strip()[:100],
+            mistake=given.get("mistake", ""), cell=given.get("cell", ""),
+        )  # fmt: skip
+        return redirect("datasets:detail", made.pk)
+    return redirect("inference:evaluation-detail", pk)
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def evaluation_report(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The report of an evaluation, to save."""
+    evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
+    return report.answer(evaluation, request.user)

@@ -1,0 +1,139 @@
+"""Read the results of an evaluation: figures, curves, images worst first."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.files import OutsideRoot, open_beneath
+from aiplatform.lib.numbers import finite
+from inference.evaluation.custom_scripts import metrics as figures
+from inference.evaluation.models import Evaluation
+from inference.kit.task_kinds import TASKS
+from workers.runs import RunDir
+
+FILES = ("evaluation.json", "images.jsonl", "predictions.json", "predictions.jsonl", "metrics.json")
+
+
+def folder(evaluation: Evaluation) -> Path | None:
+    """Return its outputs folder; None before it ended."""
+    if not evaluation.published_attempt:
+        return None
+    return RunDir.of(evaluation.job_id, evaluation.published_attempt).outputs
+
+
+def load(evaluation: Evaluation) -> dict[str, Any] | None:
+    """The evaluation as its program wrote it (see inference.evaluation.evaluator); None where there is none.
+
+    Of an own script: `scripted`, its figures by name as `summary`, and `figures` as `scripted.Script` keeps them.
+    """
+    place = folder(evaluation)
+    if place is None:
+        return None
+    if evaluation.is_scripted:  # whatever else lies there is the script's own
+        rows = evaluation.script.figures
+        return {"scripted": True, "summary": figures.flat(rows), "figures": rows}
+    try:
+        return _parsed(str(place), (place / "evaluation.json").stat().st_mtime_ns)
+    except (OSError, ValueError, OutsideRoot):
+        return None
+
+
+@lru_cache(maxsize=32)
+def _parsed(place: str, changed: int) -> dict[str, Any]:
+    with os.fdopen(open_beneath(Path(place), "evaluation.json"), "rb") as file:
+        content: dict[str, Any] = json.load(file)
+    return content
+
+
+def check_predictions(evaluation: Evaluation) -> None:
+    """Refuse what needs answers to single images where an own script gave figures only.
+
+    Raises:
+        Invalid.
+    """
+    if evaluation.is_scripted:
+        said = _(
+            "%(name)s was judged by an own script, which gave figures only. Evaluate without a script to see images, "
+            "mistakes, parts of the images, and scores."
+        )
+        raise Invalid(said % {"name": evaluation}, field="evaluation")
+
+
+def images(
+    evaluation: Evaluation, *, cell: str = "", mistake: str = "", begin: int = 0, count: int = 24
+) -> tuple[list[Any], bool]:
+    """Return some of the evaluated images, worst first, and whether more follow.
+
+    Args:
+        cell: "t,a" (places in the confusion matrix) leaves only images that have this pair; "t," those that show t,
+            whatever was answered, and ",a" those where a was answered.
+        mistake: leaves only images with a mistake of this kind, see task_kinds/mistaken.py.
+    """
+    images: list[Any] = []
+    chosen = _images(evaluation, cell)
+    if mistake:
+        chosen = (image for image in chosen if any(one[0] == mistake for one in image.get("mistakes", ())))
+    for position, image in enumerate(chosen):
+        if position >= begin + count:
+            return images, True
+        if position >= begin:
+            images.append(image)
+    return images, False
+
+
+def manual_names(task: str, metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Figures by the names of the manual, those it names and that there are."""
+    named = TASKS[task].pages.figures if task in TASKS else ()
+    values = {one.manual: finite(metrics.get(one.key)) for one in named if one.manual}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def stamp(evaluation: Evaluation) -> tuple[str, int]:
+    """Where its entries of images lie and when they were written: as long as both stay, so do they."""
+    place = folder(evaluation)
+    try:
+        return str(place), (place / "images.jsonl").stat().st_mtime_ns if place else 0
+    except OSError:
+        return str(place), 0
+
+
+def every_image(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """The entries of all images, worst first; none before it ended."""
+    yield from _images(evaluation, "")
+
+
+def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
+    place = folder(evaluation)
+    if place is None or evaluation.is_scripted:
+        return
+    try:
+        descriptor = open_beneath(place, "images.jsonl")
+    except (OSError, OutsideRoot):
+        return
+    truth, _, answer = cell.partition(",")
+    marker = ('"' * bool(truth) + cell + '"' * bool(answer)).encode()
+    with os.fdopen(descriptor, "rb") as file:
+        for line in file:
+            if cell and marker not in line:
+                continue
+            image = json.loads(line)
+            pairs = (one.split(",") for one in image["cells"])
+            if not cell or any(truth in (t, "") and answer in (a, "") for t, a in pairs):
+                yield image
+
+
+def downloads(evaluation: Evaluation) -> list[tuple[str, Path, str]]:
+    """Return the files to download as (name, root, path below it)."""
+    place = folder(evaluation)
+    if place is None:
+        return []
+    names = (figures.FILE,) if evaluation.is_scripted else FILES
+    return [(name, place, name) for name in names if (place / name).is_file()]

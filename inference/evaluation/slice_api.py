@@ -1,0 +1,69 @@
+"""`evaluations/N/slices/` and `evaluations/comparison/slices/`: figures of parts of the images."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from aiplatform.lib import queries
+from inference.evaluation import differences, slices
+from inference.evaluation.comparison_api import ComparedValueOut
+from inference.evaluation.models import Evaluation
+from inference.evaluation.slices import Asked, Slice
+
+PARAMETERS = [
+    OpenApiParameter("search", str, description="Asks for images of one's own as well: words in their path."),
+    OpenApiParameter("class_id", int, description="The same: a class that stands on them."),
+    OpenApiParameter("split", str, description="The same: a split of the dataset version."),
+]
+ASKS = ("search", "class_id", "split")
+
+
+class SliceOut(serializers.Serializer[Any]):
+    by = serializers.CharField(help_text="split, pixels, light, count, object, mark or asked.")
+    name = serializers.CharField(help_text="Which part: a split, small, dark, “occluded: true”.")
+    images = serializers.IntegerField()
+    objects = serializers.IntegerField(allow_null=True, help_text="Of parts by the size of objects.")
+    few = serializers.BooleanField(help_text="Fewer than 30 images: the interval is too narrow to rely on.")
+    figure = serializers.CharField(allow_null=True)
+    values = ComparedValueOut(many=True, help_text="Of each evaluation, in their order.")
+
+
+class SlicesOut(serializers.Serializer[Any]):
+    base = serializers.IntegerField()
+    slices = SliceOut(many=True, help_text="The worst of the first evaluation first; what was asked for before all.")
+
+
+def of_one(request: Request, number: int) -> dict[str, Any]:
+    """The parts of one evaluation."""
+    user: Any = request.user
+    row = slices.chosen(user, number)
+    return _answered(request, [row], row)
+
+
+def compared(request: Request) -> dict[str, Any]:
+    """The parts of some evaluations, with differences from a base."""
+    user: Any = request.user
+    query = request.query_params
+    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
+    return _answered(request, rows, base)
+
+
+def _answered(request: Request, rows: Sequence[Evaluation], base: Evaluation) -> dict[str, Any]:
+    user: Any = request.user
+    query = request.query_params
+    asked = Asked(query.get("search", "")[:100], queries.whole(query, "class_id"), query.get("split", "")[:10])
+    return {"base": base.pk, "slices": [_slice(one) for one in slices.of(rows, base, asked=asked, by=user)]}
+
+
+def _slice(one: Slice) -> dict[str, Any]:
+    return {
+        "by": one.by, "name": one.name, "images": one.images, "objects": one.objects, "few": one.is_small,
+        "figure": one.row.key if one.row else None,
+        "values": [dataclasses.asdict(value) for value in one.row.values] if one.row else [],
+    }  # fmt: skip

@@ -1,0 +1,76 @@
+"""Pages of parts of the images that evaluations judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.errors import DomainError, NotFound
+from aiplatform.lib.pages import needs
+from inference.evaluation import differences, slices
+from inference.evaluation.comparison_views import numbers_of, query_of
+from inference.evaluation.models import SPLIT_WORDS, Evaluation
+from inference.evaluation.presentation.names import short_names
+from inference.evaluation.presentation.parts import told
+from inference.evaluation.slices import Asked
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def evaluation_slices(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Parts of the images of an evaluation, worst first; `?q=`, `?class=` and `?split=` ask for one of one's own."""
+    try:
+        rows = [slices.chosen(request.user, pk)]
+        context = _shown(request, rows, rows[0])
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        return render(request, "inference/_slices.html", {"refusals": refusal.every}, status=refusal.status)
+    return render(request, "inference/_slices.html", context)
+
+
+@needs(Action.EVALUATIONS_VIEW)
+@require_safe
+def compared_slices(request: SignedInRequest) -> HttpResponse:
+    """The same parts of 2 to 6 evaluations beside each other, see `comparing.compare`."""
+    try:
+        base = ids.number(request.GET.get("base", ""))
+        rows, first = differences.chosen(request.user, numbers_of(request), base=base)
+        context = _shown(request, rows, first)
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        return render(request, "inference/_slices.html", {"refusals": refusal.every}, status=refusal.status)
+    return render(request, "inference/_slices.html", context)
+
+
+def asked_of(request: SignedInRequest) -> Asked:
+    """The part that the address of a page asks for."""
+    given = request.GET
+    return Asked(given.get("q", "")[:100], ids.number(given.get("class", "")), given.get("split", "")[:10])
+
+
+def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -> dict[str, Any]:
+    asked = asked_of(request)
+    found = slices.of(rows, base, asked=asked, by=request.user)
+    version = base.version
+    return {
+        "rows": rows,
+        "base": base,
+        "told": told(rows[0], found),
+        "names": short_names(rows),
+        "few": differences.FEW_IMAGES,
+        "asked": asked,
+        "classes": version.classes if version else [],
+        "splits": [(name, SPLIT_WORDS.get(name, name)) for name, count in (version.splits if version else {}).items()
+                   if name and count],
+        "url": request.path,
+        "hidden": [("evaluation", row.pk) for row in rows] + [("base", base.pk)] if len(rows) > 1 else [],
+        "query": query_of(rows, base=base.pk) if len(rows) > 1 else "",
+    }  # fmt: skip

@@ -1,0 +1,53 @@
+"""The score from which answers of a version are taken, as its newest evaluation found it or somebody chose there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accounts.models import User
+from aiplatform.lib.numbers import finite
+from inference.evaluation.models import Evaluation
+from inference.kit.task_kinds import TASKS
+from inference.registry.models import ModelVersion
+
+LOOKED_AT = 5  # evaluations: those of some tasks know no such score
+
+
+@dataclass(frozen=True)
+class BestScore:
+    """A score within 0..1, and the evaluation where answers from it on had the best F1, or somebody chose it."""
+
+    score: float
+    evaluation: Evaluation
+
+
+def of(version: ModelVersion, *, by: User) -> BestScore | None:
+    """The one of the newest evaluation that this person may see.
+
+    A version made by a conversion that has none takes that of the version it was made from: a conversion is refused
+    where the two answer differently. None for a version that was not evaluated, or by evaluations without such a score.
+    """
+    found = _of(version, by)
+    if found is None and version.source == "convert" and version.parent is not None:
+        return _of(version.parent, by)
+    return found
+
+
+def _of(version: ModelVersion, by: User) -> BestScore | None:
+    rows = version.evaluations.visible_to(by).filter(published_attempt__gt=0, is_scripted=False).select_related("job")
+    for evaluation in rows.order_by("-pk")[:LOOKED_AT]:
+        chosen = evaluation.chosen_threshold
+        score = finite(evaluation.metrics.get("threshold") if chosen is None else chosen)
+        if score is not None and 0 < score < 1:
+            return BestScore(score, evaluation)
+    return None
+
+
+def to_begin_with(version: ModelVersion, *, by: User) -> float | None:
+    """The score that a request without one begins with; None leaves it to the model.
+
+    Only where callers choose the lowest score of an answer; elsewhere all answers are given, or the model decides.
+    """
+    known = TASKS.get(version.task)
+    found = of(version, by=by) if known is not None and known.pages.threshold else None
+    return found.score if found else None

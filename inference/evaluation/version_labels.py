@@ -1,0 +1,88 @@
+"""Versions beside each other, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from aiplatform.templatetags.ui import bytes_
+from inference.evaluation import version_tables
+from inference.evaluation.presentation.tiles import NONE
+from inference.evaluation.version_tables import Row
+from inference.registry import task_labels
+from inference.registry.models import ModelVersion, Stage
+from training import figure_words, param_words
+
+LABELS = {
+    "stage": gettext_lazy("Stage"), "task": gettext_lazy("Task"), "architecture": gettext_lazy("Architecture"),
+    "preset": gettext_lazy("Preset"), "dataset": gettext_lazy("Dataset"), "source": gettext_lazy("Source"),
+    "classes": gettext_lazy("Classes"), "inputs": gettext_lazy("Inputs"), "outputs": gettext_lazy("Outputs"),
+    "size_bytes": gettext_lazy("Size"), "parameters": gettext_lazy("Parameters"),
+    "gflops": gettext_lazy("GFLOPs an image"), "ms": gettext_lazy("Milliseconds an image"),
+    "processor": gettext_lazy("measured on"),
+}  # fmt: skip
+WORDS: dict[str, dict[str, Any]] = {
+    "stage": dict(Stage.choices),
+    "source": dict(ModelVersion.Source.choices),
+}
+LONGEST = 120
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row as it is shown: (value, difference from the base or "") of each version."""
+
+    kind: str
+    label: str
+    cells: list[tuple[str, str]]
+
+
+def lines(versions: Sequence[ModelVersion], base: ModelVersion, *, everything: bool) -> list[Line]:
+    """Rows that differ, or all of them."""
+    return [_line(row) for row in version_tables.rows(versions, base) if everything or row.differs]
+
+
+def _line(row: Row) -> Line:
+    told = [
+        (_told(row.key, value), _difference(row.key, off))
+        for value, off in zip(row.values, row.differences, strict=True)
+    ]
+    return Line(row.kind, _label(row), told)
+
+
+def _label(row: Row) -> str:
+    if row.kind == version_tables.FIGURE:
+        return str(figure_words.word(row.key))
+    if row.kind == version_tables.PARAM:
+        return str(param_words.label(row.key))
+    return str(LABELS[row.key])
+
+
+def _told(key: str, value: Any) -> str:
+    if value is None or value == "":
+        return NONE
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if key == "size_bytes":
+        return bytes_(value)
+    if isinstance(value, int | float):
+        return _number(value)
+    words = dict(task_labels.choices()) if key == "task" else WORDS.get(key, {})
+    word = str(words.get(value, value))
+    return word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
+
+
+def _difference(key: str, off: float | None) -> str:
+    if not off:
+        return ""
+    if key == "size_bytes":
+        return f"{'+' if off > 0 else '−'}{bytes_(abs(off))}"
+    return f"{'+' if off > 0 else '−'}{_number(abs(off))}"

@@ -1,0 +1,1 @@
+"""Loaded models: model.json, composed models, predictions without a server, statistics."""

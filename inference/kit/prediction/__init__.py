@@ -1,0 +1,1 @@
+"""Predictions for many images in a run, and samples for self-tests."""

@@ -1,0 +1,71 @@
+"""What is known of an image beside its truth: its split, how bright it is, what its annotations say of it.
+
+Kept with each judged image, so that figures can be had of parts of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from PIL import Image, ImageStat
+
+from inference.kit.samples.ground_truth import Truth
+
+MOST_NAMES, MOST_VALUES, LONGEST = 20, 12, 40
+#: Fields of an image in COCO's format that say what file it is, not what it shows.
+FILED = {
+    "id", "file_name", "width", "height", "split", "license", "coco_url", "flickr_url", "date_captured", "sha256",
+    "annotated",
+}  # fmt: skip
+OWN = {"shape", "rings", "score"}  # attributes by which the platform remembers how an object was drawn
+Marks = dict[str, list[str]]
+
+
+def light(image: Image.Image) -> float:
+    """The mean brightness of an image, from 0 (black) to 255 (white); of a smaller copy where it is large."""
+    small = image.convert("L") if image.width * image.height < 1 << 16 else image.reduce(_times(image)).convert("L")
+    return round(float(ImageStat.Stat(small).mean[0]), 2)
+
+
+def _times(image: Image.Image) -> int:
+    return max(1, min(image.width, image.height) // 128)
+
+
+def of(truth: Truth, lights: Mapping[str, float | None]) -> dict[str, dict[str, Any]]:
+    """By the path of an image: `split`, `light` (None where it was not measured) and `marks`."""
+    marks = _marks(truth)
+    return {
+        sample.path: {"split": sample.split, "light": lights.get(sample.path), "marks": marks.get(sample.id, {})}
+        for sample in truth.samples
+    }
+
+
+def _marks(truth: Truth) -> dict[int, Marks]:
+    """By the id of an image: names and values of what its file and its objects are marked with.
+
+    A name with more than a dozen values (a number, a time) names no parts of a dataset, and is left out.
+    """
+    found: dict[int, dict[str, set[str]]] = {}
+    coco = truth.coco or {}
+    for image in coco.get("images", ()):
+        _add(found, image["id"], ((name, value) for name, value in image.items() if name not in FILED))
+    for one in coco.get("annotations", ()):
+        given = one.get("attributes")
+        if isinstance(given, dict):
+            _add(found, one["image_id"], ((name, value) for name, value in given.items() if name not in OWN))
+    values: dict[str, set[str]] = {}
+    for own in found.values():
+        for name, said in own.items():
+            values.setdefault(name, set()).update(said)
+    kept = sorted(name for name, said in values.items() if len(said) <= MOST_VALUES)[:MOST_NAMES]
+    return {number: {name: sorted(own[name]) for name in kept if name in own} for number, own in found.items()}
+
+
+def _add(found: dict[int, dict[str, set[str]]], number: int, given: Iterable[tuple[Any, Any]]) -> None:
+    own = found.setdefault(number, {})
+    for name, value in given:
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, bool | int | str) and one != "" and isinstance(name, str):
+                said = str(one).lower() if isinstance(one, bool) else str(one)
+                own.setdefault(name[:LONGEST], set()).add(said[:LONGEST])

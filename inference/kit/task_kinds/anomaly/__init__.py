@@ -1,0 +1,41 @@
+"""Anomaly detection at work: a score, a verdict and a heat map for each picture."""
+
+from __future__ import annotations
+
+from inference.kit.contracts.served_task import CLASSES, Figure, Measure, Pages, ServedTask, once
+from inference.kit.task_kinds.anomaly.answer import ANSWER
+
+PAGES = Pages(
+    figures=(
+        Figure("auroc", "AUROC", "Share of pairs of a bad and a good image in which the bad one scores higher"),
+        Figure("average_precision", "Average precision", "Area below the curve of precision over recall"),
+        Figure("f1", "F1", "Of finding bad images at the model's own threshold"),
+        Figure("precision", "Precision", "Share of the images reported that are bad"),
+        Figure("recall", "Recall", "Share of the bad images that are reported"),
+        Figure("good_share", "Good images accepted", "Share of the good images that are not reported"),
+    ),
+    headline=("auroc", "good_share"),
+    sections=(
+        "inference/kit/task_kinds/anomaly/_classes.html",
+        "inference/results/_confusion.html",
+        "inference/results/_images.html",
+    ),
+    script="inference/kit/task_kinds/anomaly_evaluation.js",
+    caption="inference/kit/task_kinds/anomaly/_caption.html",
+    overlay="inference/kit/task_kinds/anomaly/_overlay.html",
+    try_script="inference/kit/task_kinds/anomaly.js",
+    try_controls="inference/kit/task_kinds/anomaly/_try_controls.html",
+    snippet='for found in answer.json()["predictions"]:\n'
+    '    print(found["anomalous"], found["score"])  # found["heat"]: a grey PNG in base64',
+)
+
+ANOMALY = ServedTask(
+    name="anomaly",
+    data=(CLASSES,),
+    answer=ANSWER,
+    scoring="inference.kit.task_kinds.anomaly.scoring",
+    pages=PAGES,
+    strangers=True,
+    measures=(Measure("accuracy", "Accuracy", lambda one: one["right"], once),),
+    right=lambda one: bool(one["right"]),
+)

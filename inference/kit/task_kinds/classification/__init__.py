@@ -1,0 +1,86 @@
+"""Classification at work: the most probable classes, scored by scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from inference.kit.contracts.served_task import (
+    CLASSES,
+    ClassMean,
+    Figure,
+    Measure,
+    Pages,
+    ServedTask,
+    class_f1,
+    class_precision,
+    class_recall,
+    once,
+)
+from inference.kit.task_kinds.classification.answer import ANSWER
+
+PAGES = Pages(
+    figures=(
+        Figure("accuracy", "Accuracy", "Share of images whose most probable class is right", manual="Accuracy"),
+        Figure(
+            "recall_5",
+            "Recall_5",
+            "Share of images whose class is among the five most probable",
+            manual="Recall_5",
+            least_classes=6,
+        ),
+        Figure(
+            "classification_loss",
+            "Classification_Loss",
+            "Mean cross-entropy of the probabilities",
+            manual="Classification_Loss",
+        ),
+        Figure("precision", "Precision", "Mean over the classes", live=True, manual="Precision"),
+        Figure("recall", "Recall", "Mean over the classes", live=True, manual="Recall"),
+        Figure("f1", "F1", "Mean over the classes", live=True),
+    ),
+    headline=("accuracy",),
+    sections=(
+        "inference/results/_threshold.html",
+        "inference/results/_curves.html",
+        "inference/results/_classes.html",
+        "inference/results/_confusion.html",
+        "inference/results/_images.html",
+    ),
+    script="inference/evaluation.js",
+    counted="Images",
+    note=(
+        "Regularization_Loss and Total_Loss are not shown: they belong to a training, and a model’s file does not say "
+        "how it was regularized. They stand on the page of its training."
+    ),
+    caption="inference/kit/task_kinds/classification/_caption.html",
+    try_script="inference/kit/task_kinds/classification.js",
+)
+
+
+def _pairs(one: Mapping[str, Any]) -> list[tuple[int, int, int]]:
+    """The one pair of an image: its class, and the one answered."""
+    return [(int(truth), int(answer), 1) for truth, answer in (cell.split(",") for cell in one["cells"])]
+
+
+CLASSIFICATION = ServedTask(
+    name="classification",
+    data=(CLASSES,),
+    answer=ANSWER,
+    scoring="inference.kit.task_kinds.classification.scoring",
+    pages=PAGES,
+    measures=(
+        Measure("accuracy", "Accuracy", lambda one: one["right"], once),
+        Measure("recall_5", "Recall_5", lambda one: one["truth"] in [kind for kind, _share in one["answers"]], once),
+        Measure("classification_loss", "Classification_Loss", lambda one: one["badness"], once, lower_is_better=True),
+    ),
+    pairs=_pairs,
+    means=(
+        ClassMean("precision", "Precision", class_precision),
+        ClassMean("recall", "Recall", class_recall),
+        ClassMean("f1", "F1", class_f1),
+    ),
+    right=lambda one: bool(one["right"]),
+    scored=lambda one: [(float(one["answers"][0][1]), bool(one["right"]))],
+    elsewhere=("ForImageClassification", "classify"),
+)

@@ -1,0 +1,56 @@
+"""Instance segmentation at work: the outline of each object, scored as COCO scores masks."""
+
+from __future__ import annotations
+
+from inference.kit.contracts.served_task import LOSSES, SHAPES, Figure, Pages, ServedTask, average_precisions, counted
+from inference.kit.task_kinds.instances.answer import ANSWER
+
+PAGES = Pages(
+    figures=(
+        Figure(
+            "map",
+            "Mask AP",
+            "Average precision of the masks over overlaps of 0.50 to 0.95, as COCO has it",
+            manual="mAP",
+        ),
+        Figure("ap50", "Mask AP50", "Average precision of the masks at an overlap of 0.50"),
+        Figure("ap75", "Mask AP75", "Average precision of the masks at an overlap of 0.75"),
+        Figure("box_map", "Box AP", "Average precision of the boxes over overlaps of 0.50 to 0.95"),
+        Figure("box_ap50", "Box AP50", "Average precision of the boxes at an overlap of 0.50"),
+        Figure("precision", "Precision", "Mean over the classes", live=True),
+        Figure("recall", "Recall", "Mean over the classes", live=True),
+        Figure("f1", "F1", "Mean over the classes", live=True),
+    ),
+    headline=("ap50", "map"),
+    sections=(
+        "inference/results/_threshold.html",
+        "inference/results/_curves.html",
+        "inference/results/_classes.html",
+        "inference/results/_confusion.html",
+        "inference/results/_mistakes.html",
+        "inference/results/_images.html",
+    ),
+    script="inference/evaluation.js",
+    note=LOSSES,
+    curve_note="boxes, overlap 0.50",
+    class_columns=(Figure("ap50", "Mask AP50"), Figure("box_ap50", "Box AP50")),
+    caption="inference/kit/task_kinds/instances/_caption.html",
+    overlay="inference/kit/task_kinds/instances/_overlay.html",
+    legend="inference/kit/task_kinds/instances/_legend.html",
+    try_script="inference/kit/task_kinds/instances.js",
+    try_controls="inference/kit/task_kinds/instances/_try_controls.html",
+    threshold=True,
+    snippet='for found in answer.json()["predictions"]:\n'
+    '    print(found["name"], found["score"], found["polygon"])  # rings: [[x, y, x, y, ...], ...] in pixels',
+)
+
+INSTANCES = ServedTask(
+    name="instances",
+    data=(SHAPES,),
+    answer=ANSWER,
+    scoring="inference.kit.task_kinds.instances.scoring",
+    pages=PAGES,
+    measures=counted(),
+    ranked=average_precisions("Mask AP", "Mask AP50", "Mask AP75"),
+    right=lambda one: not one["fp"] and not one["fn"],
+)

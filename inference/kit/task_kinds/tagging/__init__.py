@@ -1,0 +1,59 @@
+"""Tagging at work: the classes that are on a picture, each judged by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from inference.kit.contracts.served_task import SHAPES, Figure, Measure, Pages, ServedTask, once
+from inference.kit.task_kinds.tagging.answer import ANSWER
+
+PAGES = Pages(
+    figures=(
+        Figure("map", "mAP", "Mean over the classes of the average precision of their scores"),
+        Figure("exact", "Exact matches", "Share of images whose tags are all right and complete"),
+        Figure("precision", "Precision", "Mean over the classes", live=True),
+        Figure("recall", "Recall", "Mean over the classes", live=True),
+        Figure("f1", "F1", "Mean over the classes", live=True),
+    ),
+    headline=("map", "f1"),
+    sections=(
+        "inference/results/_threshold.html",
+        "inference/results/_curves.html",
+        "inference/results/_classes.html",
+        "inference/results/_confusion.html",
+        "inference/results/_images.html",
+    ),
+    script="inference/evaluation.js",
+    counted="Images",
+    caption="inference/kit/task_kinds/tagging/_caption.html",
+    try_script="inference/kit/task_kinds/tagging.js",
+    try_controls="inference/kit/task_kinds/tagging/_try_controls.html",
+    snippet='for tag in answer.json()["predictions"]:\n'
+    '    if tag["present"]:\n        print(tag["name"], tag["score"])',
+)
+
+
+def _hits(one: Mapping[str, Any]) -> int:
+    """How many of the given tags are there."""
+    return sum(bool(there) for _class, _score, there in one["answers"])
+
+
+def _is_exact(one: Mapping[str, Any]) -> bool:
+    return not one["missed"] and all(there for _class, _score, there in one["answers"])
+
+
+TAGGING = ServedTask(
+    name="tagging",
+    data=(SHAPES,),
+    answer=ANSWER,
+    scoring="inference.kit.task_kinds.tagging.scoring",
+    pages=PAGES,
+    measures=(
+        Measure("exact", "Exact matches", lambda one: float(_is_exact(one)), once),
+        Measure("hits", "Given tags that are right", _hits, lambda one: len(one["answers"])),
+        Measure("found", "Tags that are found", _hits, lambda one: _hits(one) + len(one["missed"])),
+    ),
+    right=_is_exact,
+    elsewhere=("multi_label_classification",),
+)

@@ -1,0 +1,136 @@
+"""Figures of a tagger from its stored scores: each class is a question of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.kit.contracts.served_task import Arrays, Line
+from inference.kit.model_io.decode import Placement
+from inference.kit.model_io.spec import DecodeSpec, ModelSpec
+from inference.kit.samples import counts
+from inference.kit.samples.ground_truth import Sample, Truth
+from inference.kit.task_kinds.tagging.answer import scores_of
+
+SMALLEST = 1e-15
+
+
+def lines(
+    spec: ModelSpec,
+    outputs: Arrays,
+    samples: Sequence[tuple[Sample, Placement]],
+    mapping: Mapping[int, int],
+    limits: DecodeSpec,
+) -> list[Line]:
+    """Each image's scores by class id, and the model's own threshold."""
+    return [
+        {
+            "path": sample.path,
+            "id": sample.id,
+            "threshold": spec.decode.score_threshold,  # the model's own: evaluations lower that of limits
+            "scores": {str(mapping[p]): round(float(row[p]), 6) for p in mapping if p < len(row)},
+        }
+        for (sample, _), row in zip(samples, scores_of(spec, outputs), strict=True)
+    ]
+
+
+def files(lines: list[Line]) -> dict[str, str]:
+    """None: predictions.jsonl says it all."""
+    return {}
+
+
+def agreement(first: Line, second: Line, threshold: float) -> float:
+    """Tags that both give, of those that one of them gives; 1 where neither gives any."""
+    one, two = (
+        {kind for kind, score in line["scores"].items() if score >= line["threshold"]} for line in (first, second)
+    )
+    return len(one & two) / len(one | two) if one | two else 1.0
+
+
+def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The evaluation (see outputs/evaluation.json) and one entry per image, worst first.
+
+    Precision, recall and F1 are those at the model's own threshold, not at the best one for these images.
+    """
+    ids, known = [one.id for one in truth.classes], {sample.path: sample for sample in truth.samples}
+    on = [{box.class_id for box in known[line["path"]].boxes} for line in lines]
+    there = np.array([[class_id in classes for class_id in ids] for classes in on])
+    scores = np.array([[line["scores"].get(str(class_id), 0.0) for class_id in ids] for line in lines])
+    threshold = float(lines[0]["threshold"])
+    said = scores >= threshold
+    place = int(np.searchsorted(counts.THRESHOLDS, threshold - 1e-9))
+    classes: list[dict[str, Any]] = []
+    for column, one in enumerate(truth.classes):
+        tp, fp = counts.by_threshold(list(zip(scores[:, column].tolist(), there[:, column].tolist(), strict=True)))
+        truths = int(there[:, column].sum())
+        rates = counts.rates(tp[place], fp[place], truths)
+        own = {**rates, **counts.precision_recall(there[:, column], scores[:, column])}
+        classes.append({"id": one.id, "name": one.name, "truths": truths, "tp": tp, "fp": fp, **own})
+    precisions = [entry["ap"] for entry in classes if entry["ap"] is not None]
+    curves = [entry["pr"] for entry in classes if entry["pr"]]
+    surprise = -np.log(np.maximum(np.where(there, scores, 1 - scores), SMALLEST)).mean(1)
+    matrix = np.zeros((len(ids) + 1,) * 2, int)
+    images = [
+        _image(known[line["path"]], ids, there[row], scores[row], said[row], float(surprise[row]), matrix)
+        for row, line in enumerate(lines)
+    ]
+    images.sort(key=lambda one: (-one["badness"], one["path"]))
+    evaluation = {
+        "summary": {
+            "map": float(np.mean(precisions)) if precisions else None,
+            "exact": float((there == said).all(1).mean()),
+            **counts.mean_rates(classes, place),
+            "threshold": counts.THRESHOLDS[place],
+        },
+        "thresholds": counts.THRESHOLDS,
+        "classes": classes,
+        "curves": {"recall": counts.RECALLS, "precision": np.mean(curves, 0).round(4).tolist() if curves else []},
+        "confusion": {
+            "labels": [one.name for one in truth.classes] + [""],  # the last is no tag at all
+            "background": True,
+            "matrix": matrix.tolist(),
+            "threshold": threshold,
+        },
+    }
+    return evaluation, images
+
+
+def _image(
+    sample: Sample,
+    ids: Sequence[int],
+    there: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    said: NDArray[np.bool_],
+    surprise: float,
+    matrix: NDArray[Any],
+) -> dict[str, Any]:
+    """One image's entry; what was confused on it is added to the `matrix` [truth, answer]."""
+    cells = confused(there, said)
+    for cell in cells:
+        matrix[cell] += 1
+    shown = [place for place in np.argsort(-scores, kind="stable").tolist() if said[place]]
+    return {
+        "path": sample.path,
+        "width": sample.width,
+        "height": sample.height,
+        "answers": [[ids[place], round(float(scores[place]), 6), bool(there[place])] for place in shown],
+        "missed": [ids[place] for place in np.flatnonzero(there & ~said).tolist()],
+        "badness": round(surprise, 6),
+        "cells": sorted(f"{t},{a}" for t, a in cells),
+    }
+
+
+def confused(there: NDArray[np.bool_], said: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Places (truth, answer) of one image [C] in the matrix.
+
+    A tag that is right stands behind itself. One that was missed stands behind each false one of the same image, for
+    nobody can tell which it was taken for; and where the image has none of the other kind, behind "nothing", the last.
+    """
+    nothing = len(there)
+    missed = np.flatnonzero(there & ~said).tolist()
+    false = np.flatnonzero(~there & said).tolist()
+    pairs = [(t, a) for t in missed or [nothing] for a in false or [nothing]] if missed or false else []
+    return [(place, place) for place in np.flatnonzero(there & said).tolist()] + pairs

@@ -1,0 +1,1 @@
+"""Model registry: models, versions, import, stages, lineage, packages."""

@@ -1,0 +1,80 @@
+"""Aliases of versions: one name in a model stands for one version, and moves in one step."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid, NotFound
+from inference.registry import history, stages
+from inference.registry.models import Model, ModelAlias, ModelVersion
+
+NAME = re.compile(r"[a-z][a-z0-9._-]{0,49}")
+MOST = 50  # in one model
+TAKEN = frozenset({"latest", "newest"})  # they would say something else than they do
+
+
+class NoAlias(NotFound):
+    code: ClassVar[str] = "no_alias"
+    field: ClassVar[str] = "alias"
+
+
+def check_name(name: str, *, field: str = "alias") -> None:
+    """Refuse what is no name of an alias.
+
+    Raises:
+        Invalid.
+    """
+    if not NAME.fullmatch(name) or re.fullmatch(r"v\d+", name):
+        said = _(
+            "An alias has small letters, digits and . _ - and begins with a letter, such as champion; v2 is a version."
+        )
+        raise Invalid(said, field=field)
+    if name in TAKEN:
+        raise Invalid(_("%(name)s is no alias: without one the newest version is meant.") % {"name": name}, field=field)
+
+
+@transaction.atomic
+def put(*, version: ModelVersion, name: str, by: User, **facts: object) -> ModelAlias:
+    """Let an alias stand for a version; it leaves the one that it stood for. What stands there already stays.
+
+    Raises:
+        Invalid: no name for an alias, or too many of them.
+        Archived: nothing new begins with the version.
+    """
+    check_name(name)
+    model = Model.objects.select_for_update().get(pk=version.model_id)
+    fresh: ModelVersion = ModelVersion.objects.get(pk=version.pk)
+    stages.check_in_use(fresh, field="version")
+    alias = ModelAlias.objects.filter(model=model, name=name).select_related("version").first()
+    if alias is not None and alias.version_id == fresh.pk:
+        return alias
+    if alias is None and model.aliases.count() >= MOST:
+        raise Invalid(_("A model has at most %(most)s aliases. Remove one first.") % {"most": MOST}, field="alias")
+    before = f"v{alias.version.number}" if alias else ""
+    alias = alias or ModelAlias(model=model, name=name)
+    alias.version, alias.moved_by, alias.moved_at = fresh, by, now()
+    alias.save()
+    history.add(model, by, "model_alias_moved", fresh, alias=name, **{"from": before}, **facts)
+    return alias
+
+
+@transaction.atomic
+def remove(*, model: Model, name: str, by: User) -> None:
+    """Take an alias away; its version stays.
+
+    Raises:
+        NoAlias.
+    """
+    Model.objects.select_for_update().get(pk=model.pk)
+    alias = ModelAlias.objects.filter(model=model, name=name).select_related("version").first()
+    if alias is None:
+        raise NoAlias(_("%(model)s has no alias %(name)s.") % {"model": model, "name": name[:50]})
+    version = alias.version
+    alias.delete()
+    history.add(model, by, "model_alias_removed", version, alias=name)

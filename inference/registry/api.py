@@ -1,0 +1,254 @@
+"""API of models and their versions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
+from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.zips import send_zip
+from inference.delivery.edge import speeds
+from inference.registry import baselines, cards, import_serializers, imports, model_jobs, packages, task_labels
+from inference.registry import registration as registry
+from inference.registry.composition.api import ComposeActs
+from inference.registry.import_trials.api import TrialActs
+from inference.registry.models import Model, ModelTask, ModelVersion, Stage
+from inference.registry.orders import MODELS
+from inference.registry.serializers import (
+    HardwareSpeedOut,
+    MeasureIn,
+    MeasurementOut,
+    ModelDetailOut,
+    ModelEditIn,
+    ModelIn,
+    ModelOut,
+    ModelTaskOut,
+    ModelVersionOut,
+    VersionIn,
+)
+from inference.registry.torch_export.api import TorchActs
+from inference.registry.version_api import ModelActs, VersionActs
+
+
+class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    """The registry. `?search=` finds by name and description.
+
+    `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of people in a group.
+    """
+
+    needs = ModelActs.acts | {
+        "compose": Action.MODELS_MANAGE,
+        "list": Action.MODELS_VIEW,
+        "retrieve": Action.MODELS_VIEW,
+        "versions": Action.MODELS_VIEW,
+        "create": Action.MODELS_MANAGE,
+        "add_version": Action.MODELS_MANAGE,
+        "partial_update": Action.MODELS_MANAGE,
+        "destroy": Action.MODELS_MANAGE,
+    }
+    asks = {
+        "list": ("search", "task", "stage", "alias", "group"),
+        "versions": ("limit", "cursor"),
+        "comparison": ("version", "base"),
+    }
+    asks_many = ("version",)
+    serializer_class = ModelOut
+    queryset = Model.objects.none()
+    orders = MODELS
+
+    def get_queryset(self) -> Any:
+        rows = Model.objects.visible_to(self.request.user).for_list()
+        if self.action != "list":
+            return rows
+        given = queries.given(self.request)
+        narrowed = rows.narrowed(
+            task=queries.one_of(given, "task", *(name for name, _word in task_labels.choices())),
+            stage=queries.one_of(given, "stage", *Stage.values),
+            alias=given.get("alias", ""),
+            group=queries.whole(given, "group"),
+        )
+        return narrowed.named_like(given.get("search", ""))
+
+    def get_serializer_class(self) -> Any:
+        return ModelDetailOut if self.action in ("retrieve", "partial_update") else ModelOut
+
+    @extend_schema(request=ModelIn, responses={201: ModelVersionOut, 202: ModelTaskOut})
+    @once_in_parts
+    def create(self, request: ApiRequest) -> Response:
+        """Bring in a model.
+
+        An archive of torch, and files that are large or take long to read, are read by a job. The task of that job is
+        answered then (202, with its address in `Location`) in place of the version.
+        """
+        serializer = ModelIn(data=request.data, context=self.get_serializer_context())
+        return _brought_in(request, sent(serializer, imports.check, user=request.user))
+
+    @extend_schema(request=ModelEditIn, responses=ModelDetailOut)
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
+        model = self.own_model(pk)
+        fields = _checked(ModelEditIn, self, request)
+        card = fields.pop("card", None)
+        known = {"description": model.description, "visibility": model.visibility}
+        with transaction.atomic():
+            if card is not None:
+                cards.write(model=model, by=request.user, card=card)
+            registry.edit(model=model, by=request.user, **{**known, **fields})
+        return Response(ModelDetailOut(self.get_queryset().get(pk=pk)).data)
+
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        registry.delete(model=self.own_model(pk), by=request.user)
+        return Response(status=204)
+
+    @extend_schema(responses=ModelVersionOut(many=True))
+    @action(detail=True, methods=["get"])
+    def versions(self, request: ApiRequest, pk: str) -> Response:
+        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
+        page = self.paginate_queryset(
+            ModelVersion.objects.visible_to(request.user)
+            .filter(model=model)
+            .select_related("model", "self_test")
+            .prefetch_related("aliases")
+        )
+        return self.get_paginated_response(ModelVersionOut(page, many=True).data)
+
+    @extend_schema(request=VersionIn, responses={201: ModelVersionOut, 202: ModelTaskOut})
+    @versions.mapping.post
+    @once_in_parts
+    def add_version(self, request: ApiRequest, pk: str) -> Response:
+        """Bring in a further version; where a job reads the files, its task is answered (202), see models/."""
+        model = self.own_model(pk)
+        return _brought_in(request, _checked(VersionIn, self, request) | {"model": model})
+
+
+class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedViewSet):
+    """One version: read, download, move to another stage, delete."""
+
+    needs = (
+        VersionActs.acts
+        | TorchActs.torch_acts
+        | {
+            "retrieve": Action.MODELS_VIEW,
+            "download": Action.MODELS_VIEW,
+            "package": Action.MODELS_VIEW,
+            "measurements": Action.MODELS_VIEW,
+            "measure": Action.EVALUATIONS_SUBMIT,
+            "hardware": Action.MODELS_VIEW,
+            "baseline": Action.EVALUATIONS_SUBMIT,
+            "destroy": Action.MODELS_MANAGE,
+        }
+    )
+    serializer_class = ModelVersionOut
+    queryset = ModelVersion.objects.none()
+
+    def get_queryset(self) -> Any:
+        rows = ModelVersion.objects.visible_to(self.request.user)
+        return rows.select_related("model__owner", "self_test").prefetch_related("aliases")
+
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        registry.delete_version(version=self.own_version(), by=request.user)
+        return Response(status=204)
+
+    @extend_schema(responses={(200, "application/zip"): bytes})
+    @action(detail=True, methods=["get"])
+    def download(self, request: ApiRequest, pk: str) -> HttpResponseBase:
+        """All files of the version as one zip."""
+        version = self.get_object()
+        files = [(entry["name"], version.path, entry["name"]) for entry in version.files]
+        return send_zip(request._request, files, f"{version.model.name}_v{version.number}.zip")
+
+    @extend_schema(responses={(200, "application/zip"): bytes})
+    @action(detail=True, methods=["get"])
+    def package(self, request: ApiRequest, pk: str) -> HttpResponseBase:
+        """A zip that answers pictures by one command: the model, labels, run.py, checksums; no platform needed."""
+        version = self.get_object()
+        return send_zip(request._request, packages.entries(version, by=request.user), packages.filename(version))
+
+    @extend_schema(responses=MeasurementOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def measurements(self, request: ApiRequest, pk: str) -> Response:
+        """How fast the version answered when it was measured, newest first."""
+        rows = model_jobs.measurements(self.get_object(), request.user)
+        return Response(MeasurementOut(rows, many=True).data)
+
+    @extend_schema(request=MeasureIn, responses={202: ModelTaskOut})
+    @measurements.mapping.post
+    @once
+    def measure(self, request: ApiRequest, pk: str) -> Response:
+        """Queue a measurement of how fast the version answers, on processor cores or on a card."""
+        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
+        version = get_object_or_404(usable, pk=pk)
+        task = model_jobs.measure(user=request.user, version=version, **_checked(MeasureIn, self, request))
+        return Response(ModelTaskOut(task).data, status=202)
+
+    @extend_schema(responses=HardwareSpeedOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def hardware(self, request: ApiRequest, pk: str) -> Response:
+        """How fast the version answers on each kind of hardware, edge devices and nodes alike, the fastest first."""
+        return Response(HardwareSpeedOut(speeds.of(self.get_object()), many=True).data)
+
+    @extend_schema(request=None, responses={202: ModelTaskOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def baseline(self, request: ApiRequest, pk: str) -> Response:
+        """Queue the count of the images that the version learned from, which services are compared with."""
+        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
+        version = get_object_or_404(usable, pk=pk)
+        return Response(ModelTaskOut(baselines.learn(user=request.user, version=version)).data, status=202)
+
+
+class ModelTaskViewSet(TrialActs, RetrieveModelMixin, NumberedViewSet):
+    """Jobs about models: what became of a measurement, of an archive of torch, or of a model tried on pictures."""
+
+    needs: ClassVar[dict[str, Action]] = TrialActs.acts | {"retrieve": Action.MODELS_VIEW}
+    serializer_class = ModelTaskOut
+    queryset = ModelTask.objects.none()
+
+    def get_queryset(self) -> Any:
+        return ModelTask.objects.visible_to(self.request.user).select_related("job__owner", "job__cluster")
+
+
+def _brought_in(request: ApiRequest, fields: dict[str, Any]) -> Response:
+    """Make what was sent, or named, a version; or queue the job that will."""
+    declared = import_serializers.declared_of(fields)
+    with import_serializers.brought(request.user, fields, declared) as source:
+        made = imports.bring_in(
+            user=request.user, brought=source, declared=declared, made=partial(_kept, request),
+            queued=partial(_queued, request), **fields,
+        )  # fmt: skip
+        return _answer(made)
+
+
+def _answer(made: ModelVersion | ModelTask) -> Response:
+    if isinstance(made, ModelTask):
+        location = reverse("api-model-task-detail", args=[made.pk])
+        return Response(ModelTaskOut(made).data, status=202, headers={"Location": location})
+    return Response(ModelVersionOut(made).data, status=201)
+
+
+def _kept(request: Request, version: ModelVersion) -> None:
+    keep(request, _answer(version))
+
+
+def _queued(request: Request, task: ModelTask) -> None:
+    keep(request, _answer(task))
+
+
+def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
+    serializer_in = serializer(data=request.data, context=view.get_serializer_context())
+    serializer_in.is_valid(raise_exception=True)
+    checked: dict[str, Any] = serializer_in.validated_data
+    return checked

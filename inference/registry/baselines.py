@@ -1,0 +1,71 @@
+"""What a version learned from, as a baseline of what services are shown: a job counts it once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import titles
+from aiplatform.lib.errors import DomainError
+from datasets.models import DatasetVersion
+from inference.registry import model_jobs
+from inference.registry.models import ModelTask, ModelVersion
+from inference.serving.monitoring import drift
+from inference.serving.monitoring.models import ModelBaseline
+from workers.jobs import submission
+from workers.jobs.resource_request import Resources, cluster_for
+
+FILE = "baseline.json"  # in the outputs
+
+
+class NoBaseline(DomainError):
+    """There is nothing that a baseline could be made of."""
+
+    code = "no_baseline"
+
+
+def data_of(version: ModelVersion, user: User) -> DatasetVersion | None:
+    """The dataset version that a version learned from, where this person may use it."""
+    rows = DatasetVersion.objects.usable_by(user).select_related("dataset")
+    found: DatasetVersion | None = rows.filter(pk=version.dataset_version_id or 0).first()
+    return found
+
+
+def learn(*, user: User, version: ModelVersion, cpus: float = model_jobs.CPUS) -> ModelTask:
+    """Queue a job that shows the training images to the model and counts what they and its answers are like.
+
+    Raises:
+        NoBaseline: nobody described the model, or the images that it learned from are not there for this person.
+        DomainError: the queue refuses.
+    """
+    if not version.can_be_evaluated or not version.can_serve:
+        raise NoBaseline(_("%(model)s came without a description, so it is shown no pictures.") % {"model": version})
+    if data_of(version, user) is None:
+        raise NoBaseline(
+            _("The images that %(model)s learned from are not here, or not shared with you.") % {"model": version}
+        )
+    resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": 0}
+    name = titles.derived(f"{version} baseline", room=100)
+    with transaction.atomic():
+        job = submission.submit(owner=user, kind=model_jobs.KIND, name=name, spec={"version": version.pk}, **resources)
+        return ModelTask.objects.create(job=job, act=ModelTask.Act.BASELINE, version=version)
+
+
+def keep(task: ModelTask, given: Any) -> None:
+    """Keep what the job counted, if it is sound; may be called again."""
+    tally, version = drift.sound(given), task.version
+    if tally is None or version is None or not tally["images"]:
+        return
+    values = {"tally": tally, "images": tally["images"], "data_name": version.dataset_label, "made_at": now()}
+    ModelBaseline.objects.update_or_create(version=version, defaults=values)
+    ModelTask.objects.filter(pk=task.pk).update(figures={"images": tally["images"]})
+
+
+def on_its_way(version: ModelVersion) -> ModelTask | None:
+    """The job that makes the baseline of a version now."""
+    task = version.measurements.filter(act=ModelTask.Act.BASELINE).select_related("job").order_by("-pk").first()
+    return None if task is None or task.job.published else task

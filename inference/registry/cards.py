@@ -1,0 +1,93 @@
+"""The card of a model: what it is for, what it learned from, where it fails, whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid, Refusals
+from inference.registry import history
+from inference.registry.models import Model
+
+
+@dataclass(frozen=True)
+class Field:
+    """One part of a card."""
+
+    name: str
+    label: Any
+    help: Any
+    longest: int = 20_000
+    markdown: bool = True
+
+
+FIELDS = (
+    Field(
+        "purpose",
+        gettext_lazy("What it is for"),
+        gettext_lazy("Who uses it for what, and what it must not be used for."),
+    ),
+    Field(
+        "data",
+        gettext_lazy("Data"),
+        gettext_lazy("What it learned from: where it was taken, and what is rare in it."),
+    ),
+    Field("limits", gettext_lazy("Limits"), gettext_lazy("Where it errs, and on what it was not measured.")),
+    Field(
+        "licence", gettext_lazy("Licence"), gettext_lazy("Such as MIT, CC BY 4.0, or internal."), 200, markdown=False
+    ),
+    Field("contact", gettext_lazy("Contact"), gettext_lazy("Who answers questions about it."), 200, markdown=False),
+)
+NAMES = tuple(field.name for field in FIELDS)
+
+
+def of(model: Model) -> dict[str, str]:
+    """All parts of a card by name; "" for what nobody wrote."""
+    return {name: str(model.card.get(name, "")) for name in NAMES}
+
+
+def check(card: Mapping[str, Any]) -> dict[str, str]:
+    """The parts that are given, without blanks around them.
+
+    Raises:
+        Invalid: an unknown part, no text, or too long; all of it at once.
+    """
+    found, checked = Refusals(), {}
+    known = {field.name: field for field in FIELDS}
+    for name, text in card.items():
+        with found:
+            if name not in known:
+                said = _("A card has no part “%(name)s”. It has: %(known)s.")
+                raise Invalid(said % {"name": str(name)[:50], "known": ", ".join(NAMES)}, field="card")
+            if not isinstance(text, str) or "\x00" in text:
+                raise Invalid(_("Write a text."), field=name)
+            if len(text) > known[name].longest:
+                said = _("Write at most %(most)s characters.")
+                raise Invalid(said % {"most": f"{known[name].longest:,}"}, field=name)
+            checked[name] = text.replace("\r\n", "\n").strip()
+    found.end()
+    return checked
+
+
+@transaction.atomic
+def write(*, model: Model, by: User, card: Mapping[str, Any]) -> Model:
+    """Change the parts that are given; others stay.
+
+    Raises:
+        Invalid: see `check`.
+    """
+    given = check(card)
+    fresh: Model = Model.objects.select_for_update().get(pk=model.pk)
+    before = of(fresh)
+    changed = sorted(name for name, text in given.items() if before[name] != text)
+    if changed:
+        fresh.card = {**before, **given}
+        fresh.save(update_fields=["card", "updated_at"])
+        history.add(fresh, by, "model_card_changed", fields=changed)
+    return fresh

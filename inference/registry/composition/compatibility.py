@@ -1,0 +1,126 @@
+"""What of some versions and settings cannot become a composed version, all at once, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from inference.kit.model_io.spec import CHAIN, ENSEMBLE
+from inference.kit.models.graph_json import FEWEST, FIRSTS, MOST, SECONDS, WAYS
+from inference.registry import stages, task_labels
+from inference.registry.composition.descriptions import Recipe
+from inference.registry.models import ModelVersion
+
+KINDS = (ENSEMBLE, CHAIN)
+
+
+class CannotCompose(DomainError):
+    """These versions do not answer together."""
+
+    code = "cannot_compose"
+    field = "parts"
+
+
+def check(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
+    """Refuse what cannot answer together.
+
+    Raises:
+        CannotCompose: the versions do not fit, or one of them cannot be a part.
+        Archived: a version is.
+        Invalid: a number is out of range.
+    """
+    found = Refusals()
+    with found:
+        if recipe.kind not in KINDS:
+            raise Invalid(_("A composed model is an ensemble or a chain."), field="kind")
+    for part in dict.fromkeys(parts):
+        with found:
+            _check_part(part)
+    with found:
+        _check_together(recipe, parts)
+    _check_numbers(recipe, parts, found)
+    found.end()
+
+
+def _check_part(part: ModelVersion) -> None:
+    stages.check_in_use(part, field="parts")
+    if part.source == ModelVersion.Source.COMPOSED:
+        raise CannotCompose(_("%(model)s is composed itself. Choose the versions it is made of.") % {"model": part})
+    if not part.can_be_evaluated:
+        said = _("%(model)s has no ONNX file with a description (model.json), so its answers cannot be joined.")
+        raise CannotCompose(said % {"model": part})
+    if "tile" in (part.facts.get("input") or {}):
+        said = _("%(model)s looks at tiles; only models of whole pictures are composed.")
+        raise CannotCompose(said % {"model": part})
+
+
+def _check_together(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
+    if recipe.kind == CHAIN:
+        _check_chain(recipe, parts)
+    if recipe.kind == ENSEMBLE:
+        _check_ensemble(recipe, parts)
+
+
+def _check_ensemble(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
+    if not FEWEST <= len(parts) <= MOST or len(set(parts)) < len(parts):
+        said = _("An ensemble has %(fewest)d to %(most)d parts, each of them once.") % {"fewest": FEWEST, "most": MOST}
+        raise CannotCompose(said)
+    first, found = parts[0], Refusals()
+    words = dict(task_labels.choices())
+    with found:
+        if first.task in words and first.task not in WAYS:
+            said = _("Answers of the task “%(task)s” cannot be joined. Ensembles are for %(tasks)s.")
+            known = ", ".join(str(words[task]) for task in WAYS)
+            raise CannotCompose(said % {"task": words[first.task], "tasks": known})
+    with found:
+        if others := [str(part) for part in parts if part.task != first.task]:
+            said = _("All parts of an ensemble are for one task; %(others)s is for another than %(first)s.")
+            raise CannotCompose(said % {"others": ", ".join(others), "first": first})
+    for part in parts[1:]:
+        with found:
+            if odd := sorted(_names(part) ^ _names(first)):
+                said = _("All parts of an ensemble have the same classes; %(one)s and %(other)s differ by %(names)s.")
+                raise CannotCompose(said % {"one": first, "other": part, "names": ", ".join(odd[:10])})
+    with found:
+        if recipe.way not in WAYS.get(first.task, (recipe.way,)):
+            said = _("Answers of this task are joined by %(ways)s.") % {"ways": ", ".join(WAYS[first.task])}
+            raise Invalid(said, field="way")
+    found.end()
+
+
+def _check_chain(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
+    if len(parts) != 2:
+        raise CannotCompose(_("A chain has two parts: a detector, and what looks at the objects it found."))
+    first, second = parts
+    found = Refusals()
+    with found:
+        if first.task not in FIRSTS:
+            raise CannotCompose(_("A chain begins with a detector; %(model)s is none.") % {"model": first})
+    with found:
+        if second.task not in SECONDS:
+            said = _("The objects are looked at by a classifier or a tagger; %(model)s is neither.")
+            raise CannotCompose(said % {"model": second})
+    with found:
+        if odd := sorted(set(recipe.only) - _names(first)):
+            said = _("%(model)s has no class %(names)s.") % {"model": first, "names": ", ".join(odd[:10])}
+            raise Invalid(said, field="only")
+    found.end()
+
+
+def _check_numbers(recipe: Recipe, parts: Sequence[ModelVersion], found: Refusals) -> None:
+    with found:
+        if recipe.weights and len(recipe.weights) != len(parts):
+            raise Invalid(_("Give a weight for each part, or none."), field="weights")
+    with found:
+        if any(not 0 < weight <= 1000 for weight in recipe.weights):
+            raise Invalid(_("A weight is greater than 0 and at most 1000."), field="weights")
+    for name in ("iou", "margin", "min_score"):
+        with found:
+            if not 0 <= getattr(recipe, name) <= 1:
+                raise Invalid(_("This must be between 0 and 1."), field=name)
+
+
+def _names(version: ModelVersion) -> set[str]:
+    return {str(known["name"]) for known in version.classes}

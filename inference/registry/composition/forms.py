@@ -1,0 +1,165 @@
+"""Forms of composed versions: one for each kind."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from inference.kit.model_io.spec import CHAIN, ENSEMBLE, FUSION, MEAN, SUPPRESSION
+from inference.kit.models.graph_json import FEWEST, FIRSTS, MOST, SECONDS, WAYS
+from inference.registry.models import Model, ModelVersion, Visibility
+from inference.registry.querysets import ModelVersionQuerySet
+
+WAY_WORDS = {
+    MEAN: _("Mean of the probabilities"),
+    FUSION: _("Weighted boxes fusion"),
+    SUPPRESSION: _("Non-maximum suppression of all boxes"),
+}
+
+
+class VersionChoice(forms.ModelChoiceField):
+    """A version, with what it is for and how many classes it knows."""
+
+    def label_from_instance(self, version: ModelVersion) -> str:
+        return f"{version} · {version.get_task_display()} · {len(version.classes)}"
+
+
+def offered(user: User, tasks: tuple[str, ...]) -> ModelVersionQuerySet:
+    """Versions for these tasks that somebody may make a part."""
+    usable: ModelVersionQuerySet = ModelVersion.objects.usable_by(user).in_use().filter(task__in=tasks)
+    rows = usable.exclude(source=ModelVersion.Source.COMPOSED).select_related("model")
+    return rows.order_by("task", "-pk")
+
+
+class ComposeForm(forms.Form):
+    """What every composed version has."""
+
+    kind: ClassVar[str] = ""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=100, required=False, validators=[TITLE], help_text=_("Empty: made of the parts.")
+    )
+    model = forms.ModelChoiceField(
+        label=_("As a version of"),
+        queryset=Model.objects.none(),
+        required=False,
+        empty_label=_("A new model"),
+        help_text=_("A version of a model of yours takes part in its aliases and promotion rules."),
+    )
+    description = forms.CharField(
+        label=_("Description"), max_length=500, required=False, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    visibility = forms.ChoiceField(label=_("Visible to"), choices=Visibility.choices, initial=Visibility.PRIVATE)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = Model.objects.editable_by(user).order_by("name")
+        self.fields["model"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
+
+    def about(self) -> dict[str, Any]:
+        """Arguments of `composing.compose` that both kinds have."""
+        names = ("name", "model", "description", "visibility")
+        return {"kind": self.kind} | {name: self.cleaned_data[name] for name in names}
+
+
+class EnsembleForm(ComposeForm):
+    """Up to five parts with their weights, and how their answers are joined."""
+
+    kind = ENSEMBLE
+    called: ClassVar = {"parts": "part1", "weights": "weight1"}
+
+    way = forms.ChoiceField(
+        label=_("Answers are joined by"),
+        required=False,
+        choices=[("", _("The usual way of the task")), *WAY_WORDS.items()],
+    )
+    iou = forms.FloatField(
+        label=_("Overlap of one object"),
+        min_value=0,
+        max_value=1,
+        initial=0.55,
+        help_text=_("Boxes of one class that overlap by more are of one object."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        rows = offered(user, tuple(WAYS))
+        for place in range(1, MOST + 1):
+            needed = place <= FEWEST
+            self.fields[f"part{place}"] = VersionChoice(
+                label=_("Part %(number)s") % {"number": place},
+                queryset=rows,
+                required=needed,
+                empty_label=_("Choose a model") if needed else _("None"),
+            )
+            self.fields[f"weight{place}"] = forms.FloatField(
+                label=_("Weight"), required=False, initial=1, min_value=0, max_value=1000
+            )
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `composing.compose`."""
+        given = self.cleaned_data
+        chosen = [place for place in range(1, MOST + 1) if given.get(f"part{place}")]
+        return self.about() | {
+            "parts": [given[f"part{place}"] for place in chosen],
+            "weights": [1.0 if given[f"weight{place}"] is None else given[f"weight{place}"] for place in chosen],
+            "way": given["way"],
+            "iou": given["iou"],
+        }
+
+    def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        """Each part with its weight."""
+        return [(self[f"part{place}"], self[f"weight{place}"]) for place in range(1, MOST + 1)]
+
+
+class ChainForm(ComposeForm):
+    """A detector, and what looks at the objects it found."""
+
+    kind = CHAIN
+    called: ClassVar = {"parts": "first"}
+
+    first = VersionChoice(label=_("Detector"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model"))
+    second = VersionChoice(
+        label=_("Classifier or tagger"),
+        queryset=ModelVersion.objects.none(),
+        empty_label=_("Choose a model"),
+        help_text=_("It looks at each object that the detector found, cut out of the picture."),
+    )
+    min_score = forms.FloatField(
+        label=_("Lowest score of a box"), min_value=0, max_value=1, initial=0.3, help_text=_("Others are left out.")
+    )
+    margin = forms.FloatField(
+        label=_("Margin"),
+        min_value=0,
+        max_value=1,
+        required=False,
+        help_text=_("What is seen around a box, as a share of its sides. Empty: as the second model learned it."),
+    )
+    only = forms.CharField(
+        label=_("Only objects of"),
+        max_length=5000,
+        required=False,
+        help_text=_("Classes of the detector, separated by commas; the others stay as they were found. Empty: all."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        for name, tasks in (("first", FIRSTS), ("second", SECONDS)):
+            self.fields[name].queryset = offered(user, tasks)  # type: ignore[attr-defined]  # declared above
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `composing.compose`."""
+        given = self.cleaned_data
+        return self.about() | {
+            "parts": [given["first"], given["second"]],
+            "min_score": given["min_score"],
+            "margin": given["margin"],
+            "only": [name.strip() for name in given["only"].split(",") if name.strip()],
+        }
+
+
+FORMS: dict[str, type[EnsembleForm] | type[ChainForm]] = {ENSEMBLE: EnsembleForm, CHAIN: ChainForm}

@@ -1,0 +1,358 @@
+"""A model that came without model.json, described by what a person declares and what its files say.
+
+From task, labels, layout of the outputs and the way pixels become numbers follows a model.json; what the ONNX file says
+of its shapes is checked against it, so that a wrong label list is refused here and not seen on every picture later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.parsers import is_sound
+from inference.kit.contracts.layouts import Found, Layout, Output, Unfit
+from inference.kit.model_io.spec import BGR, RGB
+from inference.kit.models import model_json
+from inference.kit.task_kinds import TASKS
+from inference.registry.formats import known as others
+from inference.registry.formats import onnx
+from inference.registry.formats.folder import home_of
+from inference.registry.formats.known import Known
+from inference.registry.formats.onnx import Tensor
+
+LAYOUTS: Mapping[str, Mapping[str, Layout]] = {  # of the tasks that a person can declare
+    name: {layout.name: layout for layout in task.answer.layouts} for name, task in TASKS.items() if task.answer.layouts
+}
+
+
+class Pixels(NamedTuple):
+    """Mean and std of RGB values of 0..255, and the order in which the input takes the channels."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    order: str = RGB
+
+
+PIXELS: Mapping[str, Pixels] = {
+    "imagenet": Pixels((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
+    "unit": Pixels((0.0,) * 3, (255.0,) * 3),
+    "signed": Pixels((127.5,) * 3, (127.5,) * 3),
+    "bytes": Pixels((0.0,) * 3, (1.0,) * 3),
+    "bytes_bgr": Pixels((0.0,) * 3, (1.0,) * 3, BGR),  # YOLOX, and most of what was trained on OpenCV's pictures
+    "caffe_bgr": Pixels((123.68, 116.779, 103.939), (1.0,) * 3, BGR),  # weights of Caffe, and what began with them
+    "unit_bgr": Pixels((0.0,) * 3, (255.0,) * 3, BGR),
+}
+#: Those that take blue first, the more usual first.
+BLUE_FIRST = tuple(name for name, pixels in PIXELS.items() if pixels.order == BGR)
+PIXEL_WORDS = {
+    "imagenet": gettext_lazy("Mean and deviation of ImageNet"),
+    "unit": gettext_lazy("0 to 1"),
+    "signed": gettext_lazy("−1 to 1"),
+    "bytes": gettext_lazy("0 to 255, as they are"),
+    "bytes_bgr": gettext_lazy("0 to 255, blue first (BGR)"),
+    "caffe_bgr": gettext_lazy("0 to 255 less the mean of ImageNet, blue first (BGR)"),
+    "unit_bgr": gettext_lazy("0 to 1, blue first (BGR)"),
+}
+RESIZES = ("stretch", "letterbox")
+FLOAT32 = 1  # ONNX's number of the element type
+MOST_LABELS, LONGEST_LABEL = 100_000, 200
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a person says of a model; "", 0 and () leave it to the files.
+
+    Args:
+        task: of LAYOUTS.
+        labels: names of the classes, in the order of the model's outputs.
+        layout: of the outputs, of LAYOUTS of the task.
+        pixels: of PIXELS.
+        width, height: of the input in pixels, where the file leaves them free.
+        resize: of RESIZES.
+    """
+
+    task: str = ""
+    labels: tuple[str, ...] = ()
+    layout: str = ""
+    pixels: str = ""
+    width: int = 0
+    height: int = 0
+    resize: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.task or self.labels or self.layout or self.pixels or self.width or self.height or self.resize)
+
+    def check(self) -> None:
+        """Refuse at once what could be meant for no model."""
+        found = Refusals()
+        choices = {"task": tuple(LAYOUTS), "pixels": tuple(PIXELS), "resize": RESIZES}
+        for name, options in choices.items():
+            with found:
+                if (value := getattr(self, name)) and value not in options:
+                    raise Invalid(_("Choose one of: %(options)s.") % {"options": ", ".join(options)}, field=name)
+        with found:
+            options = tuple(LAYOUTS.get(self.task, {}))
+            if self.layout and self.task in LAYOUTS and self.layout not in options:
+                raise Invalid(_("Choose one of: %(options)s.") % {"options": ", ".join(options)}, field="layout")
+        for side in ("width", "height"):
+            with found:
+                if not 0 <= getattr(self, side) <= model_json.MAX_SIDE:
+                    said = _("An input has 1 to %(most)s pixels a side.") % {"most": model_json.MAX_SIDE}
+                    raise Invalid(said, field=side)
+        with found:
+            _check_labels(self.labels)
+        found.end()
+
+
+NOTHING = Declared()
+
+
+def labels_of(text: str) -> tuple[str, ...]:
+    """Labels as people have them: one a line, or the JSON of a list, or of a table of numbers and names.
+
+    Raises:
+        Invalid: it begins like JSON and is none, or its numbers have gaps.
+    """
+    text = text.strip()
+    if not text.startswith(("[", "{")):
+        return tuple(line.strip() for line in text.splitlines() if line.strip())
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Invalid(_("This begins like JSON and is none. Write one label a line."), field="labels") from None
+    if isinstance(given, list):
+        return tuple(str(label) for label in given)
+    found = others.named(given)
+    if not found:
+        said = _('The numbers of the labels must count from 0 without a gap: {"0": "cat", "1": "dog"}.')
+        raise Invalid(said, field="labels")
+    return found
+
+
+def _check_labels(labels: Sequence[str]) -> None:
+    if len(labels) > MOST_LABELS:
+        raise Invalid(_("A model has at most %(most)s labels.") % {"most": f"{MOST_LABELS:,}"}, field="labels")
+    odd = next((label for label in labels if not label or len(label) > LONGEST_LABEL or not is_sound(label)), None)
+    if odd is not None:
+        said = _("A label has 1 to %(most)s characters; “%(label)s” has not.")
+        raise Invalid(said % {"most": LONGEST_LABEL, "label": odd[:40]}, field="labels")
+
+
+def describe(folder: Path, weights: Path, declared: Declared) -> Known:
+    """Write the model.json that belongs to an ONNX file without one; returns what is known of the model.
+
+    Args:
+        folder: where the files lie; nobody else writes there.
+        weights: the .onnx or .safetensors file of the model, somewhere below; an ONNX file where there are both.
+
+    Raises:
+        Invalid: all that does not fit at once.
+        RefusedModel: the ONNX file is broken or unsafe.
+    """
+    target = home_of(folder) / "model.json"
+    said = _known(weights, folder)
+    if target.exists():
+        if declared:
+            text = _(
+                "model.json in it describes the model already. Leave task, labels and input empty, or leave it out."
+            )
+            raise Invalid(text, field="task")
+        return said
+    if weights.suffix.lower() != ".onnx":
+        return _merged(declared, said, {})
+    files = Files.read(folder, weights)
+    said = files.known(declared)
+    if not said.task:
+        if declared:
+            raise Invalid(_("Say what the model is for."), field="task")
+        return said  # an ONNX file that answers tensors
+    target.write_text(json.dumps(files.model_json(declared), ensure_ascii=False, indent=1))
+    return said
+
+
+@dataclass(frozen=True)
+class Files:
+    """What the files of an ONNX model say, read once for any number of declarations."""
+
+    beside: Known  # of files beside the ONNX file
+    summary: onnx.Summary
+
+    @classmethod
+    def read(cls, folder: Path, weights: Path) -> Files:
+        """Read the files in a folder.
+
+        Raises:
+            RefusedModel: the ONNX file is broken or unsafe.
+        """
+        return cls(_known(weights, folder), onnx.inspect(weights))
+
+    def known(self, declared: Declared) -> Known:
+        """What is declared, and what the files say of the rest."""
+        return _merged(declared, self.beside, self.summary.metadata)
+
+    def model_json(self, declared: Declared) -> dict[str, Any]:
+        """The model.json of the model as it is declared; declaration or files name the task.
+
+        Raises:
+            Invalid: all that does not fit at once.
+        """
+        return _Description(self.summary, self.known(declared), declared).model_json()
+
+    def classes(self, layout: Layout) -> int | None:
+        """For how many classes the outputs answer where they are laid out so; None where that is free.
+
+        Raises:
+            Unfit: they are not.
+        """
+        return layout.find(outputs_of(self.summary))[1]
+
+
+def outputs_of(summary: onnx.Summary) -> list[Output]:
+    """The outputs of a file as layouts look at them."""
+    return [Output(each.name, tuple(each.shape), summary.makers.get(each.name, "")) for each in summary.outputs]
+
+
+def _known(weights: Path, folder: Path) -> Known:
+    """What transformers' files beside the weights say, or in the folder above, where its exporter leaves them."""
+    beside = others.huggingface(weights.parent)
+    return beside if beside != Known() or weights.parent == folder else others.huggingface(weights.parent.parent)
+
+
+def _merged(declared: Declared, said: Known, metadata: Mapping[str, str]) -> Known:
+    """What is declared, before what files say; what they say of another task than the declared one means nothing."""
+    if said == Known():
+        said = others.ultralytics(metadata)
+    if declared.task and declared.task != said.task:
+        said = replace(said, task="", layout="")
+    pixels = PIXELS.get(declared.pixels, Pixels(said.mean, said.std, BGR if said.blue_first else RGB))
+    return replace(
+        said,
+        task=declared.task or said.task,
+        labels=declared.labels or said.labels,
+        mean=pixels.mean,
+        std=pixels.std,
+        blue_first=pixels.order == BGR,
+        width=declared.width or said.width,
+        height=declared.height or said.height,
+        layout=declared.layout or said.layout,
+    )
+
+
+@dataclass
+class _Description:
+    """The model.json of an ONNX file; what does not fit is gathered in `found`."""
+
+    summary: onnx.Summary
+    said: Known
+    declared: Declared
+    found: Refusals = field(default_factory=Refusals)
+
+    def model_json(self) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        output: Mapping[str, str] = {}
+        classes: list[dict[str, Any]] = []
+        layout = next(iter(LAYOUTS[self.said.task].values()))
+        with self.found:
+            seen = self._input()
+        with self.found:
+            layout = self._layout()
+            output, count = self._output(layout)
+            classes = self._classes(layout, count)
+        self.found.end()
+        return {
+            "format": 1,
+            "task": self.said.task,
+            "architecture": self.said.architecture,
+            "classes": classes,
+            "input": {**seen, "resize": self.declared.resize or layout.resize},
+            "output": {role: output[role] for role in layout.roles},
+        }
+
+    def _layout(self) -> Layout:
+        """The one that is declared, that the exporter says, or that shapes and names speak for.
+
+        Raises:
+            Invalid: they speak for several.
+        """
+        known = LAYOUTS[self.said.task]
+        if self.said.layout in known:
+            return known[self.said.layout]
+        fitting = [one for one in known.values() if one.fits(self._outputs, len(self.said.labels))]
+        if len(fitting) > 1:
+            said = _("The outputs of the file could be laid out in several ways. Choose one: %(options)s.")
+            options = "; ".join(f"{one.name} ({_(one.label)})" for one in fitting)
+            raise Invalid(said % {"options": options}, field="layout")
+        return fitting[0] if fitting else next(iter(known.values()))
+
+    @property
+    def _outputs(self) -> list[Output]:
+        return outputs_of(self.summary)
+
+    def _output(self, layout: Layout) -> Found:
+        try:
+            return layout.find(self._outputs)
+        except Unfit:
+            shapes = ", ".join(f"{tensor.name} {_shape(tensor)}" for tensor in self.summary.outputs[:6])
+            said = _("The outputs of the file (%(shapes)s) are not laid out so: %(layout)s. Choose another layout.")
+            raise Invalid(said % {"shapes": shapes, "layout": _(layout.label)}, field="layout") from None
+
+    def _input(self) -> dict[str, Any]:
+        if len(self.summary.inputs) != 1:
+            said = _("The model has %(count)s inputs; models that look at a picture have one.")
+            raise Invalid(said % {"count": len(self.summary.inputs)}, field="file")
+        (tensor,) = self.summary.inputs
+        if tensor.element_type != FLOAT32 or len(tensor.shape) != 4 or tensor.shape[1] not in (1, 3, -1):
+            said = _(
+                "The input “%(name)s” has the shape %(shape)s. An input of 32-bit floats [N, 3, height, width] is "
+                "needed: export the model so."
+            )
+            raise Invalid(said % {"name": tensor.name, "shape": _shape(tensor)}, field="file")
+        found = Refusals()
+        channels = tensor.shape[1] if tensor.shape[1] > 0 else 3
+        sides: dict[str, int] = {}
+        for side, fixed in (("height", tensor.shape[2]), ("width", tensor.shape[3])):
+            with found:
+                sides[side] = self._side(side, fixed)
+        with found:
+            if not self.said.mean:
+                raise Invalid(_("Say how pixels become numbers, as in the training of the model."), field="pixels")
+        found.end()
+        mean, std = self.said.mean, self.said.std
+        if channels == 1:
+            mean, std = (sum(mean) / len(mean),), (sum(std) / len(std),)
+        seen = {"name": tensor.name, **sides, "channels": channels, "mean": list(mean), "std": list(std)}
+        return seen | ({"order": BGR} if self.said.blue_first and channels == 3 else {})
+
+    def _side(self, side: str, fixed: int) -> int:
+        given = getattr(self.declared, side)
+        if fixed > 0:
+            if given and given != fixed:
+                text = _("The file takes %(fixed)s pixels, not %(given)s. Leave it empty.")
+                raise Invalid(text % {"fixed": fixed, "given": given}, field=side)
+            return fixed
+        size: int = getattr(self.said, side)
+        if not size:
+            raise Invalid(_("The file leaves it free: say how many pixels the model was trained with."), field=side)
+        return size
+
+    def _classes(self, layout: Layout, count: int | None) -> list[dict[str, Any]]:
+        labels = self.said.labels
+        if not labels:
+            said = _("Name the classes of the model (%(count)s), one a line, in the order of its outputs.")
+            raise Invalid(said % {"count": "?" if count is None else count}, field="labels")
+        if count is not None and len(labels) not in ((count, count - 1) if layout.ground else (count,)):
+            said = _("The model answers for %(count)s classes; the labels name %(given)s. Name all in their order.")
+            raise Invalid(said % {"count": count, "given": len(labels)}, field="labels")
+        _check_labels(labels)
+        return [{"id": place, "name": label} for place, label in enumerate(labels)]
+
+
+def _shape(tensor: Tensor) -> str:
+    return f"[{', '.join('?' if size < 0 else str(size) for size in tensor.shape)}]"

@@ -1,0 +1,180 @@
+"""Inspect a folder that is to become a model version: which files count, what they contain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.files import OutsideRoot, walk_beneath
+from aiplatform.lib.parsers import is_sound
+from inference.kit.model_io.spec import TENSOR
+from inference.kit.models import model_json
+from inference.registry.formats import onnx, safetensors
+from inference.registry.formats.onnx import RefusedModel
+
+PICKLES = {
+    ".pt",
+    ".pth",
+    ".pkl",
+    ".pickle",
+    ".joblib",
+    ".ckpt",
+    ".pt2",
+    ".mar",
+    ".npy",
+    ".npz",
+    ".bin",
+    ".h5",
+    ".keras",
+}
+KEPT = {".onnx", ".safetensors", ".json", ".txt", ".md", ".yaml", ".yml"}
+WEIGHTS = "weights"  # the task of a version that cannot run here
+MOST_EXTRA_BYTES = 20 << 20  # of one file that is not weights
+MOST_FILES = 10_000
+
+
+@dataclass
+class Found:
+    """Contents of a version, as far as its files tell."""
+
+    task: str  # of inference.kit.task_kinds; TENSOR: ONNX without description; WEIGHTS: safetensors only
+    architecture: str = ""
+    preset: str = ""
+    classes: list[dict[str, Any]] = field(default_factory=list)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)  # name in the version → where it lies now
+
+
+def weights_in(folder: Path) -> Path | None:
+    """The ONNX file below a folder, else the safetensors file; None without either."""
+    found = _weights(folder)
+    return next((path for path in found if path.suffix.lower() == ".onnx"), found[0] if found else None)
+
+
+def home_of(folder: Path) -> Path:
+    """Where the description of the model in a folder lies: beside the first of its weights."""
+    found = _weights(folder)
+    return found[0].parent if found else folder
+
+
+def _weights(folder: Path) -> list[Path]:
+    paths = sorted(folder / name for name in walk_beneath(folder, max_files=MOST_FILES, lenient=True))
+    return [path for path in paths if path.suffix.lower() in (".onnx", ".safetensors")]
+
+
+def survey(folder: Path) -> Found:
+    """Decide which files of `folder` are kept, and read them with parsers that run nothing.
+
+    Raises:
+        RefusedModel: pickles, no model at all, two models, or files that contradict each other.
+    """
+    try:
+        paths = sorted(folder / name for name in walk_beneath(folder, max_files=MOST_FILES, lenient=True))
+    except OutsideRoot as exc:
+        raise RefusedModel(str(exc)) from None
+    for path in paths:
+        if path.suffix.lower() in PICKLES:
+            said = _(
+                "%(name)s can run code when it is opened (a pickle or an archive of one), so it is not accepted. "
+                "Save the weights as .safetensors and the model as .onnx."
+            )
+            raise RefusedModel(said % {"name": path.name})
+    weights = [p for p in paths if p.suffix.lower() in (".onnx", ".safetensors")]
+    if not weights:
+        raise RefusedModel(_("There is no model in it: a .onnx or a .safetensors file is needed."))
+    files: dict[str, Path] = {}
+    for kind in (".onnx", ".safetensors"):
+        own = [p for p in weights if p.suffix.lower() == kind]
+        if len(own) > 1:
+            names = ", ".join(str(p.relative_to(folder)) for p in own[:3])
+            said = _("There is more than one %(kind)s file (%(names)s); a version holds one model.")
+            raise RefusedModel(said % {"kind": kind, "names": names})
+        if own:
+            files[f"model{kind}"] = own[0]
+    home = weights[0].parent
+    for path in paths:
+        extra = path.parent == home and path.suffix.lower() in KEPT and path not in weights
+        if extra and is_sound(path.name) and path.stat().st_size <= MOST_EXTRA_BYTES:
+            files[path.name] = path
+    return _described(files, home)
+
+
+def _is_plain(path: Path) -> bool:
+    return not path.is_symlink() and (path.is_file() or not path.exists())
+
+
+def _described(files: dict[str, Path], home: Path) -> Found:
+    content = _read(files, home)
+    if not is_sound([content.architecture, content.preset, content.classes, content.facts]):
+        said = _("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
+        raise RefusedModel(said)
+    return content
+
+
+def _figures(value: object) -> dict[str, Any]:
+    """The entries that are numbers; a figure that cannot be kept is left out, the model is good without it."""
+    entries = value.items() if isinstance(value, dict) else ()
+    return {name: number for name, number in entries if isinstance(number, int | float) and is_sound({name: number})}
+
+
+def _read(files: dict[str, Path], home: Path) -> Found:
+    content = Found(task=WEIGHTS, files=files)
+    if "model.safetensors" in files:
+        tensors, values = safetensors.inspect(files["model.safetensors"])
+        content.facts |= {"tensors": tensors, "parameters": values}
+    if "model.onnx" not in files:
+        return content
+    summary = onnx.inspect(files["model.onnx"])
+    content.facts |= {
+        "producer": summary.producer[:100],
+        "opset": summary.opset,
+        "nodes": summary.nodes,
+        "inputs": [{"name": t.name, "shape": t.shape} for t in summary.inputs],
+        "outputs": [{"name": t.name, "shape": t.shape} for t in summary.outputs],
+    }
+    content.facts.setdefault("parameters", summary.parameters)
+    if not _is_plain(home / "model.json"):
+        said = _("%(name)s is a link or a special file, which is not followed.")
+        raise RefusedModel(said % {"name": "model.json"})
+    try:
+        spec = model_json.load(home)
+    except model_json.BadModel as exc:
+        raise RefusedModel(str(exc)) from None
+    if spec.graph is not None:
+        said = _("model.json says that the model is composed of others. Bring in its parts and compose them.")
+        raise RefusedModel(said)
+    content.task = spec.task
+    if spec.task == TENSOR:
+        return content
+    names = {t.name for t in summary.inputs}
+    if spec.input is None or names != {spec.input.name}:
+        said = _("model.json names another input than model.onnx has (%(names)s).")
+        raise RefusedModel(said % {"names": ", ".join(sorted(names))})
+    missing = set(spec.outputs.values()) - {t.name for t in summary.outputs}
+    if missing:
+        said = _("model.onnx has no output “%(name)s”, which model.json names.")
+        raise RefusedModel(said % {"name": min(missing)})
+    content.architecture, content.preset = spec.architecture[:100], spec.preset[:50]
+    content.classes = [{"id": c.id, "name": c.name} for c in spec.classes]
+    params = spec.raw.get("params")
+    content.metrics = _figures(spec.raw.get("metrics"))
+    content.params = params if isinstance(params, dict) and is_sound(params) else {}
+    if isinstance(spec.raw.get("verify"), dict):
+        content.facts["verify"] = _figures(spec.raw["verify"])
+    speed = spec.raw.get("speed")
+    if isinstance(speed, dict):
+        words = {name: speed.get(name) for name in ("provider", "processor")}
+        told = {name: word[:100] for name, word in words.items() if isinstance(word, str) and is_sound(word)}
+        content.facts["speed"] = _figures(speed) | told
+    content.facts["score_threshold"] = spec.decode.score_threshold
+    content.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
+    if spec.input.blue_first:
+        content.facts["input"]["order"] = spec.input.order
+    if spec.input.overlap is not None:
+        content.facts["input"]["tile"] = {"overlap": spec.input.overlap}
+    return content

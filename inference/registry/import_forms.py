@@ -1,0 +1,176 @@
+"""Forms that bring a model in: from where, and what a person says of it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib import ids
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from datasets.version_choice import DatasetVersionChoice
+from inference.registry import task_labels
+from inference.registry.formats import declared
+from inference.registry.formats.declared import LAYOUTS, PIXEL_WORDS, Declared
+from inference.registry.import_trials import trials
+from inference.registry.models import Visibility
+from workers.models import Job
+
+LONG = forms.Textarea(attrs={"rows": 3})
+TRY = "try"  # what the button of a trial is called
+RESIZE_WORDS = {"stretch": _("Stretched to the input"), "letterbox": _("Whole, with grey at its edges")}
+
+
+def layout_choices() -> list[tuple[str, Any]]:
+    """All layouts of all tasks; the empty one leaves it to the shapes of the file."""
+    words = dict(task_labels.choices())
+    groups = [
+        (words[task], [(layout.name, _(layout.label)) for layout in layouts.values()])
+        for task, layouts in LAYOUTS.items()
+    ]
+    return [("", _("As the shapes say")), *groups]
+
+
+class PicturesField(forms.FileField):
+    """Any number of files of one input; its value is a list."""
+
+    widget = type("Files", (forms.FileInput,), {"allow_multiple_selected": True})
+
+    def clean(self, data: Any, initial: Any = None) -> list[Any]:
+        return [super(PicturesField, self).clean(one, initial) for one in data or ()]
+
+
+class BringForm(forms.Form):
+    """Where a model lies, and what its files do not say."""
+
+    file = forms.FileField(
+        label=_("File"),
+        required=False,
+        help_text=_(
+            "A .onnx or .safetensors file, a .zip or .tar of a model folder (also one of Hugging Face), or an archive "
+            "of torch (.pt, .pth, .pt2), which a job opens in its sandbox."
+        ),
+    )
+    path = forms.CharField(
+        label=_("Path"),
+        max_length=1000,
+        required=False,
+        help_text=_("Of a file or a folder in your home, or in the outputs of the job below."),
+        widget=forms.TextInput(attrs={"class": "mono", "placeholder": "models/resnet50.onnx", "autocomplete": "off"}),
+    )
+    job = forms.IntegerField(
+        label=_("Job"),
+        required=False,
+        min_value=1,
+        help_text=_(
+            "Number of a job that is over, whose outputs hold the model. Without a path its model folder is taken."
+        ),
+    )
+    task = forms.ChoiceField(
+        label=_("Task"), required=False, help_text=_("Leave it open where the files come with a description.")
+    )
+    labels = forms.CharField(
+        label=_("Labels"),
+        required=False,
+        max_length=2_000_000,
+        help_text=_("One a line, in the order of the outputs of the model; or the JSON of a list or of id2label."),
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+    )
+    pixels = forms.ChoiceField(
+        label=_("Pixels become"),
+        required=False,
+        choices=[("", _("As the files say")), *PIXEL_WORDS.items()],
+        help_text=_("As in the training of the model: other numbers give other answers."),
+    )
+    layout = forms.ChoiceField(label=_("Outputs"), required=False)
+    width = forms.IntegerField(label=_("Input width"), required=False, min_value=1, max_value=8192)
+    height = forms.IntegerField(label=_("Input height"), required=False, min_value=1, max_value=8192)
+    resize = forms.ChoiceField(
+        label=_("Pictures are"), required=False, choices=[("", _("As usual for such models")), *RESIZE_WORDS.items()]
+    )
+    pictures = PicturesField(
+        label=_("Pictures"),
+        required=False,
+        help_text=_("Up to six on which one sees whether an answer is right."),
+    )
+    dataset = DatasetVersionChoice(
+        label=_("Dataset"),
+        queryset=DatasetVersion.objects.none(),
+        required=False,
+        empty_label=_("None"),
+        help_text=_("Its pictures with most on them; what is annotated tells which way is right."),
+    )
+    called: ClassVar[dict[str, str]] = {"version": "dataset"}
+    DECLARED = ("task", "labels", "pixels", "layout", "width", "height", "resize")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        words = dict(task_labels.choices())
+        tasks = [("", _("As the files say")), *((task, words[task]) for task in LAYOUTS)]
+        self.fields["task"].choices = tasks  # type: ignore[attr-defined]  # a choice, declared above
+        self.fields["layout"].choices = layout_choices()  # type: ignore[attr-defined]  # a choice, declared above
+        self.fields["dataset"].queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
+            DatasetVersion.objects.usable_by(user).select_related("dataset")
+        )
+        self.user = user
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the model is to be tried on pictures first."""
+        return self.data.get("act") == TRY
+
+    def clean_job(self) -> Job | None:
+        number = self.cleaned_data["job"]
+        if not number:
+            return None
+        row: Job | None = Job.objects.visible_to(self.user).filter(pk=ids.number(str(number)) or 0).first()
+        if row is None:
+            raise forms.ValidationError(_("There is no such job for you."))
+        return row
+
+    def clean_labels(self) -> tuple[str, ...]:
+        try:
+            return declared.labels_of(self.cleaned_data["labels"])
+        except DomainError as exc:
+            raise forms.ValidationError(exc.message) from None
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        named = bool(given.get("path") or given.get("job"))
+        if bool(given.get("file")) == named and not {"file", "path", "job"} & set(self.errors):
+            # where nothing is said no field is wrong by itself
+            self.add_error("file" if named else None, _("Choose a file, or say where the model lies."))
+        if self.is_trial and not {"pictures", "dataset"} & set(self.errors):
+            with refusals_shown_on(self):
+                trials.check_pictures(len(given.get("pictures") or ()), given.get("dataset"))
+        return given
+
+    def about(self) -> dict[str, Any]:
+        """What the model is called, and who may see it; nothing where it has a name."""
+        return {}
+
+    def declared(self) -> Declared:
+        """What is said of the model."""
+        given = {name: self.cleaned_data.get(name) for name in self.DECLARED}
+        return Declared(**{name: value for name, value in given.items() if value})
+
+
+class UploadForm(BringForm):
+    """A new model."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, validators=[TITLE])
+    description = forms.CharField(label=_("Description"), max_length=500, required=False, widget=LONG)
+    visibility = forms.ChoiceField(label=_("Visible to"), choices=Visibility, initial=Visibility.PRIVATE)
+    field_order = ("name", "file")
+
+    def about(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in ("name", "description", "visibility")}
+
+
+class VersionForm(BringForm):
+    """A further version of a model."""

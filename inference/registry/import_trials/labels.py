@@ -1,0 +1,46 @@
+"""What ways to read a model, and the reasons why they fell out, are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from inference.registry import task_labels
+from inference.registry.formats.declared import LAYOUTS, PIXEL_WORDS, Declared
+
+RESIZE_WORDS = {"stretch": gettext_lazy("stretched"), "letterbox": gettext_lazy("letterbox")}
+WHY_WORDS = {
+    "unreadable": gettext_lazy("its outputs could not be read so"),
+    "does_not_run": gettext_lazy("it did not run"),
+    "no_numbers": gettext_lazy("it answered no numbers"),
+    "time": gettext_lazy("there was no time left"),
+    "same": gettext_lazy("it answers like one that is shown"),
+    "worse": gettext_lazy("it is worse than those that are shown"),
+    "nothing": gettext_lazy("it found nothing that makes sense"),
+}
+
+
+def title(way: Declared) -> str:
+    """The layout of a way."""
+    layout = LAYOUTS[way.task].get(way.layout)
+    return _(layout.label) if layout else way.layout
+
+
+def about(way: Declared) -> list[str]:
+    """What else a way says: task, pixels, resize, and the size where it was guessed or declared."""
+    pixels = str(PIXEL_WORDS[way.pixels]) if way.pixels else _("as the files say")
+    parts = [
+        str(dict(task_labels.choices()).get(way.task, way.task)),
+        _("pixels: %(pixels)s") % {"pixels": pixels},
+        str(RESIZE_WORDS.get(way.resize, way.resize)),
+    ]
+    if way.width or way.height:
+        parts.append(_("input %(width)s×%(height)s") % {"width": way.width or "?", "height": way.height or "?"})
+    return parts
+
+
+def why(code: str) -> Any:
+    """Why a way is not shown."""
+    return WHY_WORDS.get(code, code)

@@ -1,0 +1,273 @@
+"""Models that were not trained here: from an upload, a path in a home, or what any finished job left behind.
+
+Files that can run code when they are opened (pickles, archives of torch) are opened by a job in its sandbox, see
+`model_jobs`. All others are read by parsers that run nothing, in a sandboxed process, see `inspections`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import file_names, files, trees
+from aiplatform.lib.errors import Invalid, NotFound, Refusals
+from inference.registry import import_jobs, inspections, model_jobs
+from inference.registry import registration as registry
+from inference.registry.copying import TooLarge, copied
+from inference.registry.formats.declared import NOTHING, Declared
+from inference.registry.formats.folder import KEPT, MOST_EXTRA_BYTES
+from inference.registry.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
+from inference.registry.models import ModelTask, ModelVersion
+from inference.registry.registration import Origin
+from training.files import places
+from training.services import homes
+from workers.execution import earlier_outputs
+from workers.models import Job
+from workers.output import files as output_files
+
+TORCH = (".pt", ".pth", ".ckpt", ".pt2", ".bin")
+MODEL = (".onnx", ".safetensors")
+MOST_LISTED, DEEPEST = 100_000, 32
+LOOK_S = 5.0  # longest that a folder is looked through
+BESIDE = ("model.json", "config.json", "preprocessor_config.json")  # come with a file that they describe
+Source = ModelVersion.Source
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Files of a model, not copied yet.
+
+    Args:
+        bring: makes the folder it is given and puts the files there; of a torch archive, that file alone.
+        torch: its suffix where it is a torch archive, else "".
+        size_bytes: of the files when they were found, packed where they are packed.
+    """
+
+    bring: Callable[[Path], None]
+    origin: Origin
+    torch: str = ""
+    size_bytes: int = 0
+
+
+def bring_in(
+    *,
+    user: User,
+    brought: Brought,
+    declared: Declared = NOTHING,
+    made: Callable[[ModelVersion], object] = lambda _version: None,
+    queued: Callable[[ModelTask], object] = lambda _task: None,
+    **about: Any,
+) -> ModelVersion | ModelTask:
+    """Make a version of the files, or the job that will make it: of a torch archive, and of what takes long to read.
+
+    Args:
+        made, queued: called in the transaction that makes the one or the other.
+        about: name, description and visibility of a new model, or `model`: see `models.register`.
+
+    Raises:
+        DomainError: see `models.register`, `model_jobs.convert` and `model_imports.submit`.
+    """
+    if brought.torch:
+        return model_jobs.convert(
+            user=user, bring=brought.bring, suffix=brought.torch, label=brought.origin.label, declared=declared,
+            queued=queued, **about,
+        )  # fmt: skip
+    about |= {"user": user, "bring": brought.bring, "origin": brought.origin, "declared": declared}
+    if brought.size_bytes <= import_jobs.LARGE_BYTES:
+        try:
+            return registry.register(made=made, patience_s=import_jobs.WAIT_S, **about)
+        except inspections.TooSlow as slow:
+            if slow.others:
+                raise
+    return import_jobs.submit(queued=queued, **about)
+
+
+def check(
+    *, user: User, name: str | None = None, task: str = "", layout: str = "", pixels: str = "", resize: str = ""
+) -> None:
+    """Refuse at once what is wrong with a name for a new model and with what is declared, before any file is read."""
+    found = Refusals()
+    with found:
+        registry.check_name(user=user, name=name)
+    with found:
+        Declared(task=task, layout=layout, pixels=pixels, resize=resize).check()
+    found.end()
+
+
+def lying(user: User, path: str, job: Job | None) -> Brought:
+    """What lies at a path: in the outputs of `job`, which `user` may see, or in the home of `user`.
+
+    Raises:
+        DomainError: see `from_job` and `from_home`.
+    """
+    return from_job(job, path, by=user) if job is not None else from_home(user, path)
+
+
+def uploaded(archive: Path, filename: str, declared: Declared = NOTHING, *, tried: bool = False) -> Brought:
+    """What somebody sent; what is tried first will be declared."""
+    suffix, said = Path(filename).suffix.lower(), bool(declared) or tried
+    origin = Origin(Source.IMPORT if said else Source.UPLOAD, label=filename if said else "")
+    if suffix in TORCH:
+        return Brought(partial(_single, archive, suffix), origin, suffix)
+    return Brought(partial(inspections.unpack, archive, filename), origin, size_bytes=archive.stat().st_size)
+
+
+def _single(archive: Path, suffix: str, into: Path) -> None:
+    into.mkdir()
+    shutil.copyfile(archive, into / f"archive{suffix}")
+
+
+def from_home(user: User, path: str) -> Brought:
+    """A file or a folder in the home of a person.
+
+    Raises:
+        Invalid: it leads out of the home, or there is nothing of a model at it.
+    """
+    return _lying(homes.home_of(user), _plain(path), Origin(Source.FILES, label=path))
+
+
+def from_job(job: Job, path: str = "", *, by: User) -> Brought:
+    """What a job that is over left in its outputs; `by` may see the job.
+
+    Args:
+        path: a file or a folder below its outputs; "" takes `model` where the job left that, else all of them.
+
+    Raises:
+        NotAllowed: this person's roles show no jobs.
+        Invalid: the job has not ended, left nothing, or nothing of a model at the path.
+    """
+    by.require(Action.JOBS_VIEW)
+    if not job.is_final:
+        raise Invalid(_("Its outputs become a model once it has ended."), field="job")
+    outputs = earlier_outputs.folder_of(job)
+    if outputs is None:
+        raise Invalid(_("It left no outputs."), field="job")
+    if not path and (outputs / "model").is_dir():
+        path = "model"
+    attempt = next(number for number in output_files.attempts(job) if output_files.folder_of(job, number) == outputs)
+    return _lying(outputs, _plain(path), Origin(Source.JOB, job, attempt, path))
+
+
+def _plain(path: str) -> str:
+    """The path without what means nothing in it."""
+    return os.fsdecode(b"/".join(file_names.parse(path)))
+
+
+def _lying(root: Path, path: str, origin: Origin) -> Brought:
+    with places.refusals():
+        at = files.resolve_beneath(root, path)
+        if at.is_dir():
+            return _folder(root, path, origin)
+        if not at.is_file():
+            raise Invalid(_("There is no file or folder at this path."), field="path")
+    suffix = at.suffix.lower()
+    if suffix in TORCH:
+        return Brought(partial(_copied, root, {path: f"archive{suffix}"}), origin, suffix)
+    if suffix in MODEL:
+        there = [name for name in BESIDE if at.with_name(name).is_file() and not at.with_name(name).is_symlink()]
+        beside = [str(PurePosixPath(path).with_name(name)) for name in there]
+        names = {name: PurePosixPath(name).name for name in (path, *beside)}
+        return Brought(partial(_copied, root, names), origin, size_bytes=at.stat().st_size)
+    if suffix and suffix in ARCHIVES:
+        return Brought(partial(_unpacked, root, path), origin, size_bytes=at.stat().st_size)
+    said = _("%(name)s is no model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
+    raise Invalid(said % {"name": _shown(at.name)}, field="path")
+
+
+def _folder(root: Path, path: str, origin: Origin) -> Brought:
+    """What in a folder belongs to a model: its one archive of torch only where there is nothing else to take."""
+    names = sorted(_below(root, path))
+    if any(name.lower().endswith(MODEL) for name in names):
+        kept = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT]
+        within = {name: name.removeprefix(f"{path}/") for name in kept}
+        return Brought(partial(_copied, root, within), origin, size_bytes=_size_of(root, kept))
+    archives = [name for name in names if name.lower().endswith(TORCH)]
+    if len(archives) == 1:
+        suffix = PurePosixPath(archives[0]).suffix.lower()
+        return Brought(partial(_copied, root, {archives[0]: f"archive{suffix}"}), origin, suffix)
+    if archives:
+        said = _("There are several archives of torch in it, such as %(names)s. Name one of them.")
+        raise Invalid(said % {"names": ", ".join(map(_shown, archives[:3]))}, field="path")
+    raise Invalid(_("There is no model in it: a .onnx, .safetensors or .pt file is needed."), field="path")
+
+
+def _size_of(root: Path, names: Sequence[str]) -> int:
+    """Bytes of the weights among some files; what went away meanwhile counts as nothing."""
+    total = 0
+    for name in names:
+        if name.lower().endswith(MODEL):
+            with suppress(OSError, files.OutsideRoot), os.fdopen(files.open_beneath(root, name), "rb") as file:
+                total += os.fstat(file.fileno()).st_size
+    return total
+
+
+def _below(root: Path, path: str) -> Iterator[str]:
+    """Paths of the regular files in a folder below `root`, itself and what is in it reached through no link.
+
+    Its owner may put links there while it is read, and the server may be allowed to read more than they are.
+    """
+    steps = [os.fsencode(part) for part in PurePosixPath(path).parts]
+    try:
+        with places.refusals(), trees.opened(root, steps) as folder:
+            found = trees.walk(folder, until=time.monotonic() + LOOK_S)
+            for count, (at, name, about) in enumerate(found, 1):
+                if count > MOST_LISTED:
+                    said = _("The folder holds more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
+                    raise Invalid(said, field="path")
+                if stat.S_ISREG(about.st_mode) and at.depth < DEEPEST:
+                    yield str(PurePosixPath(path, *(os.fsdecode(part) for part in at.parts()), os.fsdecode(name)))
+    except trees.TooLong:
+        said = _("The folder holds too much to be looked through. Name the folder of the model itself.")
+        raise Invalid(said, field="path") from None
+
+
+def _shown(path: str) -> str:
+    """A path as people can read it, whatever bytes it is made of."""
+    return file_names.shown_path(tuple(os.fsencode(part) for part in PurePosixPath(path).parts))
+
+
+def _copied(root: Path, names: Mapping[str, str], into: Path) -> None:
+    """Copy files below `root`, each under the name it gets; of what is no weights only what is small."""
+    into.mkdir()
+    if len(names) > MOST_FILES:
+        raise ModelRefused(_("A model has at most %(most)s files.") % {"most": MOST_FILES}, field="path")
+    left = MOST_BYTES
+    for name, new in names.items():
+        weights = name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1]))
+        with places.refusals(), _opened(root, name) as source:
+            if not weights and os.fstat(source.fileno()).st_size > MOST_EXTRA_BYTES:
+                continue
+            target = into / new
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                left -= copied(source, target, most=left if weights else min(left, MOST_EXTRA_BYTES))
+            except TooLarge:
+                said = _("A model has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}
+                raise ModelRefused(said, field="path") from None
+
+
+def _opened(root: Path, name: str) -> BinaryIO:
+    try:
+        return os.fdopen(files.open_beneath(root, name), "rb")
+    except FileNotFoundError:
+        said = _("A file went away while it was read: %(name)s.")
+        raise NotFound(said % {"name": _shown(name)}) from None
+
+
+def _unpacked(root: Path, path: str, into: Path) -> None:
+    beside = into.with_name("archive")
+    _copied(root, {path: "packed"}, beside)
+    inspections.unpack(beside / "packed", path, into)
+    files.remove_tree(beside)

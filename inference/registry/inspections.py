@@ -1,0 +1,286 @@
+"""Read the files of models in sandboxed processes: no network, no other files, bounded memory and time.
+
+The tier of isolation is that of jobs on this host (`workers.supervisor.sandbox`), without containers. Callers wait;
+files that take longer than they want to wait are read by a job, see `model_imports`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from aiplatform.lib import archives, wording
+from aiplatform.lib.archive_refusals import ArchiveRefused
+from aiplatform.lib.disk import DiskFull
+from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.files import remove_tree
+from inference.registry.formats.declared import NOTHING, Declared, Files
+from inference.registry.formats.folder import Found
+from inference.registry.import_trials.candidates import CannotTry
+from inference.registry.inspector import inspection, limits, replies
+from inference.registry.inspector.__main__ import OUT_OF_MEMORY
+from workers.execution import tickets
+from workers.supervisor import sandbox, tiers
+from workers.supervisor.ticket import Ticket
+
+log = logging.getLogger(__name__)
+Value = TypeVar("Value")
+MOST_BYTES = 20 << 30  # unpacked
+MOST_FILES = 1000
+ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", "")
+FILES, PACKED = "in", "packed"  # in the folder of an import: the files of the model, and the archive that has them
+SANDBOXED = "sandboxed"  # where the inspector reads and writes them
+PATIENCE_S = 60  # of a request that waits
+LONG_PATIENCE_S = 1800  # of a worker
+MAX_REPLY_BYTES = 64 << 20
+MAX_LOG_BYTES = 2000
+SCRATCH_BYTES = 64 << 20  # of /tmp inside
+_CODE = ("aiplatform", "inference", "training", "workers")  # packages that the program imports from
+_PROCESSES = threading.BoundedSemaphore(2)  # at once in each process of the platform
+
+
+class ModelRefused(DomainError):
+    """The files are no model, or not a safe one."""
+
+    code = "model_refused"
+    status = 400
+    field = "file"
+
+
+class TooSlow(ModelRefused):
+    """Reading the files takes longer than the caller waits."""
+
+
+_ERRORS: dict[str, type[DomainError]] = {
+    each.code: each for each in (ModelRefused, Invalid, ArchiveRefused, CannotTry, DiskFull)
+}
+
+
+def unpack(archive: Path, filename: str, into: Path) -> None:
+    """Hand over an archive for the folder `into`, or put one bare file there, as it was called when it came.
+
+    The inspector unpacks the archive: this process looks at its first bytes alone.
+    """
+    suffix = Path(filename).suffix.lower()
+    if archives.kind_of(archive) is None or suffix in (".onnx", ".safetensors"):
+        into.mkdir()
+        shutil.copyfile(archive, into / f"model{suffix[:20]}")
+        return
+    # A .pt file is a zip too: refuse it by its name before looking inside.
+    if suffix not in ARCHIVES:
+        into.mkdir()
+        (into / f"model{suffix[:20]}").touch()
+        return
+    shutil.copyfile(archive, into.with_name(PACKED))
+
+
+def of_import(work: Path, declared: Declared, *, patience_s: int = PATIENCE_S) -> Found:
+    """Contents of the files that were brought into the folder `work`, opened once by ONNX Runtime.
+
+    A model.json made of what is declared is written where there is none.
+
+    Raises:
+        ModelRefused, Invalid, ArchiveRefused: everything that is wrong.
+        TooSlow: it was not done in time.
+    """
+    reply = _import(work, inspection.VERSION, declared, patience_s)
+    return checked(lambda: replies.found_of(reply, work / FILES))
+
+
+def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
+    """Ways to read the model that was brought into the folder `work`, and what its files say.
+
+    Raises:
+        ModelRefused, Invalid, ArchiveRefused, CannotTry: everything that is wrong.
+    """
+    reply = _import(work, inspection.TRIAL, declared, PATIENCE_S)
+    return checked(lambda: replies.trial_of(reply))
+
+
+def of_outputs(folder: Path) -> Found:
+    """Contents of what a job of the platform left in a folder; no runtime opens it.
+
+    Raises:
+        ModelRefused: see `survey`.
+    """
+    request = {"act": inspection.SURVEY, "folder": str(folder), "archive": "", "declared": NOTHING, "opens": False}
+    owner = folder.stat().st_uid
+    reply = _reply(request, read=[folder], uid=owner if owner != os.geteuid() else 0, patience_s=LONG_PATIENCE_S)
+    return checked(lambda: replies.found_of(reply, folder))
+
+
+def _import(work: Path, act: str, declared: Declared, patience_s: int) -> dict[str, Any]:
+    """Let the inspector read and write in a folder of its own below `work`; what is there is moved in and out."""
+    inner = work / SANDBOXED
+    inner.mkdir()
+    inside = [name for name in (FILES, PACKED) if (work / name).exists()]
+    for name in inside:
+        (work / name).rename(inner / name)
+    archive = str(inner / PACKED) if PACKED in inside else ""
+    request = {"act": act, "folder": str(inner / FILES), "archive": archive, "declared": declared, "opens": True}
+    try:
+        return _reply(request, write=[inner], uid=tiers.NOBODY, patience_s=patience_s)
+    finally:
+        if (inner / FILES).is_dir() and not (inner / FILES).is_symlink():
+            (inner / FILES).rename(work / FILES)
+        if archive and (inner / PACKED).is_file():
+            (inner / PACKED).rename(work / PACKED)
+        remove_tree(inner)
+
+
+def checked(decode: Callable[[], Value]) -> Value:
+    """What `decode` makes of a reply.
+
+    Raises:
+        ModelRefused: it is none that the inspector writes.
+    """
+    try:
+        return decode()
+    except replies.BadReply as error:
+        log.warning("inspector reply not usable: %s", error)
+        raise crashed() from None
+
+
+def crashed() -> ModelRefused:
+    """The error where the program gave no usable reply."""
+    return ModelRefused(_("The program that checks the files of models crashed on these. Export the model again."))
+
+
+def _reply(
+    request: dict[str, Any], *, read: Sequence[Path] = (), write: Sequence[Path] = (), uid: int, patience_s: int
+) -> dict[str, Any]:
+    """What the inspector answers.
+
+    Raises:
+        DomainError: it refuses the files, crashed, or took too long or too much memory.
+    """
+    whole = request | {
+        "declared": replies.declared(request["declared"]), "language": translation.get_language() or "en",
+        "seconds": patience_s,
+    }  # fmt: skip
+    if not _PROCESSES.acquire(timeout=patience_s):
+        raise _too_slow(patience_s)
+    try:
+        reply = _run(completed(whole), read, write, uid, patience_s)
+    finally:
+        _PROCESSES.release()
+    end_refused(reply)
+    return reply
+
+
+def completed(request: dict[str, Any]) -> dict[str, Any]:
+    """A request with what is the same in all; it stands for a program that is in a sandbox already."""
+    locale = str(settings.LOCALE_PATHS[0])
+    return request | {"max_bytes": MOST_BYTES, "max_files": MOST_FILES, "locale": locale, "ticket": None}
+
+
+def end_refused(reply: dict[str, Any]) -> None:
+    """Raise everything that is wrong with the files as a reply says it, if anything.
+
+    Raises:
+        DomainError: the first, with all others behind it.
+    """
+    try:
+        refusals = replies.refusals_of(reply)
+    except replies.BadReply:
+        raise crashed() from None
+    if refusals:
+        first, *others = (_error(row) for row in refusals)
+        first.others = tuple(others)
+        raise first
+
+
+def _error(row: dict[str, Any]) -> DomainError:
+    kind = _ERRORS.get(row["code"], ModelRefused)
+    said = wording.Message.from_json(row["worded"]) if row["worded"] else row["text"]
+    refusal = kind(said or row["text"], field=row["field"])
+    refusal.facts = row["facts"]
+    return refusal
+
+
+def _run(
+    request: dict[str, Any], read: Sequence[Path], write: Sequence[Path], uid: int, patience_s: int
+) -> dict[str, Any]:
+    """Start the program, wait for it, and read what it wrote."""
+    ticket = _ticket(read, write, uid)
+    whole = request | {"ticket": ticket.to_json() if ticket.tier < sandbox.BUBBLEWRAP else None}
+    if ticket.uid:
+        sandbox.give(ticket)
+    files = sandbox.handed(ticket)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            done = subprocess.run(  # noqa: S603  our own program and paths of ours
+                sandbox.wrapped(ticket, files), input=json.dumps(whole).encode(), stdout=out, stderr=err, check=False,
+                timeout=patience_s, env=sandbox.environment(ticket), pass_fds=tuple(files.values()), cwd="/",
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise _too_slow(patience_s) from None
+        finally:
+            for opened in files.values():
+                os.close(opened)
+        return _read(done.returncode, out, err, patience_s)
+
+
+def code_folders() -> list[Path]:
+    """Packages of the platform that the program imports from."""
+    return [Path(settings.BASE_DIR, name) for name in _CODE]
+
+
+def _ticket(read: Sequence[Path], write: Sequence[Path], uid: int) -> Ticket:
+    tier, bwrap = _tier()
+    return Ticket(
+        job=0, attempt=0, cwd="/", tier=tier, bwrap=bwrap, uid=uid if tier >= sandbox.OWN_UID else 0,
+        argv=[sys.executable, "-P", "-m", "inference.registry.inspector"], own_network=True, memory_bytes=SCRATCH_BYTES,
+        env={
+            "PATH": "/usr/bin:/bin", "HOME": "/tmp",  # noqa: S108  its own, in memory
+            "LANG": "C.UTF-8", "PYTHONPATH": str(settings.BASE_DIR),
+            "PYTHONDONTWRITEBYTECODE": "1", **dict.fromkeys(tickets.THREADS, "1"),
+        },
+        read_only=list(map(str, [*tiers.python_folders(), *code_folders(), *read])), read_write=list(map(str, write)),
+    )  # fmt: skip
+
+
+@cache
+def _tier() -> tuple[int, str]:
+    """The isolation of jobs on this host; where those are containers, the strongest without."""
+    tier, bwrap = tickets.tier()
+    return (tier, bwrap) if tier <= sandbox.OWN_UID else tiers.best_tier()
+
+
+def _read(code: int, out: IO[bytes], err: IO[bytes], patience_s: int) -> dict[str, Any]:
+    size = out.seek(0, os.SEEK_END)
+    if code == 0 and 0 < size <= MAX_REPLY_BYTES:
+        out.seek(0)
+        try:
+            reply = json.loads(out.read())
+        except (ValueError, RecursionError):
+            reply = None
+        if isinstance(reply, dict):
+            return reply
+    err.seek(max(0, err.seek(0, os.SEEK_END) - MAX_LOG_BYTES))
+    last = err.read(MAX_LOG_BYTES).decode(errors="replace")
+    log.warning("inspector exit=%s reply=%s bytes: %s", code, size, last)
+    if code in (-24, 128 + 24):  # SIGXCPU
+        raise _too_slow(patience_s)
+    if code == OUT_OF_MEMORY:
+        said = _("Checking the files of the model takes more than %(most)s GiB of memory.")
+        raise ModelRefused(said % {"most": limits.MAX_BYTES >> 30})
+    raise crashed()
+
+
+def _too_slow(patience_s: int) -> TooSlow:
+    return TooSlow(_("Reading the files of the model took longer than %(seconds)s s.") % {"seconds": patience_s})

@@ -1,0 +1,97 @@
+"""What the inspector does with the files of a model. Runs in the sandbox; pure apart from the folder it is given."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.utils import translation
+
+from aiplatform.lib import archives
+from aiplatform.lib.disk import DiskFull
+from aiplatform.lib.errors import DomainError
+from inference.registry.formats.declared import Declared, Files, describe
+from inference.registry.formats.folder import WEIGHTS, Found, survey, weights_in
+from inference.registry.formats.known import Known
+from inference.registry.formats.onnx import RefusedModel
+from inference.registry.import_trials import candidates
+from inference.registry.inspector import limits, replies, runtime
+
+VERSION, SURVEY, TRIAL = "version", "survey", "trial"
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def perform(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Inspect a folder.
+
+    Args:
+        request: `act`, one of VERSION, SURVEY, TRIAL; `folder`; `archive`, which is unpacked into the folder first,
+            or "", with `max_bytes` and `max_files`; `declared`; `opens`: whether ONNX Runtime is to open the file;
+            `language` of the texts.
+
+    Returns:
+        What `replies` decodes: `found` or `trial`, or else `refusals` with everything that is wrong.
+    """
+    with translation.override(request["language"]):
+        try:
+            return _perform(request)
+        except DomainError as refusal:
+            return {"refusals": [replies.refusal(one) for one in refusal.every]}
+        except RefusedModel as refusal:
+            return {"refusals": [replies.refused_model(refusal)]}
+
+
+def _perform(request: Mapping[str, Any]) -> dict[str, Any]:
+    folder = Path(request["folder"])
+    if request["archive"]:
+        most = archives.Limits(max_bytes=request["max_bytes"], max_files=request["max_files"])
+        try:
+            archives.extract(Path(request["archive"]), folder, limits=most)
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            raise DiskFull from None
+    given = request["declared"]
+    declared = Declared(**{**given, "labels": tuple(given["labels"])})
+    if request["act"] == TRIAL:
+        return _trial(folder, declared, opens=request["opens"])
+    content = described(folder, declared) if request["act"] == VERSION else survey(folder)
+    _open(content.files.get("model.onnx"), content, opens=request["opens"])
+    return {"found": replies.found(content, folder)}
+
+
+def described(folder: Path, declared: Declared) -> Found:
+    """What is in the folder, with a model.json made of what is declared where there is none.
+
+    Raises:
+        RefusedModel, Invalid: see `survey` and `describe`.
+    """
+    weights = weights_in(folder)
+    known = describe(folder, weights, declared) if weights else Known()
+    content = survey(folder)
+    if content.task == WEIGHTS and known.labels:
+        content.classes = [{"id": place, "name": label} for place, label in enumerate(known.labels)]
+    content.architecture = content.architecture or known.architecture
+    if content.task == WEIGHTS and known.task:
+        content.facts["declared_task"] = known.task
+    return content
+
+
+def _trial(folder: Path, declared: Declared, *, opens: bool) -> dict[str, Any]:
+    weights = candidates.weights(folder)
+    files = Files.read(folder, weights)
+    ways = candidates.ways_of(folder, files, declared)
+    if opens:
+        limits.allow_runtime(weights)
+        runtime.check_opens(weights)
+    return {"trial": {"ways": [replies.declared(way) for way in ways], "files": replies.files(files)}}
+
+
+def _open(model: Path | None, content: Found, *, opens: bool) -> None:
+    if model is None or not opens:
+        return
+    limits.allow_runtime(model)
+    if reason := runtime.check_opens(model):
+        content.facts["not_on_cpu"] = reason

@@ -1,0 +1,53 @@
+"""What all tabs of a model's page share: the model, its chosen version, what the reader may do with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
+
+from accounts.http import SignedInRequest
+from aiplatform.lib.columns import USER_NAMES, narrow
+from inference.registry import pretrained_weights
+from inference.registry.models import Model, ModelVersion
+from inference.serving import withdrawal
+
+TABS = (
+    ("model-detail", _("Overview")),
+    ("model-versions", _("Versions")),
+    ("model-lineage", _("Lineage")),
+    ("model-rules", _("Promotion")),
+    ("model-history", _("History")),
+)
+
+
+def context(request: SignedInRequest, pk: int, tab: str) -> dict[str, Any]:
+    """The model at `pk`, all its versions, and the one that `?version=2` chooses: else the newest that is in use."""
+    models = narrow(Model.objects.visible_to(request.user).select_related("owner"), owner=USER_NAMES)
+    model: Model = get_object_or_404(models, pk=pk)
+    rows = model.versions.select_related("job", "dataset_version__dataset", "created_by", "stage_by", "model__owner")
+    rows = narrow(
+        rows,
+        job=("name", "kind"),
+        dataset_version=("number",),
+        dataset_version__dataset=("name",),
+        created_by=USER_NAMES,
+        stage_by=USER_NAMES,
+        model=("name", "visibility"),
+        model__owner=USER_NAMES,
+    )
+    versions: list[ModelVersion] = list(rows.prefetch_related("aliases").order_by("-number"))
+    number = request.GET.get("version", "")
+    in_use = next((v for v in versions if not v.is_archived), versions[0] if versions else None)
+    chosen = next((v for v in versions if str(v.number) == number), in_use)
+    return {
+        "model": model,
+        "versions": versions,
+        "chosen": chosen,
+        "tabs": TABS,
+        "tab": tab,
+        "may_edit": Model.objects.editable_by(request.user).filter(pk=pk).exists(),
+        "fine_tune": pretrained_weights.full_name(chosen) if chosen and pretrained_weights.goes_on(chosen) else "",
+        "others": withdrawal.others_count(model),
+    }

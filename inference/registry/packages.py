@@ -1,0 +1,167 @@
+"""A model version as a package that runs with one command where there is Python: no platform, no network.
+
+The package holds the version's own files, the product's own lines that services answer with, and run.py. Its bytes are
+the same each time, so it can be checked and its download resumed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from functools import cache
+from importlib.metadata import version as installed
+from pathlib import Path
+
+from django.utils.translation import gettext as _
+
+import inference
+import training
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.zips import Entry
+from inference.registry.models import ModelVersion
+from inference.registry.selftest import self_tests
+from inference.registry.snippets import generation
+
+START = ("inference.kit.models.standalone", "inference.kit.models.local")  # of run.py, of edge devices
+OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
+NEEDS = ("numpy", "onnxruntime", "pillow")
+RUN = '''"""Print what the model says of pictures: python run.py picture.jpg"""
+
+import sys
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parent
+sys.path.insert(0, str(HOME))
+
+try:
+    from inference.kit.models.standalone import main
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is missing. Install what the model needs: pip install -r requirements.txt")
+
+if __name__ == "__main__":
+    sys.exit(main(HOME / "model", sys.argv[1:]))
+'''
+README = """# {name}
+
+    pip install -r requirements.txt
+    python run.py picture.jpg
+
+    python run.py --check
+
+prints what the model says of each picture, a line of JSON each, as its service does: task, size of the picture,
+predictions. With `--check` it answers the pictures in `selftest/`, where the package has some, and compares: the exit
+code is 0 where this machine answers as the platform did, 3 where it does not. `python run.py --help` lists the
+options. It needs Python 3.11 or newer, ONNX Runtime, NumPy and Pillow.
+
+| file | |
+|---|---|
+| `model/*.onnx`, `model/model.json` | the networks; labels, and what is done before and after them |
+| `about.json` | what the platform knew of it: task, classes, figures, data |
+| `use/predict.js` | the same in a browser, by onnxruntime-web; its first lines show how |
+| `use/predict.cpp` | the same in C++, by ONNX Runtime's C++ API; its first lines show how |
+| `selftest/` | a few pictures with the answers of the platform; some may be of the dataset of an evaluation |
+| `SHA256SUMS` | `sha256sum -c SHA256SUMS` checks every file |
+| `inference/`, `training/` | the lines that run it, licence Apache-2.0 |
+
+`use/` is there for models of whole pictures that answer classes, tags or boxes.
+"""
+
+
+def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
+    """What lies in the package.
+
+    Args:
+        by: who gets it: pictures of a dataset go along only where this person may read it.
+
+    Raises:
+        Invalid: the version has no ONNX file, or nobody described what its answers mean.
+    """
+    if not version.can_be_evaluated:
+        said = _("Only models with an ONNX file and a description (model.json) become packages that run.")
+        raise Invalid(said, field="version")
+    name = f"{version.model.name} v{version.number}"
+    made: dict[str, bytes] = {
+        "run.py": RUN.encode(),
+        "README.md": README.format(name=name).encode(),
+        "requirements.txt": "".join(f"{one}>={installed(one)}\n" for one in NEEDS).encode(),
+        "about.json": json.dumps(_about(version), ensure_ascii=False, indent=1).encode() + b"\n",
+        **{inside: path.read_bytes() for inside, path in code().items()},
+        **generation.files(version.path),
+        **self_tests.of(version, by).files,
+    }
+    sums = {inside: hashlib.sha256(data).hexdigest() for inside, data in made.items()}
+    sums |= {f"model/{entry['name']}": entry["sha256"] for entry in version.files}
+    made["SHA256SUMS"] = "".join(f"{digest}  {inside}\n" for inside, digest in sorted(sums.items())).encode()
+    files: list[Entry] = [(f"model/{entry['name']}", version.path, entry["name"]) for entry in version.files]
+    return [*sorted(made.items()), *files]
+
+
+def filename(version: ModelVersion) -> str:
+    """What the package is called."""
+    return f"{version.model.name}_v{version.number}_package.zip"
+
+
+def _about(version: ModelVersion) -> dict[str, object]:
+    return {
+        "model": version.model.name,
+        "version": version.number,
+        "task": version.task,
+        "architecture": version.architecture,
+        "classes": version.classes,
+        "figures": version.metrics,
+        "data": version.dataset_label,
+        "sha256": version.sha256,
+    }
+
+
+@cache
+def code() -> dict[str, Path]:
+    """Files of the product that a package needs, by their place in it: what those of START import."""
+    found: dict[str, Path] = {}
+    waiting = [*START]
+    while waiting:
+        name = waiting.pop()
+        path = _file(name)
+        if path is None:
+            continue
+        inside = str(path.relative_to(OURS[name.partition(".")[0]].parent))
+        if inside in found:
+            continue
+        found[inside] = path
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        waiting += _imports(path, package)
+        if name.startswith("inference"):  # those above it say no more than their doc; namespaces do for the other
+            waiting += [".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 1)]
+    return found
+
+
+def _file(name: str) -> Path | None:
+    """The file of one of our modules; None of anybody else's, and of a name in a module."""
+    first, *rest = name.split(".")
+    if first not in OURS:
+        return None
+    path = OURS[first].joinpath(*rest)
+    if (path / "__init__.py").is_file():
+        return path / "__init__.py"
+    return path.with_suffix(".py") if rest and path.with_suffix(".py").is_file() else None
+
+
+def _imports(path: Path, package: str) -> list[str]:
+    """Names that a file imports when it is loaded; not those that only type checkers see."""
+    names: list[str] = []
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return names

@@ -1,0 +1,93 @@
+"""Querysets of models and their versions: which rows a user may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from django.db.models import Exists, OuterRef, Subquery
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+from aiplatform.lib.columns import USER_NAMES, narrow
+from workers.states import FINAL, GROUPS
+
+if TYPE_CHECKING:
+    pass
+
+
+class ModelQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+    shared = ("inference.model", "pk")
+
+    def for_list(self) -> Self:
+        """With owner and figures of the newest version: newest_number, newest_task, newest_metrics, newest_bytes."""
+        newest = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk")).order_by("-number")
+        return (
+            narrow(self.select_related("owner"), owner=USER_NAMES)
+            .annotate(
+                newest_id=Subquery(newest.values("pk")[:1]),
+                newest_number=Subquery(newest.values("number")[:1]),
+                newest_task=Subquery(newest.values("task")[:1]),
+                newest_metrics=Subquery(newest.values("metrics")[:1]),
+                newest_bytes=Subquery(newest.values("size_bytes")[:1]),
+                newest_stage=Subquery(newest.values("stage")[:1]),
+            )
+            .prefetch_related("aliases__version")
+        )
+
+    def named_like(self, text: str) -> Self:
+        """Name or description contains each of the words."""
+        return search.having(self, text, "name", "description")
+
+    def narrowed(self, *, task: str = "", stage: str = "", alias: str = "", group: int | None = None) -> Self:
+        """Models with a version of a task, in a stage, or under an alias; and those of people in a group."""
+        rows = self
+        versions = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk"))
+        if task:
+            rows = rows.filter(Exists(versions.filter(task=task)))
+        if stage:
+            rows = rows.filter(Exists(versions.filter(stage=stage)))
+        if alias:
+            rows = rows.filter(Exists(versions.filter(aliases__name=alias)))
+        if group is not None:
+            rows = rows.filter(owner__user_groups=group)
+        return rows
+
+
+class ModelVersionQuerySet(OwnedQuerySet):
+    owner_path = "model__owner"
+    visibility_path = "model__visibility"
+    shared = ("inference.model", "model")
+
+    def in_use(self) -> Self:
+        """Versions that something new may begin with: those that are not archived."""
+        return self.exclude(stage="archived")
+
+
+class VersionPartQuerySet(OwnedQuerySet):
+    """Parts of the composed versions that somebody may see."""
+
+    owner_path = "version__model__owner"
+    visibility_path = "version__model__visibility"
+    shared = ("inference.model", "version__model")
+
+
+class ModelAliasQuerySet(ModelVersionQuerySet):
+    """Aliases of the models that somebody may see."""
+
+
+class ModelTaskQuerySet(OwnedQuerySet):
+    owner_path = "job__owner"
+
+
+class JobRowQuerySet(OwnedQuerySet):
+    """Rows that say what a job of somebody means."""
+
+    owner_path = "job__owner"
+
+    def in_state(self, word: str) -> Self:
+        """Those in a group of states (`waiting`) or in one state (`queued`); all for an empty word."""
+        return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
+
+    def unfinished(self) -> Self:
+        return self.exclude(job__state__in=FINAL)

@@ -1,0 +1,53 @@
+"""Versions as people write them: NAME@ALIAS, NAME:2, NAME v2, or NAME for the newest; OWNER/ may stand before each."""
+
+from __future__ import annotations
+
+import re
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid, NotFound
+from inference.registry.models import ModelVersion
+
+WRITTEN = re.compile(
+    r"(?:(?P<owner>[^/@]{1,50})/)?(?P<name>[^/@:]{1,100}?)(?:@(?P<alias>[^/@:]{1,50})|(?::| v)(?P<number>\d{1,9}))?"
+)
+
+
+def find(user: User, text: str, *, to_use: bool = False, field: str = "model_version") -> ModelVersion:
+    """The one version that somebody means; their own where several people have a model of the name.
+
+    Args:
+        to_use: it must be one they may work with, not only look at.
+
+    Raises:
+        Invalid: it cannot be read, or means models of several people.
+        NotFound: there is no such version for this person.
+    """
+    parts = WRITTEN.fullmatch(text.strip())
+    if parts is None:
+        raise Invalid(_("Write a version as NAME@ALIAS, NAME:2 or OWNER/NAME:2."), field=field)
+    rows: QuerySet[ModelVersion] = (
+        ModelVersion.objects.usable_by(user) if to_use else ModelVersion.objects.visible_to(user)
+    )
+    rows = rows.filter(model__name=parts["name"]).select_related("model__owner")
+    if parts["owner"]:
+        rows = rows.filter(model__owner__username=parts["owner"])
+    elif rows.filter(model__owner=user).exists():
+        rows = rows.filter(model__owner=user)
+    if parts["alias"]:
+        rows = rows.filter(aliases__name=parts["alias"])
+    elif parts["number"]:
+        rows = rows.filter(number=int(parts["number"]))
+    found: dict[int, ModelVersion] = {}
+    for version in rows.order_by("number"):
+        found[version.model_id] = version  # the newest of each model
+    if not found:
+        raise NotFound(_("There is no model %(words)s for you.") % {"words": text.strip()[:150]}, field=field)
+    if len(found) > 1:
+        both = ", ".join(f"{one.model.owner.username}/{one.model.name}" for one in list(found.values())[:3])
+        said = _("Several models are called so: %(both)s. Name the owner too.")
+        raise Invalid(said % {"both": both}, field=field)
+    return next(iter(found.values()))

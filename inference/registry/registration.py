@@ -1,0 +1,355 @@
+"""The model registry: register, hand out, delete."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import files
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from inference.registry import history, inspections, retention
+from inference.registry.formats.declared import NOTHING, Declared
+from inference.registry.formats.folder import Found
+from inference.registry.formats.onnx import RefusedModel
+from inference.registry.inspections import FILES, unpack
+from inference.registry.models import Model, ModelVersion, Visibility
+from inference.serving import withdrawal
+from inference.serving.models import Service
+from workers.models import Job
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the files of a version come from: `source`, the job that left them, the version they were made of.
+
+    `facts` are what is known of how that was done, beside what the files say.
+    """
+
+    source: str
+    job: Job | None = None
+    attempt: int = 0
+    label: str = ""  # what to call it on the page
+    parent: ModelVersion | None = None  # it learned from the same data
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def lineage(self) -> dict[str, Any]:
+        """The columns of a version that say so."""
+        own: dict[str, Any] = {"source": self.source, "job": self.job, "attempt": self.attempt}
+        own["code_label"] = self.label[:300]
+        if (parent := self.parent) is not None:
+            data = {"dataset_version": parent.dataset_version, "dataset_label": parent.dataset_label}
+            own |= {"parent": parent, "parent_label": f"{parent.model.owner.username}/{parent}"[:220], **data}
+        return own
+
+
+def register_upload(
+    *,
+    user: User,
+    archive: Path,
+    filename: str,
+    name: str = "",
+    description: str = "",
+    visibility: str = Visibility.PRIVATE,
+    model: Model | None = None,
+    declared: Declared = NOTHING,
+    made: Callable[[ModelVersion], object] = lambda _version: None,
+) -> ModelVersion:
+    """Make a version out of an uploaded archive, or of a single .onnx or .safetensors file; see `register`.
+
+    Args:
+        archive: the bytes as they came; left where they are.
+        filename: what the file was called, to tell a bare model from an archive.
+    """
+    origin = Origin(ModelVersion.Source.IMPORT if declared else ModelVersion.Source.UPLOAD)
+    return register(
+        user=user,
+        bring=partial(unpack, archive, filename),
+        origin=origin,
+        name=name,
+        description=description,
+        visibility=visibility,
+        model=model,
+        declared=declared,
+        made=made,
+    )
+
+
+def register(
+    *,
+    user: User,
+    bring: Callable[[Path], None],
+    origin: Origin,
+    name: str = "",
+    description: str = "",
+    visibility: str = Visibility.PRIVATE,
+    model: Model | None = None,
+    declared: Declared = NOTHING,
+    read: Callable[[Path], Found] | None = None,
+    patience_s: int = inspections.PATIENCE_S,
+    made: Callable[[ModelVersion], object] = lambda _version: None,
+) -> ModelVersion:
+    """Make a version out of files from anywhere.
+
+    Args:
+        bring: makes the folder it is given, and puts the files there; or `inspections.unpack` with an archive.
+        model: add a version to this one; None makes a new model called `name`.
+        declared: what the person says of files that came without model.json.
+        read: says what is in the folder, where the platform itself made the files; None: they are inspected.
+        patience_s: how long the inspection may take.
+        made: called with the version in the transaction that makes it.
+
+    Raises:
+        ModelRefused: pickles, no model, broken files; says why in plain words.
+        Invalid: what is declared does not fit the files, or each other.
+        ArchiveRefused: the archive itself is broken or dangerous.
+        NameTaken: the person has a model of this name.
+    """
+    found, work, placed = Refusals(), workplace(), None
+    with found:
+        if model is None:
+            check_name(user=user, name=name)
+    with found:
+        declared.check()
+    try:
+        with found:
+            bring(work / FILES)
+            content = read(work / FILES) if read else inspections.of_import(work, declared, patience_s=patience_s)
+            content.facts |= origin.facts
+        found.end()
+        staged = _stage(content, work, work)
+        listed = _listed(staged)
+        with transaction.atomic():
+            if model is None:
+                model = Model.objects.create(owner=user, name=name, description=description, visibility=visibility)
+            version = _add(model, content, staged, listed, created_by=user, **origin.lineage())
+            placed = version.path
+            made(version)
+            return version
+    except BaseException as exc:
+        if placed is not None:  # its row is rolled back
+            files.remove_tree(placed)
+        if isinstance(exc, IntegrityError):
+            raise _taken(name) from None
+        raise
+    finally:
+        files.remove_tree(work)
+
+
+def register_training(
+    *,
+    job: Job,
+    attempt: int,
+    folder: Path,
+    dataset_version: DatasetVersion | None,
+    dataset_label: str,
+    code_label: str,
+    description: str = "",
+    begun: Mapping[str, Any] | None = None,
+) -> ModelVersion | None:
+    """Keep the model a job left in `folder` (its run's outputs/model); the same attempt is kept once.
+
+    A model of the job's name gets a further version. Gives None where the job left no model, or one
+    that is refused (the log says why).
+
+    Args:
+        begun: what it began with and learned after, see `lineage.of_training`.
+    """
+    own = ModelVersion.objects.filter(job=job, attempt=attempt, source=ModelVersion.Source.TRAINING)
+    known: ModelVersion | None = own.first()
+    if known is not None or not folder.is_dir():
+        return known
+    if Path(os.path.realpath(folder)) != Path(os.path.realpath(folder.parent.parent)) / "outputs" / "model":
+        log.warning("job=%s attempt=%s its outputs/model is a link and is not followed", job.pk, attempt)
+        return None
+    work = workplace()
+    try:
+        content = inspections.of_outputs(folder)
+        staged = _stage(content, folder.parent.parent, work)
+        listed = _listed(staged)
+        with transaction.atomic():
+            model, _made = Model.objects.get_or_create(
+                owner=job.owner, name=job.name, defaults={"description": description}
+            )
+            return _add(
+                model,
+                content,
+                staged,
+                listed,
+                source=ModelVersion.Source.TRAINING,
+                created_by=job.owner,
+                job=job,
+                attempt=attempt,
+                dataset_version=dataset_version,
+                dataset_label=dataset_label[:80],
+                code_label=code_label[:300],
+                **(begun or {}),
+            )
+    except (RefusedModel, inspections.ModelRefused) as exc:
+        log.warning("job=%s attempt=%s its model is not registered: %s", job.pk, attempt, exc)
+        return None
+    except IntegrityError:  # another worker published the same attempt meanwhile
+        return own.first()
+    finally:
+        files.remove_tree(work)
+
+
+def _stage(content: Found, root: Path, work: Path) -> Path:
+    """Copy the files that count into a folder of our own, outside of any transaction: it takes minutes.
+
+    Args:
+        root: a folder above them that nobody but the platform writes; from there on no link is followed.
+
+    Raises:
+        RefusedModel: one of them became a link or a special file since it was looked at.
+    """
+    staged = work / "version"
+    staged.mkdir(parents=True)
+    for name, source in content.files.items():
+        try:
+            descriptor = files.open_beneath(root, source.relative_to(root))
+        except files.OutsideRoot:
+            said = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
+            raise RefusedModel(said) from None
+        with os.fdopen(descriptor, "rb") as inside, (staged / name).open("wb") as out:
+            shutil.copyfileobj(inside, out, 1 << 20)
+    files.flush_filesystem(staged)
+    return staged
+
+
+def _listed(staged: Path) -> list[dict[str, Any]]:
+    paths = sorted(staged.iterdir())
+    return [{"name": path.name, "size": path.stat().st_size, "sha256": files.sha256_of(path)} for path in paths]
+
+
+def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
+    """Make the row and move the staged files to their place; inside a transaction, which the number needs."""
+    running = ("model.onnx", "model.safetensors", "model.json")  # a composed version's names what else there is
+    weights = next(name for name in running if name in content.files)
+    Model.objects.select_for_update().get(pk=model.pk)
+    newest = model.versions.aggregate(newest=Max("number"))["newest"] or 0
+    version = ModelVersion.objects.create(
+        model=model,
+        number=newest + 1,
+        task=content.task,
+        architecture=content.architecture,
+        preset=content.preset,
+        classes=content.classes,
+        metrics=content.metrics,
+        params=content.params,
+        facts=content.facts,
+        files=listed,
+        size_bytes=sum(entry["size"] for entry in listed),
+        sha256=next(entry["sha256"] for entry in listed if entry["name"] == weights),
+        **lineage,
+    )
+    model.save(update_fields=["updated_at"])
+    history.add(model, version.created_by, "model_version_made", version, source=version.source)
+    files.remove_tree(version.path)  # left by a transaction that was rolled back
+    version.path.parent.mkdir(parents=True, exist_ok=True)
+    staged.rename(version.path)
+    files.flush_folder(version.path.parent)
+    return version
+
+
+def edit(
+    *, model: Model, description: str, visibility: str, packages_pictures: bool | None = None, by: User | None = None
+) -> Model:
+    """Change a model; made private, it stops the services of others that use it.
+
+    Args:
+        packages_pictures: whether packages carry pictures of a dataset for self-tests; None: as before.
+    """
+    if visibility not in Visibility.values:
+        raise Invalid(_("A model is private or public."), field="visibility")
+    given: dict[str, Any] = {"description": description, "visibility": visibility}
+    if packages_pictures is not None:
+        given["packages_pictures"] = packages_pictures
+    with transaction.atomic():
+        known = Model.objects.select_for_update().get(pk=model.pk)
+        changed = [name for name, value in given.items() if getattr(known, name) != value]
+        for name, value in given.items():
+            setattr(model, name, value)
+        model.save(update_fields=[*given, "updated_at"])
+        if changed:
+            history.add(model, by, "model_changed", fields=changed)
+    withdrawal.stop_unshared(Service.objects.of_others(model).for_list())
+    return model
+
+
+def delete(*, model: Model, by: User | None = None) -> None:
+    """Delete a model with all its versions and files; services of others that use it are disabled.
+
+    Raises:
+        StillInUse: something that `holding.users_of` finds uses one of them; names all.
+    """
+    found = Refusals()
+    for version in model.versions.select_related("model__owner"):
+        with found:
+            retention.check_unused(version)
+    found.end()
+    withdrawal.disable(Service.objects.of_others(model).for_list())
+    folder = model.folder
+    with transaction.atomic():
+        history.add(model, by, "model_deleted")
+        model.delete()
+    files.remove_tree(folder)
+
+
+def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
+    """Remove one version; the last one takes the model with it. Services of others that answer with it are disabled.
+
+    Raises:
+        StillInUse: something that `holding.users_of` finds uses it, or an alias stands for it.
+    """
+    retention.check_unused(version)
+    last = not version.model.versions.exclude(pk=version.pk).exists()
+    if not last:
+        retention.check_no_alias(version)
+    withdrawal.disable(Service.objects.of_others(version.model).for_list().filter(model_version=version))
+    model, path, number = version.model, version.path, version.pk
+    with transaction.atomic():
+        history.add(model, by, "model_version_deleted", version)
+        version.delete()
+    for beside in model.folder.glob(f"*-{number}.*"):  # made of it later: samples, programs
+        beside.unlink(missing_ok=True)
+    files.remove_tree(path)
+    if last:
+        delete(model=model, by=by)
+
+
+def check_name(*, user: User, name: str | None = None) -> None:
+    """Refuse a name for a new model: odd characters, too long, or of another model of the person; None is no name."""
+    if name is None:
+        return
+    if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
+        raise Invalid(TITLE.message, field="name")
+    if Model.objects.filter(owner=user, name=name).exists():
+        raise _taken(name)
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
+
+
+def workplace() -> Path:
+    """Make a temporary folder on the file system of the models."""
+    work = Path(settings.DATA_ROOT) / "models" / f".{uuid.uuid4().hex}"
+    work.mkdir(parents=True)
+    return work

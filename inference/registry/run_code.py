@@ -1,0 +1,47 @@
+"""Program code in run directories: packages of the product that a job's program imports."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import inference
+from aiplatform.lib.errors import DomainError
+from training.presets import cores, tiling
+from workers.runs import RunDir
+
+PACKAGE = Path(inference.__file__).parent
+
+
+class Vanished(DomainError):
+    """The model or the data was deleted before the job could start."""
+
+    code = "vanished"
+
+
+def copy_code(run: RunDir, *packages: str) -> None:
+    """Copy the packages into the run as `code/inference/…`, where they import each other by the same names.
+
+    Args:
+        packages: paths below `inference`, such as "kit" and "evaluation/evaluator"; none imports the platform.
+    """
+    home = run.code / PACKAGE.name
+    for package in packages:
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PACKAGE / package, home / package, dirs_exist_ok=True, ignore=ignore)
+        for above in [*Path(package).parents]:
+            shutil.copyfile(PACKAGE / above / "__init__.py", home / above / "__init__.py")
+    _copy_presets(run)
+
+
+def _copy_presets(run: RunDir) -> None:
+    """Put what presets score tiles with, and tell busy cores by, into the run as `code/training/presets`."""
+    source = Path(tiling.__file__).parent
+    target = run.code / Path(*tiling.__name__.split("."))
+    shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(cores.__file__, target.parent / "cores.py")
+    for above in (target.parent, target.parent.parent):
+        (above / "__init__.py").touch()
+
+
+DEVICE_KINDS = ("gpu", "cpu")  # what its programs compute on

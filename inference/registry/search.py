@@ -1,0 +1,17 @@
+"""Global search over models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+
+from accounts.models import User
+from aiplatform.lib.search import Hit, having
+from inference.registry.models import Model
+
+
+def models(user: User, words: str, limit: int) -> Iterator[Hit]:
+    """Find models by name."""
+    for model in having(Model.objects.visible_to(user), words, "name")[:limit]:
+        yield Hit(model.name, reverse("inference:model-detail", args=[model.pk]))

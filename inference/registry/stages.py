@@ -1,0 +1,135 @@
+"""Stages of versions: candidate, approved, archived, and who may approve.
+
+Whoever may edit a model moves its versions. In groups that ask for it, a version of a member's model is approved by
+another person than the one who made the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User, UserGroup
+from accounts.services import audit
+from aiplatform.lib.errors import DomainError, Invalid
+from inference.registry import history
+from inference.registry.models import GroupApproval, Model, ModelVersion, Stage
+
+LONGEST_REASON = 500
+#: Where a version may go from each stage.
+MOVES: Mapping[str, tuple[Stage, ...]] = {
+    Stage.CANDIDATE: (Stage.APPROVED, Stage.ARCHIVED),
+    Stage.APPROVED: (Stage.CANDIDATE, Stage.ARCHIVED),
+    Stage.ARCHIVED: (Stage.CANDIDATE,),
+}
+
+
+class WrongStage(DomainError):
+    """The version cannot move there from where it is."""
+
+    code: ClassVar[str] = "wrong_stage"
+    field: ClassVar[str] = "stage"
+
+
+class NeedsAnotherPerson(DomainError):
+    """A group asks for another person's approval."""
+
+    code: ClassVar[str] = "needs_another_person"
+    field: ClassVar[str] = "stage"
+
+
+class Archived(DomainError):
+    """Nothing new begins with an archived version."""
+
+    code: ClassVar[str] = "version_archived"
+    field: ClassVar[str] = "model_version"
+
+
+def check_in_use(version: ModelVersion, *, field: str = "model_version") -> None:
+    """Refuse an archived version for something new.
+
+    Raises:
+        Archived.
+    """
+    if version.is_archived:
+        said = _("%(version)s is archived. Choose another version, or bring it back on the page of the model.")
+        raise Archived(said % {"version": version}, field=field)
+
+
+def check_approval(version: ModelVersion, by: User) -> None:
+    """Refuse an approval that a group leaves to another person.
+
+    Raises:
+        NeedsAnotherPerson.
+    """
+    maker = version.job.owner_id if version.job else version.created_by_id
+    if by.pk not in (maker, version.created_by_id):
+        return
+    asking = GroupApproval.objects.filter(group__users=version.model.owner_id).select_related("group").first()
+    if asking is not None:
+        said = _(
+            "You made %(version)s, and the group %(group)s asks for another person's approval. "
+            "Share the model for managing, and ask that person."
+        )
+        raise NeedsAnotherPerson(said % {"version": version, "group": asking.group})
+
+
+def _check_move(version: ModelVersion, to: str, reason: str) -> None:
+    if to not in Stage.values:
+        raise Invalid(_("A stage is one of %(known)s.") % {"known": ", ".join(Stage.values)}, field="stage")
+    if to not in MOVES[version.stage]:
+        words = {"version": version, "stage": version.get_stage_display(), "known": ", ".join(MOVES[version.stage])}
+        raise WrongStage(_("%(version)s is %(stage)s. From there it goes to: %(known)s.") % words)
+    if not reason.strip():
+        raise Invalid(_("Say why: others read it in the history of the model."), field="reason")
+    if len(reason) > LONGEST_REASON:
+        raise Invalid(_("Write at most %(most)s characters.") % {"most": LONGEST_REASON}, field="reason")
+    names = ", ".join(alias.name for alias in version.aliases.all())
+    if to == Stage.ARCHIVED and names:
+        said = _("%(version)s is %(names)s. Move or remove the alias first.")
+        raise WrongStage(said % {"version": version, "names": names})
+
+
+@transaction.atomic
+def move(*, version: ModelVersion, to: str, by: User, reason: str, **facts: object) -> ModelVersion:
+    """Move a version to another stage, with the reason, and write it down.
+
+    Args:
+        facts: what else stands in the history, such as the rule that asked for it.
+
+    Raises:
+        WrongStage: there is no way from its stage, or an alias stands on what is to be archived.
+        NeedsAnotherPerson: see `check_approval`.
+        Invalid: no such stage, or no reason.
+    """
+    Model.objects.select_for_update().get(pk=version.model_id)  # one after the other, with the aliases
+    fresh: ModelVersion = ModelVersion.objects.select_related("model", "job").get(pk=version.pk)
+    _check_move(fresh, to, reason)
+    if to == Stage.APPROVED:
+        check_approval(fresh, by)
+    before, fresh.stage = fresh.stage, to
+    fresh.stage_reason, fresh.stage_by, fresh.stage_at = reason.strip(), by, now()
+    fresh.save(update_fields=["stage", "stage_reason", "stage_by", "stage_at"])
+    why = {"why": fresh.stage_reason}
+    history.add(fresh.model, by, "model_stage_moved", fresh, **{"from": before}, stage=to, **why, **facts)
+    return fresh
+
+
+def groups_asking() -> set[int]:
+    """Numbers of the groups that ask for another person's approval."""
+    return set(GroupApproval.objects.values_list("group_id", flat=True))
+
+
+@transaction.atomic
+def ask_in_group(*, group: UserGroup, second_person: bool, by: User) -> None:
+    """Let a group ask for another person's approval, or no longer."""
+    if second_person:
+        _row, changed = GroupApproval.objects.get_or_create(group=group, defaults={"set_by": by})
+    else:
+        changed = bool(GroupApproval.objects.filter(group=group).delete()[0])
+    if changed:
+        audit.record(by, "model_approval_rule_changed", group, second_person=second_person)

@@ -1,0 +1,50 @@
+"""API of programs of torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib.downloads import send_file
+from aiplatform.lib.errors import NotFound
+from aiplatform.lib.idempotency import once
+from inference.registry.models import ModelVersion
+from inference.registry.serializers import ModelTaskOut
+from inference.registry.torch_export import exports
+
+if TYPE_CHECKING:
+    from aiplatform.lib.api import NumberedViewSet as Base
+else:
+    Base = object
+
+
+class TorchActs(Base):
+    """Acts on a version: its program of torch.export."""
+
+    torch_acts: ClassVar[dict[str, Action]] = {"torch": Action.MODELS_VIEW, "export_torch": Action.MODELS_MANAGE}
+
+    @extend_schema(responses={(200, "application/octet-stream"): bytes})
+    @action(detail=True, methods=["get"], url_path="torch")
+    def torch(self, request: ApiRequest, pk: str) -> HttpResponseBase:
+        """The version as a program of torch.export (.pt2), where a job has made it; the platform never opens it."""
+        version = self.get_object()
+        if (descriptor := exports.opened(version)) is None:
+            raise NotFound(_("There is no torch program of this version yet. Export it first."))
+        return send_file(request._request, descriptor, exports.filename(version))
+
+    @extend_schema(request=None, responses={202: ModelTaskOut})
+    @torch.mapping.post
+    @once
+    def export_torch(self, request: ApiRequest, pk: str) -> Response:
+        """Queue a job that builds the network anew and exports it; `figures` tell how far it is from the ONNX file."""
+        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
+        version = get_object_or_404(usable, pk=pk)
+        return Response(ModelTaskOut(exports.submit(user=request.user, version=version)).data, status=202)

@@ -1,0 +1,75 @@
+"""What a model learned from, and on which images it is fair to measure it."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Any
+
+from accounts.models import User
+from aiplatform.lib.numbers import finite
+from datasets.models import DatasetVersion
+from inference.kit.samples.ground_truth import UNSEEN
+from inference.registry.models import ModelVersion
+
+AUTO = "auto"
+"""In place of a split: the one that says most about what the model can do."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The dataset version that a preset trained a model on, and how the preset divided it."""
+
+    version: DatasetVersion
+    train: str  # names of splits, separated by commas
+    evaluate: str
+    folds: int = 0  # of a cross-validation, and the one that was scored on
+    fold: int = 0
+    group_by: str = ""  # what kept images together
+
+    @property
+    def splits(self) -> Set[str]:
+        return {name.strip() for name in self.train.split(",") if name.strip()}
+
+    def for_run(self) -> dict[str, Any]:
+        """What the evaluator reads."""
+        own = {"train": self.train, "evaluate": self.evaluate, "folds": self.folds, "fold": self.fold or 1}
+        return {"dir": str(self.version.path), "group_by": self.group_by, **own}
+
+
+def of(model: ModelVersion, *, owner: User) -> Learned | None:
+    """What a model learned from; None where a preset did not train it, or its data is not `owner`'s to use.
+
+    A conversion learned what the version that it was made of learned, and says so itself.
+    """
+    by_preset = model.source in (ModelVersion.Source.TRAINING, ModelVersion.Source.CONVERTED) and model.preset
+    if not by_preset or not model.dataset_version_id:
+        return None
+    version = DatasetVersion.objects.usable_by(owner).filter(pk=model.dataset_version_id).first()
+    if version is None or not version.is_ready:
+        return None
+    train, evaluate = model.params.get("train_splits"), model.params.get("eval_split")
+    folds, fold = (int(finite(model.params.get(name)) or 0) for name in ("folds", "fold"))  # its file may say anything
+    return Learned(
+        version, str("train" if train is None else train), str("val" if evaluate is None else evaluate), folds, fold,
+        str(model.params.get("group_by") or ""),
+    )  # fmt: skip
+
+
+def best_split(model: ModelVersion, version: DatasetVersion, *, user: User) -> str:
+    """The split to measure on: test, else val, else what the model did not learn from; "" is all images."""
+    known = of(model, owner=user)
+    akin = known is not None and known.version.dataset_id == version.dataset_id
+    for name in ("test", "val"):
+        if version.splits.get(name) and not (known and akin and name in known.splits):
+            return name
+    return UNSEEN if akin else ""
+
+
+def repeats(model: ModelVersion, version: DatasetVersion, split: str, *, user: User) -> bool:
+    """Whether the model learned from images of this split, as far as the names of splits tell."""
+    known = of(model, owner=user)
+    if known is None or known.version.dataset_id != version.dataset_id:
+        return False
+    here = {name for name, count in version.splits.items() if name and count}
+    return split == "" or split in known.splits or (not here and split != UNSEEN)

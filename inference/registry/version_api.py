@@ -1,0 +1,159 @@
+"""What the API of models does beyond reading and writing them: stages, aliases, history."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.api import sent
+from aiplatform.lib.idempotency import once
+from inference.evaluation import promotion, version_tables
+from inference.evaluation.models import PromotionRule
+from inference.registry import aliases, history, stages
+from inference.registry import lineage as lineages
+from inference.registry.models import Model, ModelVersion
+from inference.registry.serializers import ModelVersionOut
+from inference.registry.version_serializers import (
+    ActOut,
+    AliasIn,
+    AliasOut,
+    LineageOut,
+    PromotionRuleOut,
+    RuleIn,
+    StageIn,
+    VersionTableOut,
+)
+
+if TYPE_CHECKING:
+    from aiplatform.lib.api import NumberedViewSet as Base
+else:
+    Base = object
+
+
+class ModelActs(Base):
+    """Acts on a model: its aliases and its history."""
+
+    acts: ClassVar[dict[str, Action]] = {
+        "set_alias": Action.MODELS_MANAGE,
+        "remove_alias": Action.MODELS_MANAGE,
+        "history": Action.MODELS_VIEW,
+        "comparison": Action.MODELS_VIEW,
+        "rules": Action.MODELS_VIEW,
+        "add_rule": Action.MODELS_MANAGE,
+        "remove_rule": Action.MODELS_MANAGE,
+    }
+
+    def own_model(self, pk: str) -> Model:
+        """Return the caller's own model: 404 when they may not see it, 403 when they may only see it."""
+        model: Model = get_object_or_404(Model.objects.visible_to(self.request.user), pk=pk)
+        if not Model.objects.editable_by(self.request.user).filter(pk=model.pk).exists():
+            self.permission_denied(self.request)
+        return model
+
+    @extend_schema(request=AliasIn, responses=AliasOut)
+    @action(detail=True, methods=["post"], url_path="aliases")
+    @once
+    def set_alias(self, request: ApiRequest, pk: str) -> Response:
+        """Let an alias stand for a version of the model; one that is there moves, in one step."""
+        model = self.own_model(pk)
+        context = {**self.get_serializer_context(), "model": model}
+        serializer = AliasIn(data=request.data, context=context)
+        serializer.is_valid(raise_exception=True)
+        alias = aliases.put(by=request.user, **serializer.validated_data)
+        return Response(AliasOut(alias).data)
+
+    @extend_schema(responses={204: None})
+    @action(detail=True, methods=["delete"], url_path=r"aliases/(?P<name>[a-z][a-z0-9._-]{0,49})")
+    def remove_alias(self, request: ApiRequest, pk: str, name: str) -> Response:
+        """Take an alias away; its version stays."""
+        aliases.remove(model=self.own_model(pk), name=name, by=request.user)
+        return Response(status=204)
+
+    @extend_schema(responses=ActOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def history(self, request: ApiRequest, pk: str) -> Response:
+        """Who did what to the model, newest first; the newest 200."""
+        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
+        return Response(ActOut(history.of(model), many=True).data)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("version", int, many=True, description="Numbers; the newest four in use unless given."),
+            OpenApiParameter("base", int, description="What the others are measured against; the last unless given."),
+        ],
+        responses=VersionTableOut,
+    )
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def comparison(self, request: ApiRequest, pk: str) -> Response:
+        """Versions of the model fact by fact: what they are, cost, reached, and were trained with."""
+        model, query = get_object_or_404(Model.objects.visible_to(request.user), pk=pk), request.query_params
+        versions, base = version_tables.chosen(model, queries.wholes(query, "version"), queries.whole(query, "base"))
+        rows = [dataclasses.asdict(row) for row in version_tables.rows(versions, base)]
+        numbers = [version.number for version in versions]
+        return Response({"versions": numbers, "base": base.number, "rows": rows})
+
+    @extend_schema(responses=PromotionRuleOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def rules(self, request: ApiRequest, pk: str) -> Response:
+        """The promotion rules of the model, each with what it said lately."""
+        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
+        rows = PromotionRule.objects.visible_to(request.user).filter(model=model)
+        return Response(PromotionRuleOut(rows, many=True).data)
+
+    @extend_schema(request=RuleIn, responses={201: PromotionRuleOut})
+    @rules.mapping.post
+    @once
+    def add_rule(self, request: ApiRequest, pk: str) -> Response:
+        """Make a promotion rule; it judges evaluations that end from now on."""
+        model = self.own_model(pk)
+        serializer = RuleIn(data=request.data, context=self.get_serializer_context())
+        rule = promotion.add(model=model, by=request.user, **sent(serializer, promotion.check, model=model))
+        return Response(PromotionRuleOut(rule).data, status=201)
+
+    @extend_schema(responses={204: None})
+    @action(detail=True, methods=["delete"], url_path=r"rules/(?P<rule>[0-9]{1,18})")
+    def remove_rule(self, request: ApiRequest, pk: str, rule: str) -> Response:
+        """Remove a promotion rule; what it gave stays."""
+        promotion.remove(model=self.own_model(pk), number=int(rule), by=request.user)
+        return Response(status=204)
+
+
+class VersionActs(Base):
+    """Acts on one version: its stage."""
+
+    acts: ClassVar[dict[str, Action]] = {"move_stage": Action.MODELS_MANAGE, "lineage": Action.MODELS_VIEW}
+
+    def own_version(self) -> ModelVersion:
+        """Return a version the caller may change: 404 when they may not see it, 403 when they may only see it."""
+        version: Any = self.get_object()
+        if not ModelVersion.objects.editable_by(self.request.user).filter(pk=version.pk).exists():
+            self.permission_denied(self.request)
+        found: ModelVersion = version
+        return found
+
+    @extend_schema(request=StageIn, responses=ModelVersionOut)
+    @action(detail=True, methods=["post"], url_path="stage")
+    @once
+    def move_stage(self, request: ApiRequest, pk: str) -> Response:
+        """Move the version to another stage: candidate, approved or archived, with the reason."""
+        version = self.own_version()
+        serializer = StageIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        given = serializer.validated_data
+        version = stages.move(version=version, to=given["stage"], by=request.user, reason=given["reason"])
+        return Response(ModelVersionOut(version).data)
+
+    @extend_schema(responses=LineageOut)
+    @action(detail=True, methods=["get"])
+    def lineage(self, request: ApiRequest, pk: str) -> Response:
+        """Where the version came from and what came of it, as far as you may see."""
+        version: Any = self.get_object()
+        return Response(lineages.as_json(lineages.of(version, request.user)))

@@ -1,0 +1,172 @@
+"""Pages of the registry beyond a model's first: versions, history, card, stages, aliases."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts import acts
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from inference.evaluation import promotion, version_labels, version_tables
+from inference.evaluation.models import Evaluation, PromotionRule
+from inference.registry import aliases, cards, history, lineage, lineage_layout, model_page, retention, stages
+from inference.registry.models import Model, ModelVersion
+from inference.registry.version_forms import AliasForm, CardForm, RuleForm, StageForm
+
+
+@needs(Action.MODELS_VIEW)
+def model_versions(request: SignedInRequest, pk: int) -> HttpResponse:
+    """All versions of a model with their stages and aliases, and some of them fact by fact.
+
+    `?compare=1&compare=3` are those, `?base=1` what the others are measured against; `?all=1`: also what is the same.
+    """
+    context = model_page.context(request, pk, "model-versions")
+    if len(context["versions"]) > 1:
+        numbers = [number for text in request.GET.getlist("compare") if (number := ids.number(text)) is not None]
+        base, everything = ids.number(request.GET.get("base", "")), request.GET.get("all") == "1"
+        with refusals_said(request):
+            beside, first = version_tables.chosen(context["model"], numbers, base)
+            context |= {
+                "beside": beside,
+                "base": first,
+                "lines": version_labels.lines(beside, first, everything=everything),
+                "everything": everything,
+                "same_data": version_tables.same_data(beside),
+                "asked": "&".join(f"compare={one.number}" for one in beside),
+            }
+    return render(request, "inference/model_versions.html", context)
+
+
+@needs(Action.MODELS_VIEW)
+def model_lineage(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Where the chosen version came from and what came of it, as a drawing and as lists."""
+    context = model_page.context(request, pk, "model-lineage")
+    version = context["chosen"]
+    if version is not None:
+        graph = lineage.of(version, request.user)
+        drawn = lineage_layout.of(graph)
+        context |= {
+            "graph": graph,
+            "drawing": drawn,
+            "before": [box for box in drawn.boxes if box.node.column < 0],
+            "after": [box for box in drawn.boxes if box.node.column > 0],
+            "users": retention.users_of(version) if context["may_edit"] else [],
+        }
+    return render(request, "inference/model_lineage.html", context)
+
+
+@needs(Action.MODELS_VIEW)
+def model_rules(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The promotion rules of a model, and what they said lately."""
+    context = model_page.context(request, pk, "model-rules")
+    rules = PromotionRule.objects.visible_to(request.user).filter(model=pk).select_related("created_by")
+    seen = Evaluation.objects.visible_to(request.user)
+    context["rules"] = rules
+    context["verdicts"] = [
+        {"verdict": verdict, "evaluation": seen.filter(pk=verdict.evaluation_id).select_related("job").first()}
+        for verdict in promotion.newest_verdicts(context["model"])
+    ]
+    return render(request, "inference/model_rules.html", context)
+
+
+@needs(Action.MODELS_MANAGE)
+def model_rule_new(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Make a promotion rule."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    form = RuleForm(request.POST or None, user=request.user, model=model)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            promotion.add(model=model, by=request.user, **form.cleaned_data)
+            return redirect("inference:model-rules", pk)
+    else:
+        look_further(form, promotion.check, model=model)
+    lead = _("It judges each evaluation on this data that ends from now on, and says why where it gives nothing.")
+    return _form(request, model, form, {"title": _("Promotion rule"), "lead": lead})
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def model_rule_remove(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove a promotion rule; what it gave stays."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    with refusals_said(request):
+        promotion.remove(model=model, number=ids.number(request.POST.get("rule", "")) or 0, by=request.user)
+    return redirect("inference:model-rules", pk)
+
+
+@needs(Action.MODELS_VIEW)
+def model_history(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Who did what to a model."""
+    context = model_page.context(request, pk, "model-history")
+    entries = history.of(context["model"])
+    acts.tell(entries, reader=request.user)
+    return render(request, "inference/model_history.html", context | {"entries": entries})
+
+
+@needs(Action.MODELS_MANAGE)
+def model_card(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Write the card of a model."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    form = CardForm(request.POST or None, initial=cards.of(model))
+    if form.is_valid():
+        with refusals_shown_on(form):
+            cards.write(model=model, by=request.user, card=form.cleaned_data)
+            return redirect("inference:model-detail", pk)
+    words = {"title": _("Card"), "lead": _("What others must know before they use the model.")}
+    return _form(request, model, form, words)
+
+
+@needs(Action.MODELS_MANAGE)
+def version_stage(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Move a version to another stage; `?stage=` fills one in."""
+    version = _own(request, pk)
+    form = StageForm(request.POST or None, version=version, initial={"stage": request.GET.get("stage", "")})
+    if form.is_valid():
+        with refusals_shown_on(form):
+            given = form.cleaned_data
+            stages.move(version=version, to=given["stage"], by=request.user, reason=given["reason"])
+            return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")
+    lead = _("An archived version is not offered for new services and trainings; services that run with it go on.")
+    words = {"title": _("Stage of version %(n)s") % {"n": version.number}, "lead": lead}
+    return _form(request, version.model, form, words)
+
+
+@needs(Action.MODELS_MANAGE)
+def model_alias(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Set an alias; `?version=` and `?name=` fill in what is known."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    known = {name: request.GET[name] for name in ("version", "name") if name in request.GET}
+    form = AliasForm(request.POST or None, model=model, initial=known)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            aliases.put(version=form.cleaned_data["version"], name=form.cleaned_data["name"], by=request.user)
+            return redirect("inference:model-versions", pk)
+    lead = _("Programs and commands name the version by it, as in %(name)s@champion. It moves in one step.")
+    return _form(request, model, form, {"title": _("Alias"), "lead": lead % {"name": model.name}})
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def model_alias_remove(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Take an alias away."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    with refusals_said(request):
+        aliases.remove(model=model, name=request.POST.get("name", ""), by=request.user)
+    return redirect("inference:model-versions", pk)
+
+
+def _own(request: SignedInRequest, pk: int) -> ModelVersion:
+    rows = ModelVersion.objects.editable_by(request.user).select_related("model")
+    version: ModelVersion = get_object_or_404(rows, pk=pk)
+    return version
+
+
+def _form(request: SignedInRequest, model: Model, form: object, words: dict[str, str]) -> HttpResponse:
+    status = 422 if getattr(form, "errors", None) else 200
+    return render(request, "inference/model_form.html", {"model": model, "form": form, **words}, status=status)

@@ -1,0 +1,238 @@
+"""Pages of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.zips import send_zip
+from inference.delivery.edge import speeds
+from inference.registry import cards, imports, model_jobs, model_page, packages, task_labels
+from inference.registry import registration as registry
+from inference.registry.composition.views import parts_of
+from inference.registry.forms import ModelEditForm
+from inference.registry.import_forms import BringForm, UploadForm, VersionForm
+from inference.registry.import_trials import trials
+from inference.registry.models import Model, ModelAlias, ModelTask, ModelVersion, Stage
+from inference.registry.orders import MODELS
+from inference.registry.selftest import self_tests
+from inference.registry.torch_export import exports
+from inference.registry.uploads import on_disk
+from inference.serving import model_swaps
+from workers import kinds
+from workers.device_kinds import CPU
+from workers.machines import device_rules
+
+
+@needs(Action.MODELS_VIEW)
+def model_list(request: SignedInRequest) -> HttpResponse:
+    """Models this person may see; `?q=`, `?mine=1`, `?task=`, `?stage=`, `?alias=`, `?group=`, `?ordering=`.
+
+    htmx gets the table alone.
+    """
+    query, seen = request.GET, Model.objects.visible_to(request.user)
+    narrow = {name: query.get(name, "") for name in ("task", "stage", "alias")}
+    rows = seen.for_list().named_like(query.get("q", "")).narrowed(**narrow, group=ids.number(query.get("group", "")))
+    if query.get("mine") == "1":
+        rows = rows.filter(owner=request.user)
+    context: dict[str, Any] = {"page": MODELS.page(request, rows)}
+    if request.htmx:
+        return render(request, "inference/_model_table.html", context)
+    names = ModelAlias.objects.visible_to(request.user).order_by("name").values_list("name", flat=True).distinct()[:50]
+    context |= {
+        "tasks": task_labels.choices(),
+        "stages": Stage.choices,
+        "aliases": [(name, name) for name in names],
+        "groups": [(group.pk, group.name) for group in request.user.user_groups.order_by("name")],
+    }
+    return render(request, "inference/model_list.html", context)
+
+
+@needs(Action.MODELS_MANAGE)
+def model_upload(request: SignedInRequest) -> HttpResponse:
+    """Upload a model."""
+    known = {name: request.GET[name] for name in ("job", "path", "name") if name in request.GET}
+    form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            return _page_of(_brought_in(request, form))
+    else:
+        look_further(form, imports.check, user=request.user)
+    return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.MODELS_VIEW)
+def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One model: its newest version in use (or `?version=2`) in full, the others as a list."""
+    shared = model_page.context(request, pk, "model-detail")
+    model, chosen = shared["model"], shared["chosen"]
+    visible_data = None
+    if chosen and chosen.dataset_version_id:
+        from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)
+        visible_data = from_data.filter(pk=chosen.dataset_version_id).first()
+    written = cards.of(model)
+    speed = _measurements(request, chosen) if chosen else {}
+    words = dict(task_labels.choices())
+    context = shared | speed | {
+        "data": visible_data,
+        "job_url": _job_url(request, chosen),
+        "evaluations": chosen.evaluations.visible_to(request.user).for_card()[:8] if chosen else [],
+        "hardware": speeds.of(chosen) if chosen else [],
+        "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
+        "services": [model_swaps.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]
+        if chosen
+        else [],
+        "card_parts": [
+            {"label": part.label, "markdown": part.markdown, "text": written[part.name]}
+            for part in cards.FIELDS
+            if written[part.name]
+        ],
+        "form": VersionForm(user=request.user),
+        **(_self_test(request, chosen) | _torch(chosen) if chosen else {}),
+        "parts": parts_of(chosen, request.user) if chosen else [],
+        "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
+    }  # fmt: skip
+    return render(request, "inference/model_detail.html", context)
+
+
+def _measurements(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
+    rows = model_jobs.measurements(version, request.user)
+    return {"measurements": rows, "measuring": any(not row.figures and not row.job.published for row in rows)}
+
+
+def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
+    row = self_tests.kept(version)
+    carried = row is not None and row.pictures and self_tests.may_carry_pictures(version.model, row, request.user)
+    return {"self_test": row, "carries_pictures": carried}
+
+
+def _torch(version: ModelVersion) -> dict[str, Any]:
+    newest = exports.of(version)
+    made = newest if newest is None or newest.figures else exports.made(version)
+    return {"can_torch": exports.can_export(version), "torch": newest, "torch_made": made}
+
+
+@needs(Action.MODELS_VIEW)
+@require_safe
+def version_speed(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The table of measurements alone, which is fetched again while one is on its way."""
+    version = get_object_or_404(ModelVersion.objects.visible_to(request.user), pk=pk)
+    return render(request, "inference/_measurements.html", {"chosen": version} | _measurements(request, version))
+
+
+def _job_url(request: SignedInRequest, version: ModelVersion | None) -> str:
+    """Page of the training behind a version, where this person may see it."""
+    job = version.job if version else None
+    if job is None or job.kind not in kinds.names():
+        return ""
+    return kinds.get(job.kind).url(job) if type(job).objects.visible_to(request.user).filter(pk=job.pk).exists() else ""
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Add a version to one's own model."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    form = VersionForm(request.POST, request.FILES, user=request.user)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            return _page_of(_brought_in(request, form, model=model))
+    return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
+
+
+def _brought_in(request: SignedInRequest, form: BringForm, **about: Any) -> ModelVersion | ModelTask:
+    """What becomes of a form that is filled in rightly: a version, or the job that will make it."""
+    given, declared = form.cleaned_data, form.declared()
+    about |= form.about() | {"user": request.user, "declared": declared}
+    with ExitStack() as open_files:
+        bring: Callable[..., ModelVersion | ModelTask] = imports.bring_in
+        if form.is_trial:
+            pictures = open_files.enter_context(trials.examples(given["pictures"]))
+            bring = partial(trials.submit, pictures=pictures, version=given["dataset"])
+        if given["file"]:
+            archive, filename = open_files.enter_context(on_disk(given["file"]))
+            return bring(brought=imports.uploaded(archive, filename, declared, tried=form.is_trial), **about)
+        return bring(brought=imports.lying(request.user, given["path"], given["job"]), **about)
+
+
+def _page_of(made: ModelVersion | ModelTask) -> HttpResponse:
+    if isinstance(made, ModelTask):
+        return redirect("workers:job", made.job_id)
+    return HttpResponseRedirect(f"{reverse('inference:model-detail', args=[made.model_id])}?version={made.number}")
+
+
+@needs(Action.MODELS_MANAGE)
+def model_edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Description, and who may see it."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    form = ModelEditForm(request.POST or None, instance=model)
+    if form.is_valid():
+        registry.edit(model=model, by=request.user, **form.cleaned_data)
+        return redirect("inference:model-detail", pk)
+    context = {"form": form, "model": model}
+    return render(request, "inference/model_edit.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def model_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove a model with its versions; its name must have been typed."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    if not name_typed(request, model.name):
+        return redirect("inference:model-detail", pk)
+    registry.delete(model=model, by=request.user)
+    return redirect("inference:model-list")
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def version_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove one version; the last one takes the model with it."""
+    version = get_object_or_404(ModelVersion.objects.editable_by(request.user).select_related("model"), pk=pk)
+    model = version.model_id
+    registry.delete_version(version=version, by=request.user)
+    left = Model.objects.visible_to(request.user).filter(pk=model).exists()
+    return HttpResponseRedirect(
+        reverse("inference:model-detail", args=[model]) if left else reverse("inference:model-list")
+    )
+
+
+@require_POST
+@needs(Action.EVALUATIONS_SUBMIT)
+def version_measure(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Queue a measurement of how fast a version answers, on the processor or on a kind of card (`device`)."""
+    version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
+    kind, card = device_rules.parsed(request.POST.get("device") or CPU.name)
+    with refusals_said(request):
+        gpus = 0 if kind == CPU.name else 1
+        model_jobs.measure(user=request.user, version=version, gpus=gpus, device_model=card if gpus else "")
+    page = reverse("inference:model-detail", args=[version.model_id])
+    return HttpResponseRedirect(f"{page}?version={version.number}#h-speed")
+
+
+@needs(Action.MODELS_VIEW)
+def version_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
+    """All files of a version as one zip."""
+    version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
+    files = [(entry["name"], version.path, entry["name"]) for entry in version.files]
+    return send_zip(request, files, f"{version.model.name}_v{version.number}.zip")
+
+
+@needs(Action.MODELS_VIEW)
+@require_safe
+def version_package(request: SignedInRequest, pk: int) -> HttpResponseBase:
+    """A version as a zip that answers pictures by one command."""
+    version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
+    return send_zip(request, packages.entries(version, by=request.user), packages.filename(version))

@@ -1,0 +1,1 @@
+"""Services: model versions that answer requests."""

@@ -1,0 +1,285 @@
+"""Keep pictures that a service or a device answered wrongly, and make a dataset of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import titles, zips
+from aiplatform.lib.archive_names import safe_name
+from aiplatform.lib.errors import DomainError, Invalid
+from datasets import pictures
+from datasets.formats.neutral import CLASSES, SHAPES
+from datasets.models import Dataset, Upload
+from datasets.services import datasets, imports, uploads
+from inference.delivery.edge.models import EdgeGroup
+from inference.registry import prediction_shapes
+from inference.serving.feedback.models import ServiceSample
+from inference.serving.limits import limits_of
+from inference.serving.models import Service
+
+MOST_BYTES = 32 << 20  # of one picture
+MOST_SAMPLES = 1000  # of one service that wait for annotation
+MOST_BYTES_TOGETHER = 1 << 30
+BY_RULE = 0.5  # of both, that pictures kept by a rule may take
+MOST_ANSWERS = 2000
+MOST_JSON = 1_000_000
+KEPT = timedelta(days=90)
+Holder = Service | EdgeGroup  #: who answered: a service, or the devices of a group
+#: Endings of the pictures in the archive, by content.
+ENDINGS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "BMP": "bmp", "GIF": "gif", "TIFF": "tif", "HEIF": "heic"}
+
+
+class TooManySamples(DomainError):
+    """Nobody took the pictures that came back."""
+
+    code = "too_many_samples"
+
+
+class NoSamples(DomainError):
+    """There is nothing to annotate."""
+
+    code = "no_samples"
+
+
+def keep(
+    *,
+    holder: Holder,
+    picture: bytes,
+    answers: Any = None,
+    note: str = "",
+    by: User | None,
+    why: str = "",
+    model_name: str = "",
+    device: str = "",
+) -> ServiceSample:
+    """Keep a picture with what was said of it; the same picture once, with what was said last.
+
+    Args:
+        holder: the service that answered, or the group of the device that did.
+        by: who found it wrong; None: `why` is the rule that kept it, and what somebody found wrong stays theirs.
+        answers: `predictions` of an answer of `predict`; those with a box become the draft of its annotation.
+        model_name: what answered; "": what the holder answers with now.
+        device: the name of the device.
+
+    Raises:
+        Invalid: it is no picture, or too large, or the answers are no list of objects.
+        TooManySamples: 1,000 pictures, or 1 GiB, wait already.
+        TooLarge, DiskFull: there is no room.
+    """
+    if len(picture) > MOST_BYTES:
+        raise Invalid(_("The picture has more than %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="image")
+    said = [] if answers is None else answers
+    if not _are_answers(said):
+        raise Invalid(_("answers are the predictions that the service gave: a list of objects."), field="answers")
+    try:
+        seen = pictures.inspect(io.BytesIO(picture))
+    except pictures.BadImage as exc:
+        raise Invalid(str(exc), field="image") from None
+    if by is None and (known := holder.samples.filter(sha256=seen.sha256).first()) is not None:
+        found: ServiceSample = known  # it waits, or was annotated: a rule has nothing to add
+        return found
+    if by is None and not has_room(holder):
+        raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
+    waiting = holder.samples.filter(dataset=None)
+    if waiting.count() >= MOST_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MOST_BYTES_TOGETHER:
+        raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
+    uploads.require_room(owner=holder.owner, size_bytes=len(picture))
+    file = ServiceSample(**_at(holder), sha256=seen.sha256).file
+    file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+    partly = file.with_name(f"{seen.sha256}.{secrets.token_hex(4)}")
+    try:
+        partly.write_bytes(picture)
+        partly.replace(file)
+    finally:
+        partly.unlink(missing_ok=True)
+    sample, _made = ServiceSample.objects.update_or_create(
+        **_at(holder),
+        sha256=seen.sha256,
+        defaults={
+            "kind": seen.kind,
+            "width": seen.width,
+            "height": seen.height,
+            "size_bytes": len(picture),
+            "model_name": (model_name or holder.model_name)[:130],
+            "device": device[:100],
+            "answers": said,
+            "note": note[:500],
+            "why": why,
+            "dataset": None,
+            "by": by,
+            "at": now(),
+        },
+    )
+    return sample
+
+
+def _at(holder: Holder) -> dict[str, Any]:
+    return {"service": holder} if isinstance(holder, Service) else {"group": holder}
+
+
+def has_room(holder: Holder) -> bool:
+    """Whether a rule may keep more pictures: a part of the room is for what people find wrong."""
+    kept = holder.samples.filter(dataset=None).exclude(why="")
+    together = sum(kept.values_list("size_bytes", flat=True))
+    return kept.count() < BY_RULE * MOST_SAMPLES and together < BY_RULE * MOST_BYTES_TOGETHER
+
+
+def _are_answers(said: Any) -> bool:
+    if not isinstance(said, list) or len(said) > MOST_ANSWERS or not all(isinstance(one, dict) for one in said):
+        return False
+    try:
+        return len(json.dumps(said, allow_nan=False)) <= MOST_JSON
+    except (ValueError, TypeError, RecursionError):
+        return False  # no number that JSON knows
+
+
+def waiting(holder: Holder) -> list[ServiceSample]:
+    """Pictures that no dataset was made of yet, newest first; `until` says when each goes."""
+    rows = list(holder.samples.filter(dataset=None).select_related("by"))
+    days = timedelta(days=_days(holder))
+    for row in rows:
+        row.until = row.at + (days if row.why else KEPT)
+    return rows
+
+
+def _days(holder: Holder) -> int:
+    """How long pictures that a rule kept wait."""
+    return limits_of(holder)["keep_days"] if isinstance(holder, Service) else holder.keep_days
+
+
+def remove(*, holder: Holder, sample: int) -> bool:
+    """Forget a picture; whether there was one."""
+    row = holder.samples.filter(pk=sample).first()
+    if row is None:
+        return False
+    _forget(row)
+    return True
+
+
+def _forget(row: ServiceSample) -> None:
+    row.delete()
+    row.file.unlink(missing_ok=True)
+
+
+def annotate(*, holder: Holder, name: str, by: User) -> Dataset:
+    """Make a dataset of the pictures that wait, the answers on them as the first draft of its annotation.
+
+    Raises:
+        NoSamples: no picture waits.
+        NameTaken, Invalid, TooLarge, DiskFull: as datasets are made.
+    """
+    rows = [row for row in waiting(holder) if row.file.is_file()]
+    if not rows:
+        raise NoSamples(_("No picture waits for annotation."))
+    datasets.check(owner=by, name=name)
+    entries = list(_entries(holder, rows))
+    upload = uploads.begin(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
+    try:
+        with upload.file.open("wb") as out:
+            out.writelines(zips.blocks(entries))
+            out.flush()
+            os.fsync(out.fileno())
+        return _handed_over(holder, rows, upload, name, by)
+    except BaseException:
+        uploads.terminate(upload)
+        raise
+
+
+@transaction.atomic
+def _handed_over(holder: Holder, rows: Sequence[ServiceSample], upload: Upload, name: str, by: User) -> Dataset:
+    """Import an archive of these pictures; once, whoever is first."""
+    type(holder)._default_manager.select_for_update(of=("self",)).get(pk=holder.pk)
+    dataset = datasets.create(owner=by, name=name, intro=_came_back(holder))
+    numbers = [row.pk for row in rows]
+    if ServiceSample.objects.filter(pk__in=numbers, dataset=None).update(dataset=dataset) < len(numbers):
+        raise NoSamples(_("These pictures were annotated or removed at this moment. Look again."))
+    uploads.arrived(upload)
+    imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
+    return dataset
+
+
+def name_for(holder: Holder, user: User) -> str:
+    """A free name of a dataset, to begin with."""
+    taken = set(Dataset.objects.filter(owner=user).values_list("name", flat=True))
+    return titles.derived(holder.name, taken=taken, room=25)
+
+
+def _came_back(holder: Holder) -> str:
+    return (_("Came back from %(name)s") % {"name": holder.name})[:50]
+
+
+def _entries(holder: Holder, rows: Sequence[ServiceSample]) -> Iterator[zips.Entry]:
+    """The files of the archive: pictures, with a COCO file of answers that are places, or in folders of classes."""
+    version = holder.model_version
+    classes = version.classes if version is not None else []
+    draft = prediction_shapes.draft_of(version.task) if version is not None else ""
+    lines = {row.pk: _line(row, classes) for row in rows}
+    labels = {row.pk: _label(lines[row.pk], classes) for row in rows} if draft == CLASSES else {}
+    if not all(labels.values()) or len(set(labels.values())) < 2:  # no import sees classes in them
+        labels = {}
+    names = {row.pk: f"{labels.get(row.pk, 'images')}/{row.sha256[:16]}.{ENDINGS[row.kind]}" for row in rows}
+    for row in rows:
+        yield names[row.pk], row.file.parent, row.file.name
+    drawn = [
+        {"image_id": row.pk, **{name: value for name, value in found.items() if name != "score"}}
+        for row in rows
+        for found in (prediction_shapes.shapes(lines[row.pk], classes) if draft == SHAPES else ())
+    ]
+    if not drawn:
+        return
+    images = [
+        {"id": row.pk, "file_name": names[row.pk].removeprefix("images/"), "width": row.width, "height": row.height}
+        for row in rows
+    ]
+    coco = {
+        "images": images,
+        "categories": classes,
+        "annotations": [{"id": number, **found} for number, found in enumerate(drawn, 1)],
+    }
+    yield "annotations.json", json.dumps(coco, ensure_ascii=False).encode()
+
+
+def _line(row: ServiceSample, classes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The answers to a picture by the classes that the model has now, by their names."""
+    known = {one["name"]: one["id"] for one in classes}
+    said = [{**one, "class_id": known[name]} for one in row.answers if (name := str(one.get("name"))) in known]
+    return {"width": row.width, "height": row.height, "predictions": said}
+
+
+def _label(line: dict[str, Any], classes: Sequence[Mapping[str, Any]]) -> str:
+    """The class of a whole picture as the name of a folder; "" where nothing is known of it."""
+    found = prediction_shapes.label_of(line, classes)
+    name = next((str(one["name"]) for one in classes if one["id"] == found), "")
+    return safe_name(name.replace("/", "_")) if name else ""
+
+
+def sweep() -> None:
+    """Forget pictures after their days (90 of what somebody found wrong), and the files of holders that are gone."""
+    by_rule = ServiceSample.objects.exclude(why="")
+    services, groups = (model.objects.filter(samples__in=by_rule).distinct() for model in (Service, EdgeGroup))
+    for holder in (*services, *groups):
+        for row in holder.samples.exclude(why="").filter(at__lt=now() - timedelta(days=_days(holder)))[:500]:
+            remove(holder=holder, sample=row.pk)
+    for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
+        _forget(row)
+    root = Path(settings.DATA_ROOT)
+    for folder, model in ((root / "services", Service), (root / "edge" / "samples", EdgeGroup)):
+        if folder.is_dir():
+            there = {path.name for path in folder.iterdir()}
+            gone = there - {str(number) for number in model.objects.values_list("pk", flat=True)}
+            for name in gone:
+                shutil.rmtree(folder / name, ignore_errors=True)

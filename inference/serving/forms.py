@@ -1,0 +1,155 @@
+"""Forms of services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.titles import TITLE
+from inference.registry.fields import ModelVersionChoice
+from inference.registry.formats.folder import WEIGHTS
+from inference.registry.models import ModelVersion, Stage, Visibility
+from inference.serving import endpoints
+from inference.serving.limits import LIMITS
+from inference.serving.models import Service
+from workers.jobs.forms.resource_request import ResourceForm
+
+
+class ServiceForm(ResourceForm):
+    """A service to make and start."""
+
+    device_kinds = ("gpu", "cpu")
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=50,
+        required=False,
+        validators=[TITLE],
+        help_text=_("Empty: the model's name."),
+    )
+    model_version = ModelVersionChoice(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
+    description = forms.CharField(label=_("Description"), max_length=200, required=False)
+    visibility = forms.ChoiceField(
+        label=_("Who may call it"),
+        choices=[(Visibility.PRIVATE, _("Only you")), (Visibility.PUBLIC, _("Everyone with an account"))],
+        initial=Visibility.PRIVATE,
+    )
+    gpus_per_node = forms.IntegerField(
+        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+    )
+    cpus = forms.FloatField(label=_("Processor cores"), min_value=0.1, max_value=256, initial=endpoints.DEFAULT_CPUS)
+    share_process = forms.BooleanField(
+        label=_("Share a process with my other services"),
+        required=False,
+        help_text=_(
+            "Takes far less memory for small models (multi-model serving). On the processor, with services that ask "
+            "the same of the machines; they share what is asked."
+        ),
+    )
+    max_batch = forms.IntegerField(
+        label=_("Largest batch"),
+        min_value=1,
+        max_value=256,
+        initial=8,
+        help_text=_("Images of different callers answered in one run of the model."),
+    )
+    max_delay_ms = forms.FloatField(
+        label=_("Longest wait for a batch"),
+        min_value=0,
+        max_value=1000,
+        initial=2,
+        help_text=_("A lone caller never waits."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        del self.fields["max_runtime_min"]  # a service runs until it is stopped
+        own = ModelVersion.objects.usable_by(user).in_use().exclude(task=WEIGHTS).select_related("model")
+        self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `serving.create`."""
+        names = ("name", "model_version", "description", "visibility", "max_batch", "max_delay_ms", "share_process")
+        fields = {name: self.cleaned_data[name] for name in names} | self.resources()
+        del fields["max_runtime"]
+        return fields
+
+
+class ServiceModelForm(forms.Form):
+    """Which version a service is to answer with."""
+
+    model_version = ModelVersionChoice(
+        label=_("Model"),
+        queryset=ModelVersion.objects.none(),
+        empty_label=_("Choose a model"),
+        help_text=_("It is started beside the one that answers, and takes over once it answers itself."),
+    )
+
+    def __init__(self, *args: Any, service: Service, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        usable = ModelVersion.objects.usable_by(service.owner).exclude(task=WEIGHTS).select_related("model")
+        own = usable.filter(~Q(stage=Stage.ARCHIVED) | Q(pk=service.model_version_id))  # back to what answers, always
+        self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
+
+
+def _limit(name: str, label: Any, help_text: Any) -> forms.IntegerField:
+    limit = LIMITS[name]
+    return forms.IntegerField(
+        label=label, min_value=limit.least, max_value=limit.most, required=False, help_text=help_text
+    )
+
+
+class ServiceEditForm(forms.Form):
+    """What can be changed of a service while it runs; limits beside `per_minute` hold from its next start."""
+
+    description = forms.CharField(label=_("Description"), max_length=200, required=False)
+    visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above
+    share_process = forms.BooleanField(
+        label=_("Share a process with my other services"), required=False, help_text=_("Holds from the next start.")
+    )
+    per_minute = _limit(
+        "per_minute",
+        _("Requests a minute of one caller"),
+        _("0: as often as they like. A key may have a number of its own. Holds at once."),
+    )
+    max_body_mib = _limit("max_body_mib", _("Largest request"), _("Holds from the next start."))
+    request_batch = _limit("request_batch", _("Pictures in one request"), _("Holds from the next start."))
+    max_answer_mib = _limit("max_answer_mib", _("Largest answer"), _("Holds from the next start."))
+    keep_percent = _limit(
+        "keep_percent", _("Pictures kept by chance"), _("Holds from the next start. 0: none. Tell your callers.")
+    )
+    keep_below = _limit(
+        "keep_below", _("Pictures kept with an answer below this score"), _("Holds from the next start. 0: none.")
+    )
+    keep_differing = _limit(
+        "keep_differing",
+        _("Pictures kept where two models agree less"),
+        _("While another model gets copies of the requests. 100: where they differ at all. 0: none. Holds at once."),
+    )
+    keep_days = _limit("keep_days", _("Days until kept pictures go"), _("Where no dataset was made of them."))
+    min_replicas = _limit(
+        "min_replicas",
+        _("Servers always"),
+        _("0: none while nobody asks. The next request starts one."),
+    )
+    max_replicas = _limit("max_replicas", _("Servers at most"), _("Each takes what the service asks of the machines."))
+    queue_ms = _limit(
+        "queue_ms",
+        _("Longest usual wait in the queue"),
+        _("One more is started where 1 of 20 requests waits longer."),
+    )
+    idle_minutes = _limit("idle_minutes", _("Minutes without a request"), _("Until it has no server, if 0 is allowed."))
+    deadline_s = _limit(
+        "deadline_s", _("Longest wait for an answer"), _("Holds from the next start. A caller may ask for less.")
+    )
+
+    def change(self) -> dict[str, Any]:
+        """Arguments of `serving.edit`; limits that were not sent stay."""
+        given = dict(self.cleaned_data)
+        limits = {name: given.pop(name) for name in LIMITS}
+        return {"limits": {name: value for name, value in limits.items() if value is not None}, **given}

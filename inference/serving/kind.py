@@ -1,0 +1,79 @@
+"""The job kind `service`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import wording
+from aiplatform.lib.search import Hit
+from inference.registry.models import Model
+from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
+from inference.serving import endpoints, launch, search, withdrawal
+from inference.serving.models import Service
+from inference.serving.monitoring import collection
+from workers.kinds import Capabilities, JobKind, Launch
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+
+class ServiceKind(JobKind):
+    """`python -m inference.serving.server` behind the proxy."""
+
+    name = endpoints.KIND
+    device_kinds = DEVICE_KINDS
+    label = gettext_lazy("Inference service")
+    plural = gettext_lazy("Inference")
+    hint = gettext_lazy("Put a model to work")
+    icon = "inference"
+    order = 70
+    list_page = "inference:service-list"
+    start_page = "inference:service-new"
+    start_word = gettext_lazy("Start a service")
+    view_action = Action.SERVICES_VIEW
+    submit_action = Action.SERVICES_MANAGE
+    idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
+    answers_requests = True
+    evictable = False
+    can = Capabilities(pause=False, finish=False)  # started again by a new job, see `serving.start`
+
+    def startable(self, user: User) -> bool:
+        """Whether a model is there to serve."""
+        return Model.objects.visible_to(user).exists()
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()
+        if service is None:
+            raise Vanished(wording.message("service.deleted"))
+        # what it is to answer with next, or tries, is another than what it answers with
+        asked = job.spec["model_version"] if job.pk != service.job_id else None
+        version = withdrawal.usable_version(service, asked)
+        copy_code(run, "kit", "serving/server")
+        return Launch(
+            argv=[sys.executable, "-m", "inference.serving.server"],
+            env={
+                "AIP_MODEL_DIR": str(version.path),
+                "AIP_SERVICE_KEY": endpoints.key_for(job.pk, attempt.number),
+                **launch.environment(service, version, job.spec),
+            },
+            read_only=[version.path],
+            ports=1,
+        )
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        collection.keep_last(job, attempt)
+
+    def url(self, job: Job) -> str:
+        service = Service.objects.filter(pk=job.spec.get("service")).first()
+        return reverse("inference:service-detail", args=[service.pk]) if service else ""
+
+    def count(self, user: User) -> int:
+        return Service.objects.visible_to(user).count()
+
+    def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
+        return search.services(user, words, limit)

@@ -1,0 +1,131 @@
+"""Give a service another model without a moment in which it does not answer.
+
+A server with the new model is started beside the old one. Once it answers, the service's address leads to it; the old
+one finishes what it is at and is stopped. Where the new one fails, the old one goes on answering.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+from inference.registry import sweeps
+from inference.registry.models import ModelVersion
+from inference.serving import endpoints
+from inference.serving.models import Service
+from inference.serving.scaling import replicas
+from inference.serving.shared_hosts import addresses, hosts
+from workers.models import Job
+from workers.states import JobState
+
+#: So long the old server stays after the address leads to the new one: callers' ways are remembered for a second, and
+#: what was asked before that takes its time.
+DRAINING = timedelta(seconds=10)
+
+
+def change_model(*, service: Service, version: ModelVersion, by: User) -> Service:
+    """Let a service answer with another version: at once where it is stopped, else when its server answers.
+
+    A change that is under way is given up for the new one.
+
+    Raises:
+        CannotServe, Archived: the version cannot answer.
+        Invalid: it answers with this version already.
+    """
+    if version.pk != service.model_version_id:
+        endpoints.check(user=service.owner, model_version=version)
+    with transaction.atomic():
+        held = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
+        if held.model_version_id == version.pk and held.next_job_id is None:
+            said = _("%(name)s answers with %(model)s already.") % {"name": held.name, "model": version}
+            raise Invalid(said, field="model_version")
+        if held.trials.filter(outcome="").exists():
+            said = _("%(name)s tries another model. Promote that or roll it back first.")
+            raise Invalid(said % {"name": held.name}, field="model_version")
+        given_up, held.next_job, held.next_version = held.next_job, None, None
+        endpoints.end(given_up, by)
+        if held.model_version_id == version.pk:
+            pass  # back to what answers: giving the other up is all
+        elif held.is_up and not held.is_ending:
+            held.next_version, held.next_job = version, _beside(held, version)
+            replicas.start_as_many(held, version)
+        else:
+            held.model_version = version
+        held.save(update_fields=["next_job", "next_version", "model_version", "updated_at"])
+    return held
+
+
+def _beside(held: Service, version: ModelVersion) -> Job:
+    """What is to answer with another version: the shared process that the service is in, else a server of its own."""
+    job: Job | None = held.job
+    if job is None or not addresses.is_shared(job) or not hosts.fits(version):
+        return endpoints.submit(held, version)
+    hosts.refill(job)
+    return job
+
+
+def advance(service: Service) -> Service:
+    """Take the next step of a change, if it is due: lead to the new server once it answers, stop the old one later."""
+    if service.next_job_id is not None:
+        _lead_over(service)
+    if service.old_job_id is not None and service.swapped_at is not None and now() - service.swapped_at > DRAINING:
+        old = service.old_job
+        with transaction.atomic():
+            if Service.objects.filter(pk=service.pk, old_job=old).update(old_job=None):
+                service.old_job = None
+                endpoints.end(old, None)
+    return service
+
+
+def _lead_over(service: Service) -> None:
+    job: Job | None = service.next_job
+    if job is None:
+        return
+    if service.job is not None and service.job.is_final and replicas.replace_first(service):
+        service.refresh_from_db()
+    if service.job is None or service.job.is_final:  # the old one is gone: nothing to wait for
+        _take_over(service, ready=False)
+        return
+    if job.is_final or job.state != JobState.RUNNING:
+        return  # it waits, starts, or failed; the page says which, and the old one answers
+    where = addresses.place(job, service.pk, service.next_version_id)
+    key = endpoints.key_for(job.pk, job.attempt_number)
+    if where is not None and endpoints.answers(where, key) and not replicas.waits(service):
+        _take_over(service, ready=True)
+
+
+def _take_over(service: Service, *, ready: bool) -> None:
+    """Make the next job the one that the address leads to; once, whoever sees it first."""
+    with transaction.atomic():
+        held = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
+        if held.next_job_id != service.next_job_id or held.next_job is None:
+            return
+        forgotten = None
+        if held.job_id != held.next_job_id:  # else one process answers with both for a while
+            forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+        elif held.job is not None:
+            hosts.refill(held.job)
+        held.job, held.model_version = held.next_job, held.next_version
+        held.ready_attempt = held.job.attempt_number if ready else 0
+        held.next_job, held.next_version = None, None
+        held.save()
+        endpoints.end(forgotten, None)
+    service.refresh_from_db()
+
+
+def refresh(service: Service) -> Service:
+    """Look whether its servers answer, and take the next step of a change."""
+    return advance(endpoints.refresh(service))
+
+
+def sweep() -> None:
+    """Advance all changes that are under way."""
+    rows = Service.objects.exclude(next_job=None, old_job=None)
+    for service in rows.select_related("job", "next_job", "old_job", "next_version__model", "owner"):
+        with sweeps.kept_apart(f"service={service.pk} does not change its model"):
+            advance(service)

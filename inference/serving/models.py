@@ -1,0 +1,118 @@
+"""Table of services: model versions that answer requests."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.message_field import MessageField
+from aiplatform.lib.titles import TITLE
+from inference.batch import models as _batch_tables  # noqa: F401  Django looks for tables here
+from inference.conversion import models as _conversion_tables  # noqa: F401  Django looks for tables here
+from inference.delivery.edge import models as _edge_tables  # noqa: F401  Django looks for tables here
+from inference.delivery.push import models as _push_tables  # noqa: F401  Django looks for tables here
+from inference.evaluation.custom_scripts import models as _scripted_tables  # noqa: F401  Django looks for tables here
+from inference.evaluation.parameter_sets import models as _evaluation_sets_tables  # noqa: F401  Django looks for tables here
+from inference.registry.composition import models as _composing_tables  # noqa: F401  Django looks for tables here
+from inference.registry.models import ModelVersion, Visibility
+from inference.registry.selftest import models as _selftest_tables  # noqa: F401  Django looks for tables here
+from inference.serving.feedback import models as _feedback_tables  # noqa: F401  Django looks for tables here
+from inference.serving.keys import models as _keys_tables  # noqa: F401  Django looks for tables here
+from inference.serving.monitoring import models as _monitoring_tables  # noqa: F401  Django looks for tables here
+from inference.serving.querysets import ServiceQuerySet
+from inference.serving.scaling import models as _scaling_tables  # noqa: F401  Django looks for tables here
+from inference.serving.traffic import models as _traffic_tables  # noqa: F401  Django looks for tables here
+from inference.video import models as _video_tables  # noqa: F401  Django looks for tables here
+from workers.models import Job
+from workers.states import JobState
+
+
+class Service(models.Model):
+    """A model version that answers at an address. Each start is a job of its own; `job` is the newest."""
+
+    STATES: ClassVar[dict[str, str]] = {  # job state → what people see; running depends on the health check
+        JobState.SUCCEEDED: "stopped",
+        JobState.FINISHED_EARLY: "stopped",
+        JobState.PAUSED: "paused",
+    }
+
+    name = models.CharField(_("name"), max_length=50, validators=[TITLE])
+    slug = models.SlugField(max_length=80, unique=True)  # in its address
+    description = models.CharField(_("description"), max_length=200, blank=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="services")
+    visibility = models.CharField(_("who may call it"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    model_version = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="services")
+    model_label = models.CharField(max_length=130, blank=True)  # what the model was called, after it was deleted
+    job = models.ForeignKey(Job, models.SET_NULL, null=True, blank=True, related_name="services")
+    ready_attempt = models.PositiveIntegerField(default=0)  # attempt of `job` that was seen to answer
+    # on the way to another model, see services/swapping.py
+    next_version = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="+")
+    next_job = models.ForeignKey(Job, models.SET_NULL, null=True, related_name="+")  # answers beside, then instead
+    old_job = models.ForeignKey(Job, models.SET_NULL, null=True, related_name="+")  # finishes what it is at
+    swapped_at = models.DateTimeField(null=True)
+    # how many servers it has, see scaling/
+    asked_at = models.DateTimeField(null=True)  # the last request, to some seconds
+    asleep_at = models.DateTimeField(null=True)  # nobody asked, so it has no server; the next request starts one
+    scaling_message = MessageField()  # why it has fewer servers than it needs
+    sharing_message = MessageField()  # why it left the process that it shared, see sharing/
+    options = models.JSONField(default=dict)  # cluster, gpus_per_node, cpus, max_batch, max_delay_ms, priority
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ServiceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="service_name_once_per_owner")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def model_name(self) -> str:
+        """Its model and version, kept after they were deleted."""
+        return str(self.model_version) if self.model_version_id else self.model_label
+
+    @property
+    def url(self) -> str:
+        """Its address on this site."""
+        return f"/serve/{self.slug}"
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its job is requested and not over: it runs, or waits."""
+        return self.asleep_at is None and self.job is not None and not self.job.is_final
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a stop of its first server was requested."""
+        return self.job is not None and (self.job.state == JobState.STOPPING or self.job.desired == "stop")
+
+    @property
+    def answers(self) -> bool:
+        """Whether the running attempt has answered."""
+        job = self.job
+        return job is not None and job.state == JobState.RUNNING and self.ready_attempt == job.attempt_number
+
+    @property
+    def state(self) -> str:
+        """stopped, asleep, queued, assigned, starting, ready, paused, stopping, failed, lost."""
+        if self.asleep_at is not None:
+            return "asleep"
+        if self.job is None:
+            return "stopped"
+        if self.job.state == JobState.RUNNING:
+            return "ready" if self.answers else "starting"
+        return self.STATES.get(self.job.state, str(self.job.state))
+
+    @property
+    def running(self) -> timedelta | None:
+        """How long the newest start has run; stops growing once it is over."""
+        if self.job is None or self.job.started_at is None:
+            return None
+        return (self.job.ended_at if self.job.is_final and self.job.ended_at else now()) - self.job.started_at

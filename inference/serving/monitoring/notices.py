@@ -1,0 +1,61 @@
+"""Tell the owner of a service when what it is shown is no longer what its model learned from."""
+
+from __future__ import annotations
+
+from django.core.cache import cache
+from django.urls import reverse
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.services.notify import Kind, notify
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message
+from inference.registry import sweeps
+from inference.serving.models import Service
+from inference.serving.monitoring import drift, results
+from inference.serving.monitoring.models import ModelBaseline
+from inference.serving.monitoring.results import Found
+
+KIND = Kind("drift", _("What a service of mine is shown has changed"), "chart")
+EVERY_S = 900
+
+
+def sweep() -> None:
+    """Look at each service whose version has a baseline, four times an hour; tell a change once a week."""
+    known = ModelBaseline.objects.values("version")
+    rows = Service.objects.filter(model_version__in=known, asleep_at=None).exclude(job=None)
+    for service in rows.select_related("owner", "model_version__model"):
+        with sweeps.kept_apart(f"service={service.pk} drift is not looked for"):
+            if cache.add(f"drift:{service.pk}", 1, EVERY_S):
+                look(service)
+
+
+def look(service: Service) -> bool:
+    """Tell its owner if the last day says that it is another population; whether it was told."""
+    seen = results.of(service, "day")
+    said = _said(seen)
+    if not said:
+        return False
+    week = now().strftime("%G-%V")
+    notify(
+        service.owner,
+        KIND.name,
+        title=wording.message("service.drifted", service=service.name),
+        text=said,
+        url=reverse("inference:service-monitoring", args=[service.pk]),
+        key=f"drift-{service.pk}-{service.model_version_id}-{week}",
+    )
+    return True
+
+
+def _said(seen: Found) -> Message:
+    """What is told of a comparison; the empty message where it says nothing new."""
+    worst, looks = seen.worst, seen.looks
+    if worst is not None and worst.value is not None and worst.value >= drift.OTHER:
+        value = f"{worst.value:.2f}"
+        return wording.message("service.drifted_by", what=worst.name, images=seen.images, value=value)
+    if looks.verdict == "other":
+        apart, allowed = f"{looks.apart:.2f}", f"{looks.allowed:.2f}"
+        what = looks.shares[0][0]
+        return wording.message("service.looks_drifted", images=seen.images, apart=apart, allowed=allowed, what=what)
+    return Message()

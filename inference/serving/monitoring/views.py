@@ -1,0 +1,86 @@
+"""Page of what a service is shown, against what its model learned from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_said
+from inference.registry import baselines
+from inference.serving.models import Service
+from inference.serving.monitoring import results
+from inference.serving.monitoring.drift import ENOUGH, Drift, Looks
+from inference.serving.monitoring.labels import COMPARED, LOOKS, VERDICTS
+from inference.serving.traffic.statistics import SPANS
+
+HUES = {"steady": "run", "moved": "wait", "other": "fail", "unknown": "end"}
+MOST_CLASSES = 30
+MOST_REASONS = 3
+
+
+@needs(Action.SERVICES_MANAGE)
+def monitoring(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Pictures and answers of a day, week or month (`?span=`), for who may change the service."""
+    service = _own(request, pk)
+    span = request.GET.get("span", "day")
+    span = span if span in SPANS else "day"
+    seen, version = results.of(service, span), service.model_version
+    context = {
+        "service": service,
+        "span": span,
+        "found": seen,
+        "rows": [_row(one) for one in seen.drifts],
+        "on_its_way": baselines.on_its_way(version) if version else None,
+        "may_learn": version is not None and baselines.data_of(version, request.user) is not None,
+        "looks": _looks(seen.looks),
+        "enough": ENOUGH,
+    }
+    return render(request, "inference/service_monitoring.html", context)
+
+
+def _looks(seen: Looks) -> dict[str, Any]:
+    """The pictures as a whole, as the page says it: what makes most of the difference, in percent."""
+    most = [{"word": LOOKS[name], "percent": round(100 * share)} for name, share in seen.shares[:MOST_REASONS]]
+    return {"found": seen, "verdict": VERDICTS[seen.verdict], "hue": HUES[seen.verdict], "most": most}
+
+
+def _row(one: Drift) -> dict[str, Any]:
+    """A comparison as the page draws it: bars of both, in percent of the highest."""
+    highest = max([*one.before, *one.now, 0.0001])
+    pairs = list(zip(one.before, one.now, strict=True))[:MOST_CLASSES]
+    bars = [{"before": round(100 * b / highest, 1), "now": round(100 * n / highest, 1)} for b, n in pairs]
+    shares = [
+        {"name": name, "before": f"{100 * b:.1f}", "now": f"{100 * n:.1f}"}
+        for name, (b, n) in zip(one.bins, pairs, strict=False)
+    ]
+    return {
+        "name": one.name,
+        "word": COMPARED[one.name],
+        "value": one.value,
+        "verdict": VERDICTS[one.verdict],
+        "hue": HUES[one.verdict],
+        "bars": bars,
+        "shares": shares,
+    }
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def baseline(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Queue the job that counts the training images."""
+    service = _own(request, pk)
+    with refusals_said(request):
+        if service.model_version is not None:
+            baselines.learn(user=request.user, version=service.model_version)
+    return redirect("inference:service-monitoring", pk)
+
+
+def _own(request: SignedInRequest, pk: int) -> Service:
+    rows = Service.objects.editable_by(request.user).select_related("owner", "model_version__model")
+    service: Service = get_object_or_404(rows, pk=pk)
+    return service

@@ -1,0 +1,33 @@
+"""Querysets of services: which rows a user may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+from aiplatform.lib.columns import USER_NAMES, narrow
+
+if TYPE_CHECKING:
+    pass
+
+
+class ServiceTrialQuerySet(OwnedQuerySet):
+    owner_path = "service__owner"
+
+
+class ServiceQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+
+    def of_others(self, model: Any) -> Self:
+        """Services of other people than the model's owner that answer with one of its versions."""
+        return self.filter(model_version__model=model).exclude(owner=model.owner_id)
+
+    def for_list(self) -> Self:
+        rows = self.select_related("owner", "job__cluster", "model_version__model", "next_job", "next_version__model")
+        rows = narrow(rows, owner=USER_NAMES)
+        return rows.prefetch_related("replicas__job")
+
+    def named_like(self, text: str) -> Self:
+        """Name, description or model contains each of the words."""
+        return search.having(self, text, "name", "description", "model_version__model__name")

@@ -1,0 +1,98 @@
+"""How many servers a service needs, from what those it has tell. Pure.
+
+Grows at once where callers wait, shrinks by one after a time without need: what Kubernetes' HorizontalPodAutoscaler
+calls a stabilisation window (https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from inference.serving.server.metrics import SECONDS
+
+CALM_S = 300.0
+ROOM = 0.7  # of the time the servers that stay may be busy
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one server has counted since it started, at a moment.
+
+    Attributes:
+        at: seconds of any clock that all looks share.
+        queued: requests by how long they waited, in the buckets of `SECONDS` and one above.
+        running_s: how long the model ran.
+        refused: requests that found the queue full.
+    """
+
+    at: float
+    queued: Sequence[int]
+    running_s: float
+    refused: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """What happened at all servers between two looks.
+
+    Attributes:
+        queue_s: time that 95 % of the requests waited at most, None where nobody asked.
+        busy: share of the time in which the model ran, 0..1, in the mean of the servers.
+        refused: requests that found the queue full.
+    """
+
+    queue_s: float | None
+    busy: float
+    refused: int
+
+
+def between(pairs: Iterable[tuple[Counts, Counts]]) -> Look | None:
+    """Put together what servers counted before and now; None where no time has passed at any."""
+    waits, busy, refused = [0] * (len(SECONDS) + 1), [], 0
+    for before, now in pairs:
+        passed = now.at - before.at
+        if passed <= 0 or len(before.queued) != len(now.queued) or sum(now.queued) < sum(before.queued):
+            continue  # another process counts there now
+        waits = [sum(three) for three in zip(waits, now.queued, (-count for count in before.queued), strict=True)]
+        busy.append(min(1.0, (now.running_s - before.running_s) / passed))
+        refused += now.refused - before.refused
+    if not busy:
+        return None
+    return Look(_percentile(waits, 0.95), sum(busy) / len(busy), refused)
+
+
+def _percentile(waits: Sequence[int], share: float) -> float | None:
+    """Time in seconds that this share of the requests waited at most, as if waits lay evenly within a bucket."""
+    reached, below, low = share * sum(waits), 0, 0.0
+    for high, count in zip((*SECONDS, 2 * SECONDS[-1]), waits, strict=True):
+        if count and below + count >= reached:
+            return low + (high - low) * (reached - below) / count
+        below, low = below + count, high
+    return None
+
+
+def wanted(look: Look, *, servers: int, coming: int, least: int, most: int, target_s: float, calm_s: float) -> int:
+    """How many servers there should be.
+
+    Args:
+        servers: that answer; `coming`: that will.
+        target_s: time that requests may wait.
+        calm_s: how long fewer would have done, see `is_calm`.
+    """
+    there = servers + coming
+    if there < max(1, least):
+        return max(1, least)
+    if there > most:
+        return most
+    if look.refused or (look.queue_s is not None and look.queue_s > target_s):
+        return there if coming else min(most, there + 1)
+    if calm_s >= CALM_S and there > max(1, least) and is_calm(look, servers=servers, target_s=target_s):
+        return there - 1
+    return there
+
+
+def is_calm(look: Look, *, servers: int, target_s: float) -> bool:
+    """Whether one server less would do."""
+    waits = look.queue_s is not None and look.queue_s > target_s / 2
+    return servers > 1 and not look.refused and not waits and look.busy * servers / (servers - 1) <= ROOM

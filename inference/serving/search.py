@@ -1,0 +1,17 @@
+"""Global search over services."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+
+from accounts.models import User
+from aiplatform.lib.search import Hit, having
+from inference.serving.models import Service
+
+
+def services(user: User, words: str, limit: int) -> Iterator[Hit]:
+    """Find services by name."""
+    for service in having(Service.objects.visible_to(user), words, "name")[:limit]:
+        yield Hit(service.name, reverse("inference:service-detail", args=[service.pk]))

@@ -1,0 +1,149 @@
+"""What the counted requests of a service say: how many, how long, how many failed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.timezone import localtime, make_aware
+
+from inference.serving.models import Service
+from inference.serving.traffic import histogram, proportions
+from inference.serving.traffic.models import ServiceTrial, ServiceUsage
+
+#: How far back usage can be shown: name → time, and the length of a bar of its chart.
+SPANS = {
+    "day": (timedelta(days=1), timedelta(hours=1)),
+    "week": (timedelta(days=7), timedelta(hours=6)),
+    "month": (timedelta(days=30), timedelta(days=1)),
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Requests together: counts, and times in milliseconds (None without an answer)."""
+
+    requests: int
+    failed: int
+    refused: int
+    bytes_in: int
+    bytes_out: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    failed_low: float  # bounds of the share of failures, 0..1, at 95 %
+    failed_high: float
+    compared: int
+    agreement: float | None  # mean of the copies, 0..1
+
+    @property
+    def failed_low_percent(self) -> str:
+        return f"{100 * self.failed_low:.1f}"
+
+    @property
+    def failed_high_percent(self) -> str:
+        return f"{100 * self.failed_high:.1f}"
+
+    @property
+    def agreement_percent(self) -> str:
+        return "" if self.agreement is None else f"{100 * self.agreement:.1f}"
+
+
+def of(rows: Iterable[ServiceUsage]) -> Figures:
+    """Add rows up."""
+    found = list(rows)
+    requests, failed = sum(row.requests for row in found), sum(row.failed for row in found)
+    times = histogram.together(row.latencies for row in found)
+    low, high = proportions.interval(failed, requests)
+    compared = sum(row.compared for row in found)
+
+    def ms(share: float) -> float | None:
+        seconds = histogram.percentile(times, share)
+        return None if seconds is None else round(1000 * seconds, 1)
+
+    return Figures(
+        requests=requests,
+        failed=failed,
+        refused=sum(row.refused for row in found),
+        bytes_in=sum(row.bytes_in for row in found),
+        bytes_out=sum(row.bytes_out for row in found),
+        p50_ms=ms(0.5),
+        p95_ms=ms(0.95),
+        p99_ms=ms(0.99),
+        failed_low=low,
+        failed_high=high,
+        compared=compared,
+        agreement=sum(row.agreement for row in found) / compared if compared else None,
+    )
+
+
+def of_trial(trial: ServiceTrial) -> tuple[Figures, Figures]:
+    """What is tried, and what the service has, since the trial began to get requests."""
+    rows = list(trial.usage.all())
+    return of(row for row in rows if row.candidate), of(row for row in rows if not row.candidate)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of the chart."""
+
+    at: datetime
+    requests: int
+    failed: int
+    height: float  # percent of the highest
+
+    @property
+    def top(self) -> str:
+        return f"{100 - self.height:.1f}"
+
+    @property
+    def height_text(self) -> str:
+        return f"{self.height:.1f}"
+
+
+def _begins(span: str) -> list[datetime]:
+    """When each bar begins, oldest first: full hours, quarters of a day or days of the reader's time zone."""
+    whole, length = SPANS[span]
+    hours = int(length.total_seconds() // 3600)
+    moment = localtime()
+    last = moment.replace(hour=moment.hour - moment.hour % hours, minute=0, second=0, microsecond=0)
+    back = range(int(whole / length) - 1, -1, -1)
+    if hours < 24:
+        return [last.astimezone(UTC) - number * length for number in back]
+    days = [last.date() - number * length for number in back]  # days of 23 or 25 hours too
+    return [make_aware(datetime.combine(day, time.min)) for day in days]
+
+
+def since(service: Service, span: str) -> QuerySet[ServiceUsage]:
+    """The counts of a service within a span of `SPANS`, copies left out."""
+    rows = ServiceUsage.objects.filter(service=service, begins_at__gte=_begins(span)[0])
+    return rows.exclude(candidate=True, trial__mode=ServiceTrial.Mode.SHADOW)
+
+
+def bars(rows: Iterable[ServiceUsage], span: str) -> list[Bar]:
+    """Requests over time, oldest first, gaps as bars of height 0."""
+    begins = _begins(span)
+    sums = [[0, 0] for _begin in begins]
+    for row in rows:
+        place = bisect_right(begins, row.begins_at) - 1
+        if place >= 0:
+            sums[place][0] += row.requests
+            sums[place][1] += row.failed
+    highest = max(requests for requests, _failed in sums) or 1
+    return [
+        Bar(begin, requests, failed, round(100 * requests / highest, 1))
+        for begin, (requests, failed) in zip(begins, sums, strict=True)
+    ]
+
+
+def by(rows: Iterable[ServiceUsage], name: str) -> list[tuple[Any, Figures]]:
+    """Figures for each value of a column (`user`, `version`), the most requests first."""
+    groups: dict[Any, list[ServiceUsage]] = {}
+    for row in rows:
+        groups.setdefault(getattr(row, name), []).append(row)
+    made = [(value, of(group)) for value, group in groups.items()]
+    return sorted(made, key=lambda pair: -pair[1].requests)

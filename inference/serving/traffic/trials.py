@@ -1,0 +1,256 @@
+"""Try another version on a part of a service's requests: start, change the part, promote, roll back, halt.
+
+The server of the tried version is a job of its own beside the one that answers. Promotion moves the service's address
+to a server that runs already (where there are several, once as many of the tried version run), and going back stops
+one: neither loses a request.
+"""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from inference.registry import sweeps
+from inference.registry.models import ModelVersion
+from inference.serving import endpoints, withdrawal
+from inference.serving.models import Service
+from inference.serving.scaling import replicas
+from inference.serving.shared_hosts import addresses, hosts
+from inference.serving.traffic import closing, proportions, statistics
+from inference.serving.traffic.models import ServiceTrial
+from workers.models import Job
+from workers.states import JobState
+
+#: Requests that a version must have answered before its failures are held against those of the other one.
+ENOUGH = 200
+#: Share of its requests above which a version is halted by itself, once that is sure at 95 %.
+MOST_FAILED = 0.5
+
+
+class TrialOpen(DomainError):
+    """Something else is being tried, or the service is on its way to another model."""
+
+    code = "trial_open"
+    field = "model_version"
+
+
+class NoTrial(DomainError):
+    """Nothing is being tried."""
+
+    code = "no_trial"
+
+
+class NotReady(DomainError):
+    """What is tried does not answer."""
+
+    code = "trial_not_ready"
+
+
+def start(*, service: Service, version: ModelVersion, mode: str, percent: int, by: User) -> ServiceTrial:
+    """Start a server with another version, which gets its part of the requests once it answers.
+
+    Args:
+        mode: one of `ServiceTrial.Mode`.
+        percent: of the requests, 1..99; a shadow gets copies of 1..100 of them.
+
+    Raises:
+        Invalid: a value is out of range, the service is stopped, or the version does another task or answers already.
+        TrialOpen: a trial or a change of the model is under way.
+        CannotServe, Archived: the version cannot answer.
+    """
+    found = Refusals()
+    with found:
+        check_part(mode, percent)
+    with found:
+        endpoints.check(user=service.owner, model_version=version)
+    with found:
+        _check_version(service, version)
+    found.end()
+    try:
+        with transaction.atomic():
+            held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
+            if not held.is_up:
+                raise Invalid(_("%(name)s is stopped. Start it first.") % {"name": held.name}, field="model_version")
+            if held.next_job_id is not None:
+                raise TrialOpen(_("%(name)s is changing its model. Wait for it, or give it up.") % {"name": held.name})
+            trial = ServiceTrial(
+                service=held, version=version, model_name=str(version)[:130], beside=held.model_name[:130],
+                mode=mode, percent=percent, started_by=by,
+            )  # fmt: skip
+            trial.save()
+            trial.job = endpoints.submit(held, version)
+            trial.save(update_fields=["job"])
+    except IntegrityError:
+        said = _("%(name)s tries another model already. End that first.")
+        raise TrialOpen(said % {"name": service.name}) from None
+    audit.record(by, "service_trial_started", service, version=str(version), mode=mode, percent=percent)
+    return trial
+
+
+def check_part(mode: str, percent: int) -> None:
+    """Refuse a way to try a version, and a part of the requests, that there is not.
+
+    Raises:
+        Invalid.
+    """
+    if mode not in ServiceTrial.Mode.values:
+        known = ", ".join(ServiceTrial.Mode.values)
+        raise Invalid(_("mode is one of %(known)s.") % {"known": known}, field="mode")
+    most = 100 if mode == ServiceTrial.Mode.SHADOW else 99
+    if not 1 <= percent <= most:
+        raise Invalid(_("The part is 1 to %(most)s percent.") % {"most": most}, field="percent")
+
+
+def _check_version(service: Service, version: ModelVersion) -> None:
+    current = service.model_version
+    if current == version:
+        said = _("%(name)s answers with %(model)s already.") % {"name": service.name, "model": version}
+        raise Invalid(said, field="model_version")
+    if current is not None and current.task != version.task:
+        said = _("%(model)s is for another task, so callers would not understand its answers.")
+        raise Invalid(said % {"model": version}, field="model_version")
+
+
+def current(service: Service) -> ServiceTrial | None:
+    """What the service tries now."""
+    rows = ServiceTrial.objects.filter(service=service, outcome="").select_related("job", "version__model")
+    trial: ServiceTrial | None = rows.first()
+    if trial is not None:
+        trial.service = service
+    return trial
+
+
+def _held(service: Service) -> ServiceTrial:
+    """The open trial, locked; within a transaction."""
+    trial = ServiceTrial.objects.select_for_update(of=("self",)).filter(service=service, outcome="").first()
+    if trial is None:
+        raise NoTrial(_("%(name)s tries no other model.") % {"name": service.name})
+    found: ServiceTrial = trial
+    return found
+
+
+def change_part(*, service: Service, percent: int, by: User) -> ServiceTrial:
+    """Give it more or fewer of the requests; counts within a second.
+
+    Raises:
+        NoTrial, Invalid.
+    """
+    with transaction.atomic():
+        trial = _held(service)
+        check_part(trial.mode, percent)
+        trial.percent = percent
+        trial.save(update_fields=["percent"])
+    audit.record(by, "service_trial_changed", service, percent=percent)
+    return trial
+
+
+def promote(*, service: Service, by: User) -> Service:
+    """Let the tried version answer all requests; its server is there already.
+
+    A service with several servers changes its model then: the address leads to the tried one once as many answer with
+    it, see `swapping`.
+
+    Raises:
+        NoTrial: nothing is tried.
+        NotReady: its server does not answer.
+        DomainError: the further servers cannot be had, see `submission.submit`.
+    """
+    with transaction.atomic():
+        held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)  # first, as whoever stops it does
+        trial = _held(service)
+        job = trial.job
+        if job is None or trial.version is None or not may_be_used(trial) or not trial.answers:
+            said = _("%(model)s does not answer yet, so nothing was changed.")
+            raise NotReady(said % {"model": trial.model_name})
+        replicas.start_as_many(held, trial.version)
+        if replicas.has_beside(held, trial.version):
+            held.next_job, held.next_version = job, trial.version
+            forgotten = None
+        elif addresses.is_shared(held.job) and hosts.fits(trial.version):  # it is loaded there, and that server ends
+            held.next_job, held.next_version = held.job, trial.version
+            forgotten, held.old_job, held.swapped_at = held.old_job, job, now()
+        else:
+            forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
+            held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
+        held.save()
+        closing.close(trial, ServiceTrial.Outcome.PROMOTED)
+        if addresses.is_shared(held.job):
+            hosts.refill(held.job)
+        endpoints.end(forgotten, None)
+    audit.record(by, "service_trial_promoted", service, version=trial.model_name)
+    return held
+
+
+def roll_back(*, service: Service, by: User) -> Service:
+    """Give all requests to the version that the service has, and stop the tried one.
+
+    Raises:
+        NoTrial: nothing is tried.
+    """
+    with transaction.atomic():
+        trial = _held(service)
+        closing.close(trial, ServiceTrial.Outcome.ROLLED_BACK)
+        endpoints.end(trial.job, by)
+    audit.record(by, "service_trial_rolled_back", service, version=trial.model_name)
+    return service
+
+
+def _halt(trial: ServiceTrial, code: str, **facts: str | int) -> None:
+    with transaction.atomic():
+        if not closing.close(trial, ServiceTrial.Outcome.HALTED, wording.message(f"trial.{code}", **facts)):
+            return
+        endpoints.end(trial.job, None)
+        audit.record(None, "service_trial_halted", trial.service, version=trial.model_name, why=code)
+
+
+def advance(trial: ServiceTrial) -> None:
+    """Let it have requests once it answers; halt it where it ended or fails more than the version beside it."""
+    job: Job | None = trial.job
+    if not may_be_used(trial):
+        _halt(trial, "withdrawn")
+    elif not trial.service.is_up:
+        _halt(trial, "service_ended")
+    elif job is None or job.is_final:
+        _halt(trial, "server_ended")
+    elif job.state == JobState.RUNNING and not trial.answers:
+        where = addresses.place(job, trial.service_id, trial.version_id)
+        if where is not None and endpoints.answers(where, endpoints.key_for(job.pk, job.attempt_number)):
+            ServiceTrial.objects.filter(pk=trial.pk, job=job).update(ready_attempt=job.attempt_number)
+            trial.ready_attempt = job.attempt_number
+    elif trial.answers:
+        tried, beside = statistics.of_trial(trial)
+        if tried.failed_low > MOST_FAILED:
+            _halt(trial, "fails", failed=tried.failed, requests=tried.requests)
+        elif tried.requests >= ENOUGH and proportions.is_more(
+            tried.failed, tried.requests, beside.failed, beside.requests
+        ):
+            _halt(
+                trial, "fails_more", failed=tried.failed, requests=tried.requests,
+                beside_failed=beside.failed, beside_requests=beside.requests,
+            )  # fmt: skip
+
+
+def may_be_used(trial: ServiceTrial) -> bool:
+    """Whether the version is there, and still shared with the service's owner."""
+    if trial.version_id is None:
+        return False
+    try:
+        withdrawal.usable_version(trial.service, trial.version_id)
+    except withdrawal.ModelWithdrawn:
+        return False
+    return True
+
+
+def sweep() -> None:
+    """Go on with all that is being tried."""
+    rows = ServiceTrial.objects.filter(outcome="").select_related(
+        "job", "service__owner", "service__job", "version__model"
+    )
+    for trial in rows:
+        with sweeps.kept_apart(f"trial={trial.pk} could not go on"):
+            advance(trial)

@@ -1,0 +1,109 @@
+"""Pages of how a service is used, and of another version tried beside its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from inference.serving.models import Service
+from inference.serving.traffic import statistics, trials
+from inference.serving.traffic.forms import TrialForm, TrialPartForm
+from inference.serving.traffic.models import ServiceTrial
+
+
+@needs(Action.SERVICES_MANAGE)
+def trial_new(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Try another version on a part of the requests."""
+    service = _own(request, pk)
+    form = TrialForm(request.POST or None, service=service)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            given = form.cleaned_data
+            trials.start(
+                service=service, version=given["model_version"], mode=given["mode"], percent=given["percent"],
+                by=request.user,
+            )  # fmt: skip
+            return redirect("inference:service-detail", pk)
+    context = {"form": form, "service": service}
+    return render(request, "inference/service_trial.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def trial_part(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Give it more or fewer of the requests."""
+    service, form = _own(request, pk), TrialPartForm(request.POST)
+    if form.is_valid():
+        with refusals_said(request):
+            trials.change_part(service=service, percent=form.cleaned_data["percent"], by=request.user)
+    return redirect("inference:service-detail", pk)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def trial_promote(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Let the tried version answer everything."""
+    service = _own(request, pk)
+    with refusals_said(request):
+        trials.promote(service=service, by=request.user)
+    return redirect("inference:service-detail", pk)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def trial_roll_back(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Go back to the version that the service has."""
+    service = _own(request, pk)
+    with refusals_said(request):
+        trials.roll_back(service=service, by=request.user)
+    return redirect("inference:service-detail", pk)
+
+
+@needs(Action.SERVICES_VIEW)
+def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Requests, failures and times of a service; `?span=` day, week or month."""
+    service: Service = get_object_or_404(Service.objects.visible_to(request.user).for_list(), pk=pk)
+    span = request.GET.get("span", "day")
+    span = span if span in statistics.SPANS else "day"
+    own = Service.objects.editable_by(request.user).filter(pk=pk).exists()
+    rows = list(statistics.since(service, span).select_related("user", "key", "version__model"))
+    shown = rows if own else [row for row in rows if row.user_id == request.user.pk]
+    context = {
+        "service": service,
+        "span": span,
+        "whole": statistics.of(shown),
+        "bars": statistics.bars(shown, span),
+        "versions": statistics.by(shown, "version"),
+        "callers": statistics.by((row for row in shown if not row.key_id), "user") if own else [],
+        "keys": statistics.by((row for row in shown if row.key_id), "key") if own else [],
+        "own": own,
+        "trials": service.trials.exclude(outcome="")[:20],
+    }
+    return render(request, "inference/service_usage.html", context)
+
+
+def shown(service: Service) -> dict[str, Any]:
+    """What the head of a service's page says of a trial."""
+    trial = trials.current(service)
+    halted = service.trials.first() if trial is None else None
+    if halted is not None and halted.outcome != ServiceTrial.Outcome.HALTED:
+        halted = None
+    if trial is None:
+        return {"trial": None, "halted": halted}
+    trials.advance(trial)
+    if trial.outcome:
+        return {"trial": None, "halted": trial}
+    tried, beside = statistics.of_trial(trial)
+    return {"trial": trial, "tried": tried, "beside": beside, "needed": max(0, trials.ENOUGH - tried.requests)}
+
+
+def _own(request: SignedInRequest, pk: int) -> Service:
+    rows = Service.objects.editable_by(request.user).select_related("job", "owner", "model_version__model")
+    service: Service = get_object_or_404(rows, pk=pk)
+    return service

@@ -1,0 +1,87 @@
+"""Services whose model is deleted or made private, when another person owns the model.
+
+A service holds the model of its own owner; the model of somebody else it only uses. Nobody can keep another's model
+alive, so such a service is stopped, stays as a row that says why, and starts again where the model comes back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import ClassVar
+
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Message
+from inference.registry.models import Model, ModelVersion
+from inference.serving.models import Service
+from inference.serving.scaling import closing
+from inference.serving.shared_hosts import hosts
+from workers.jobs import actions as queue
+from workers.states import Reason
+
+
+class ModelWithdrawn(DomainError):
+    code: ClassVar[str] = "model_withdrawn"
+
+
+def usable_version(service: Service, number: int | None = None) -> ModelVersion:
+    """Return the version a service may use, checked anew: its owner's rights may have changed.
+
+    Args:
+        number: the id of a version that it is to answer with; None: the one that it answers with.
+
+    Raises:
+        ModelWithdrawn: it was deleted, or is not shared with the service's owner any more.
+    """
+    number = service.model_version_id if number is None else number
+    if number is None:
+        raise ModelWithdrawn(wording.message("service.model_deleted"))
+    seen = ModelVersion.objects.usable_by(service.owner).select_related("model")
+    found: ModelVersion | None = seen.filter(pk=number).first()
+    if found is None:
+        raise ModelWithdrawn(wording.message("service.model_not_shared"))
+    return found
+
+
+def others_count(model: Model) -> int:
+    """Count services of other people that use a model; only the number, as some may be private."""
+    count: int = Service.objects.of_others(model).count()
+    return count
+
+
+def why_not(service: Service) -> Message:
+    """Why a service may not answer with its model; empty where it may."""
+    try:
+        usable_version(service)
+    except ModelWithdrawn as refusal:
+        return wording.of_error(refusal)
+    return Message()
+
+
+def stop_unshared(services: Iterable[Service]) -> None:
+    """Stop services whose owner may no longer use the model; calls to those that cannot be stopped are refused."""
+    for service in services:
+        if message := why_not(service):
+            _stop(service, message)
+
+
+def disable(services: Iterable[Service]) -> None:
+    """Take the model, which is about to be deleted, from services and stop them."""
+    for service in services:
+        _stop(service, wording.message("service.model_deleted"))
+        service.model_label = str(service.model_version)
+        service.model_version = None
+        service.save(update_fields=["model_label", "model_version", "updated_at"])
+
+
+def _stop(service: Service, message: Message) -> None:
+    shared = hosts.leave(service)
+    if service.job is not None and service.is_up:
+        with contextlib.suppress(DomainError):  # it is stopping by itself
+            queue.stop(service.job, reason=Reason.OPERATOR, message=message)
+    tried = [trial.job for trial in service.trials.filter(outcome="").select_related("job")]
+    for job in (service.next_job, service.old_job, *tried, *closing.close_of(service.pk), shared):
+        if job is not None and not job.is_final and hosts.may_go(job):
+            with contextlib.suppress(DomainError):
+                queue.stop(job, reason=Reason.OPERATOR, message=message)

@@ -1,0 +1,92 @@
+"""Videos that people upload: kept, listed, deleted."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import ClassVar
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import files, titles
+from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from inference.registry.copying import TooLarge, copied
+from inference.video.models import VideoAnalysis, VideoFile
+
+MOST_BYTES = 16 << 30
+SUFFIXES = (
+    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg", ".wmv", ".asf"),
+    *(".flv", ".ogv", ".3gp", ".mxf", ".mjpeg", ".h264", ".hevc"),
+)
+
+
+class VideoRefused(DomainError):
+    """This file is not taken."""
+
+    code: ClassVar[str] = "video_refused"
+    field: ClassVar[str] = "file"
+
+
+def keep(*, user: User, source: Path, filename: str) -> VideoFile:
+    """Take a copy of an uploaded video. What is in it is looked at by the job, in its sandbox.
+
+    Raises:
+        VideoRefused: it is empty, too large, or by its name no video.
+        DiskFull: there is no room for it.
+    """
+    suffix = Path(filename).suffix.lower()
+    if suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise VideoRefused(
+            _("%(name)s is no video by its name. Send one of: %(known)s.") % {"name": filename[:100], "known": known}
+        )
+    if not source.stat().st_size:
+        raise VideoRefused(_("The file is empty."))
+    row = VideoFile(owner=user, uid=secrets.token_hex(16), name=_title(filename))
+    row.path.parent.mkdir(parents=True, exist_ok=True)
+    making = row.path.with_suffix(".partial")
+    try:
+        with source.open("rb") as opened:
+            row.size_bytes = copied(opened, making, most=MOST_BYTES)
+        row.sha256 = files.sha256_of(making)
+        making.rename(row.path)
+        row.save()
+    except TooLarge:
+        raise VideoRefused(_("A video has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}) from None
+    except BaseException:
+        making.unlink(missing_ok=True)
+        row.path.unlink(missing_ok=True)
+        raise
+    return row
+
+
+def _title(filename: str) -> str:
+    """A name for people, of whatever the file was called."""
+    return titles.derived(Path(filename).name, room=100)
+
+
+@transaction.atomic
+def delete(*, video: VideoFile) -> None:
+    """Delete a video; what was found in it stays.
+
+    Raises:
+        StillInUse: a job reads it.
+    """
+    running = VideoAnalysis.objects.unfinished().filter(video=video).select_related("job").first()
+    if running is not None:
+        raise StillInUse(_("%(name)s still reads this video. Stop it first.") % {"name": running})
+    path = video.path
+    video.delete()
+    transaction.on_commit(lambda: path.unlink(missing_ok=True))
+
+
+def check_there(video: VideoFile) -> None:
+    """Refuse a video whose file is gone.
+
+    Raises:
+        Invalid.
+    """
+    if not video.path.is_file():
+        raise Invalid(_("The file of %(name)s is gone. Upload it once more.") % {"name": video}, field="video")

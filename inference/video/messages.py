@@ -1,0 +1,25 @@
+"""Texts of messages about video analyses that rows keep as code and facts."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.wording import Wording, labelled
+
+_WAY_WORDS = {"in": _("in"), "out": _("out")}
+
+
+VIDEO = {
+    "crossed": Wording(
+        _("%(class)s %(object)s crossed %(place)s (%(way)s)."),
+        way=labelled("way", lambda way: _WAY_WORDS.get(way, way)),
+    ),
+    "entered": Wording(_("%(class)s %(object)s entered %(place)s.")),
+    "left": Wording(_("%(class)s %(object)s left %(place)s after %(seconds)s s.")),
+    "loitered": Wording(_("%(class)s %(object)s is in %(place)s for %(seconds)s s.")),
+    "frozen": Wording(_("The camera shows the same picture for %(seconds)s s.")),
+    "black": Wording(_("The camera shows only black for %(seconds)s s.")),
+    "over": Wording(_("The camera shows new pictures again, after %(seconds)s s.")),
+    "hangs": Wording(_("A camera of %(name)s shows nothing new")),
+    "gone": Wording(_("The model or the video of this analysis was deleted.")),
+}

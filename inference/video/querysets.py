@@ -1,0 +1,36 @@
+"""Querysets of video analyses: which rows a user may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+
+if TYPE_CHECKING:
+    pass
+from inference.registry.querysets import JobRowQuerySet
+
+
+class VideoFileQuerySet(OwnedQuerySet):
+    def named_like(self, text: str) -> Self:
+        """Its name contains each of the words."""
+        return search.having(self, text, "name")
+
+
+class VideoAnalysisQuerySet(JobRowQuerySet):
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "version__model", "video")
+
+    def named_like(self, text: str) -> Self:
+        """Name, model or source contains each of the words."""
+        return search.having(self, text, "job__name", "model_label", "source_label")
+
+
+class VideoEventQuerySet(OwnedQuerySet):
+    owner_path = "analysis__job__owner"
+
+    def narrowed(self, *, type: str = "", place: str = "") -> Self:
+        """Those of a type, and those of one line or zone."""
+        rows = self.filter(type=type) if type else self
+        return rows.filter(place=place) if place else rows

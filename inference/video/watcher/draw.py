@@ -1,0 +1,99 @@
+"""Draw what was found into a picture: boxes with their names, lines, zones, and the counts so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from inference.video.watcher.pictures import Pixels
+from inference.video.watcher.places import IN, OUT, Line, Zone
+
+#: Colours that the eye tells apart, also where it sees no red or green (Okabe and Ito).
+COLOURS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0), (204, 121, 167), (0, 114, 178))
+LINE, ZONE, GROUND, INK = (255, 255, 255), (255, 255, 255), (20, 20, 24), (255, 255, 255)
+THICK = 2
+
+
+def draw(
+    shown: Pixels,
+    size: tuple[int, int],
+    boxes: NDArray[np.float64],
+    kinds: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    names: Mapping[int, str],
+    lines: Sequence[Line],
+    zones: Sequence[Zone],
+) -> None:
+    """Draw into a picture of a source of `size`; only what has a number is drawn."""
+    height, width = shown.shape[:2]
+    scale = np.array([width / size[0], height / size[1]] * 2)
+    _places(shown, lines, zones)
+    for box, kind, number in zip(boxes * scale, kinds, numbers, strict=True):
+        if number:
+            colour = COLOURS[int(number) % len(COLOURS)]
+            x1, y1, x2, y2 = (round(float(edge)) for edge in box)
+            _frame(shown, x1, y1, x2, y2, colour)
+            _put(shown, x1, y1, _words(f"{_plain(names.get(int(kind), ''), int(kind))} {number}", colour))
+
+
+def _frame(shown: Pixels, x1: int, y1: int, x2: int, y2: int, colour: tuple[int, int, int]) -> None:
+    height, width = shown.shape[:2]
+    x1, y1 = max(x1, 0), max(y1, 0)
+    x2, y2 = min(x2, width), min(y2, height)
+    if x1 >= x2 or y1 >= y2:
+        return
+    shown[y1 : y1 + THICK, x1:x2] = colour
+    shown[max(y2 - THICK, y1) : y2, x1:x2] = colour
+    shown[y1:y2, x1 : x1 + THICK] = colour
+    shown[y1:y2, max(x2 - THICK, x1) : x2] = colour
+
+
+def _put(shown: Pixels, x: int, y: int, words: Pixels) -> None:
+    """Lay words above a box, or inside of it where there is no room."""
+    height, width = shown.shape[:2]
+    tall, wide = words.shape[:2]
+    x = min(max(x, 0), max(width - wide, 0))
+    y = y - tall if y >= tall else min(max(y, 0), max(height - tall, 0))
+    room = shown[y : y + tall, x : x + wide]
+    room[...] = words[: room.shape[0], : room.shape[1]]
+
+
+def _places(shown: Pixels, lines: Sequence[Line], zones: Sequence[Zone]) -> None:
+    if not lines and not zones:
+        return
+    height, width = shown.shape[:2]
+    image = Image.fromarray(shown)
+    pen = ImageDraw.Draw(image)
+    for zone in zones:
+        points = [(x * width, y * height) for x, y in zone.points]
+        pen.polygon(points, outline=ZONE, width=THICK)
+    for line in lines:
+        pen.line(
+            [(line.start[0] * width, line.start[1] * height), (line.end[0] * width, line.end[1] * height)], LINE, 3
+        )
+    shown[...] = np.asarray(image)
+    for zone in zones:
+        x, y = zone.points[0]
+        _put(shown, round(x * width), round(y * height), _words(f"{_plain(zone.name, 0)}: {zone.inside}", GROUND))
+    for line in lines:
+        said = f"{_plain(line.name, 0)}: {line.counts[IN]} in, {line.counts[OUT]} out"
+        _put(shown, round(line.start[0] * width), round(line.start[1] * height), _words(said, GROUND))
+
+
+@lru_cache(maxsize=2000)
+def _words(text: str, ground: tuple[int, int, int]) -> Pixels:
+    font = ImageFont.load_default(size=12)
+    left, top, right, bottom = font.getbbox(text)
+    image = Image.new("RGB", (int(right - left) + 6, int(bottom - top) + 5), ground)
+    ink = INK if sum(ground) < 380 else GROUND
+    ImageDraw.Draw(image).text((3 - left, 2 - top), text, ink, font)
+    return np.asarray(image)
+
+
+def _plain(name: str, kind: int) -> str:
+    """The name where the font has its letters, else a number."""
+    return name if name.isascii() and name else (f"class {kind}" if kind else "")
