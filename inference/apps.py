@@ -20,6 +20,8 @@ class InferenceConfig(AppConfig):
         from inference.conversion import conversions, labels
         from inference.conversion import kind as conversion_kind
         from inference.delivery.edge import labels as edge_words
+        from inference.delivery.edge import sampling
+        from inference.delivery.edge import speeds as edge_speeds
         from inference.delivery.edge.models import EdgeGroup
         from inference.delivery.edge.navigation import entries as edge_entries
         from inference.delivery.push import labels as push_words
@@ -29,12 +31,25 @@ class InferenceConfig(AppConfig):
         from inference.evaluation import kind as evaluation_kind
         from inference.evaluation.parameter_sets.models import EvaluationSet
         from inference.messages import register as register_messages
-        from inference.registry import history, outputs_panel, pretrained_weights, publishing, task_panel
+        from inference.registry import (
+            hardware_speeds,
+            history,
+            model_page,
+            outputs_panel,
+            pretrained_weights,
+            publishing,
+            retention,
+            task_panel,
+            withdrawals,
+        )
         from inference.registry import kind as model_kind
         from inference.registry import search as model_search
         from inference.registry.import_trials import panel as trial_panel
         from inference.registry.models import Model
         from inference.serving import kind as service_kind
+        from inference.serving import views as service_views
+        from inference.serving import withdrawal
+        from inference.serving.feedback import samples
         from inference.serving.models import Service
         from inference.serving.monitoring import notices as drift
         from inference.serving.shared_hosts import kind as sharing_kind
@@ -54,6 +69,13 @@ class InferenceConfig(AppConfig):
         kinds.register(video_kind.VideoKind())
         kinds.register(batch_kind.PredictionKind())
         register_messages()
+        retention.HOLDERS.register(
+            *service_kind.HOLDERS, evaluation_kind.HOLDER, conversion_kind.HOLDER, video_kind.HOLDER, batch_kind.HOLDER
+        )
+        withdrawals.USES.register(withdrawal.USE)
+        model_page.SECTIONS.register(service_views.services_of_version)
+        hardware_speeds.SOURCES.register(edge_speeds.of_devices)
+        samples.HOLDERS.register(sampling.HOLDER)
         notify.KINDS.register(drift.KIND)
         notify.KINDS.register(video_events.KIND)
         push_words.register()

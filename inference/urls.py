@@ -8,7 +8,7 @@ from inference.delivery.edge import device_api as edge_devices
 from inference.delivery.edge import sample_views as edge_samples
 from inference.delivery.edge import views as edge
 from inference.delivery.push import views as push
-from inference.evaluation import comparison_views, result_views, slice_views
+from inference.evaluation import comparison_views, promotion_views, result_views, slice_views
 from inference.evaluation import views as evaluations
 from inference.evaluation.parameter_sets import views as evaluation_sets
 from inference.registry import version_views
@@ -34,9 +34,9 @@ urlpatterns = [
     path("models/<int:pk>/delete/", models.model_delete, name="model-delete"),
     path("models/<int:pk>/all/", version_views.model_versions, name="model-versions"),
     path("models/<int:pk>/lineage/", version_views.model_lineage, name="model-lineage"),
-    path("models/<int:pk>/rules/", version_views.model_rules, name="model-rules"),
-    path("models/<int:pk>/rules/new/", version_views.model_rule_new, name="model-rule-new"),
-    path("models/<int:pk>/rules/remove/", version_views.model_rule_remove, name="model-rule-remove"),
+    path("models/<int:pk>/rules/", promotion_views.model_rules, name="model-rules"),
+    path("models/<int:pk>/rules/new/", promotion_views.model_rule_new, name="model-rule-new"),
+    path("models/<int:pk>/rules/remove/", promotion_views.model_rule_remove, name="model-rule-remove"),
     path("models/<int:pk>/history/", version_views.model_history, name="model-history"),
     path("models/<int:pk>/card/", version_views.model_card, name="model-card"),
     path("models/<int:pk>/alias/", version_views.model_alias, name="model-alias"),

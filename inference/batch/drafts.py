@@ -29,8 +29,8 @@ from datasets.services import datasets, imports, resplitting, rewriting, server_
 from inference.batch import exports, results
 from inference.batch import sources as pictures
 from inference.batch.models import PredictedData, Prediction
-from inference.batch.results import Line
 from inference.registry import prediction_shapes
+from inference.registry.prediction_lines import Line
 
 NAME = "predicted"
 

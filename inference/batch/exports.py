@@ -18,7 +18,7 @@ from aiplatform.lib.errors import DomainError, NotFound
 from inference.batch import results
 from inference.batch.models import Prediction
 from inference.kit.contracts.served_task import SHAPES
-from inference.registry import prediction_shapes
+from inference.registry import prediction_lines, prediction_shapes
 
 FORMS = {"csv": "text/csv; charset=utf-8", "coco": "application/json", "jsonl": "application/jsonl"}
 ENDINGS = {"csv": ".csv", "coco": "_coco.json", "jsonl": ".jsonl"}
@@ -83,7 +83,7 @@ def _table(prediction: Prediction) -> Iterator[tuple[object, ...]]:
             more = prediction_shapes.rest_of(one, OWN | LARGE)
             yield (
                 line["path"], line["width"], line["height"], _cell(one.get("class_id")),
-                results.word(one.get("name"), 200), prediction_shapes.score_of(one), *box,
+                prediction_lines.word(one.get("name"), 200), prediction_shapes.score_of(one), *box,
                 json.dumps(more, ensure_ascii=False) if more else "",
             )  # fmt: skip
 

@@ -20,7 +20,7 @@ from datasets.models import DatasetVersion
 from inference.batch import predictions, sources
 from inference.batch.models import Prediction
 from inference.batch.predictor.chunks import FOLDER
-from inference.registry import training_data
+from inference.registry import retention, training_data
 from inference.registry.models import ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from workers.jobs.resource_request import cluster_for
@@ -106,3 +106,10 @@ class PredictionKind(JobKind):
 
     def count(self, user: User) -> int:
         return Prediction.objects.visible_to(user).count()
+
+
+HOLDER = retention.Holder(
+    "prediction",
+    gettext_lazy("prediction %(name)s of %(owner)s"),
+    lambda version: retention.unfinished(Prediction.objects.filter(version=version)),
+)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import io
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-import numpy as np
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from numpy.typing import NDArray
-from PIL import Image
 
-from aiplatform.lib import class_colors
 from inference.batch import results
 from inference.batch.models import Prediction
-from inference.batch.results import Line
 from inference.kit.contracts.served_task import SHAPES
 from inference.registry import prediction_shapes
-from training.presets.tiling import runs
+from inference.registry.prediction_cards import card
 
 PER_PAGE = 12
-MOST_SHAPES = 300  # drawn on one picture
-MOST_MASKS = 20
+
+
 MOST_BROKEN = 100  # named on the page; JSON lines have all
-MASK_SIDE = 320  # longest side of a drawn mask
-MASK_ALPHA = 140
+
+
 ERROR_WORDS = {
     "missing": gettext_lazy("It is gone."),
     "not_a_file": gettext_lazy("It is no file, or a link leads to it."),
@@ -66,104 +56,3 @@ def page(prediction: Prediction, begin: int) -> dict[str, Any]:
 def why(code: str) -> Any:
     """Why a picture has no answer."""
     return ERROR_WORDS.get(code, ERROR_WORDS["unreadable"])
-
-
-def card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
-    """What is drawn of the answer to a picture, and what is said of it.
-
-    Args:
-        places: id of a class → its place, which gives its colour.
-        placed: the answers lie somewhere on the picture.
-    """
-    drawn = line["predictions"][:MOST_SHAPES]
-    masked = [one for one in drawn if prediction_shapes.mask_of(one, line)][:MOST_MASKS]
-    return {
-        "n": line["n"],
-        "path": line["path"],
-        "width": line["width"],
-        "height": line["height"],
-        "boxes": [] if masked else list(_boxes(drawn, line)),
-        "outlines": list(_outlines(drawn)),
-        "dots": [
-            {"d": f"M{x:g} {y:g}h0", "word": name}
-            for one in drawn
-            for name, (x, y) in prediction_shapes.points_of(one).items()
-        ],
-        "overlay": _overlay(masked, line, places) or _heat(drawn),
-        "said": said(line, placed=placed),
-    }
-
-
-def _boxes(drawn: Sequence[dict[str, Any]], line: Line) -> Iterator[dict[str, str]]:
-    for one in drawn:
-        box = prediction_shapes.box_of(one, line["width"], line["height"])
-        if box and not prediction_shapes.rings_of(one):
-            x1, y1, x2, y2 = box
-            yield {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}", "word": _named(one)}
-
-
-def _outlines(drawn: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
-    for one in drawn:
-        if rings := prediction_shapes.rings_of(one):
-            path = "".join(
-                "M" + "L".join(f"{x:g} {y:g}" for x, y in zip(ring[0::2], ring[1::2], strict=True)) + "Z"
-                for ring in rings
-            )
-            yield {"d": path, "word": _named(one)}
-
-
-def _named(one: dict[str, Any]) -> str:
-    return f"{results.word(one.get('name'), 100)} {prediction_shapes.score_of(one):.2f}"
-
-
-def said(line: Line, *, placed: bool) -> str:
-    """The answer to a picture in a few words: how many of each class where they are `placed` on it, or which it is."""
-    answers = line["predictions"]
-    if not answers:
-        return _("Nothing was found.")
-    first = answers[0]
-    if "anomalous" in first:
-        word = _("unusual") if first["anomalous"] is True else _("as usual")
-        return f"{word} {prediction_shapes.score_of(first):.2f}"
-    if "present" in first:
-        there = [_named(one) for one in answers if one.get("present") is True]
-        return ", ".join(there) or _("no tag")
-    if placed:
-        counted = Counter(results.word(one.get("name"), 100) for one in answers)
-        return ", ".join(f"{count} × {name}" for name, count in counted.most_common(6))
-    return _named(first)
-
-
-def _overlay(masked: Sequence[dict[str, Any]], line: Line, places: dict[int, int]) -> str:
-    """The masks of a picture as one PNG, smaller than the picture; "" where there is none."""
-    if not masked:
-        return ""
-    step = max(1, -(-max(line["width"], line["height"]) // MASK_SIDE))
-    rows, columns = -(-line["height"] // step), -(-line["width"] // step)
-    pixels = np.zeros((rows, columns, 4), np.uint8)
-    for one in masked:
-        covered = _mask(prediction_shapes.mask_of(one, line) or {}, line)
-        if covered is not None:
-            place = places.get(one.get("class_id", 0), 0)
-            pixels[covered[::step, ::step]] = (*class_colors.rgb_of(place), MASK_ALPHA)
-    out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "PNG")
-    return base64.b64encode(out.getvalue()).decode()
-
-
-def _mask(mask: dict[str, Any], line: Line) -> NDArray[np.bool_] | None:
-    """The pixels of a mask [height, width]; None where its runs do not fill the picture."""
-    try:
-        each = np.asarray(runs.lengths(mask["counts"]))
-    except (ValueError, IndexError, OverflowError):
-        return None
-    if each.ndim != 1 or (each < 0).any() or int(each.sum()) != line["width"] * line["height"]:
-        return None
-    flat = np.repeat(np.arange(len(each)) % 2 == 1, each)
-    return flat.reshape((line["height"], line["width"]), order="F")
-
-
-def _heat(drawn: Sequence[dict[str, Any]]) -> str:
-    """Where a picture is unusual, as the model drew it: letters of base64 alone."""
-    text = results.word(drawn[0].get("heat"), 1 << 20) if drawn else ""
-    return text if text.isascii() and text.replace("+", "").replace("/", "").rstrip("=").isalnum() else ""

@@ -11,16 +11,18 @@ from typing import Any
 
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
-from aiplatform.lib.parsers import is_sound
 from inference.batch.models import Prediction
 from inference.batch.predictor.chunks import FOLDER, SIZE, name_of
+from inference.registry.prediction_lines import Line, whole, word
 from workers.runs import RunDir
 
 MOST_BYTES = 4 << 20  # of a summary
+
+
 MOST_LINE = 64 << 20  # of the answer to one picture
+
+
 COUNTS = ("total", "done", "broken", "predictions", "batch")
-MOST_COUNT = 2**31 - 1  # that a column holds
-Line = dict[str, Any]
 
 
 def outputs(prediction: Prediction) -> Path:
@@ -102,17 +104,8 @@ def _line(text: bytes, place: int) -> Line | None:
     return line | {"width": width, "height": height, "predictions": [one for one in said if isinstance(one, dict)]}
 
 
-def word(value: Any, longest: int) -> str:
-    """A short text, where it is one."""
-    return value[:longest] if isinstance(value, str) and is_sound(value) else ""
-
-
 def _rows(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def whole(value: Any) -> int:
-    return int(min(max(finite(value) or 0, 0), MOST_COUNT))
 
 
 def listed(prediction: Prediction, place: int) -> str:

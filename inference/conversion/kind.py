@@ -16,7 +16,7 @@ from aiplatform.lib.files import write_json
 from datasets.models import DatasetVersion
 from inference.conversion import conversions
 from inference.conversion.models import Conversion
-from inference.registry import training_data
+from inference.registry import retention, training_data
 from inference.registry.models import ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from workers.jobs.resource_request import cluster_for
@@ -91,3 +91,10 @@ class ConversionKind(JobKind):
 
     def count(self, user: User) -> int:
         return Conversion.objects.visible_to(user).count()
+
+
+HOLDER = retention.Holder(
+    "conversion",
+    gettext_lazy("conversion %(name)s of %(owner)s"),
+    lambda version: retention.unfinished(Conversion.objects.filter(version=version)),
+)

@@ -12,8 +12,8 @@ from inference.conversion import results
 from inference.conversion.converter import known
 from inference.conversion.labels import STATE_WORDS, label
 from inference.conversion.models import Conversion
-from inference.delivery.edge import speeds
 from inference.kit.task_kinds import TASKS
+from inference.registry import hardware_speeds
 
 
 def metric_word(task: str, metric: str) -> str:
@@ -58,7 +58,7 @@ def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
     """
     versions = {known.SOURCE: conversion.version_id} | {one.target: one.made_id for one in conversion.variants.all()}
     kept = {name: pk for name, pk in versions.items() if pk is not None}
-    found = speeds.of_many(kept.values())
+    found = hardware_speeds.of_many(kept.values())
     rows: dict[tuple[str, str, int], dict[str, Any]] = {}
     for name, pk in kept.items():
         for said in found.get(pk, ()):
@@ -71,7 +71,7 @@ def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
         return None
     for row in rows.values():
         row["nodes"], row["ms"] = sorted(row["nodes"]), [row["ms"].get(name) for name in kept]
-    return {"variants": [label(name) for name in kept], "rows": list(rows.values())[: speeds.MOST_KINDS]}
+    return {"variants": [label(name) for name in kept], "rows": list(rows.values())[: hardware_speeds.MOST_KINDS]}
 
 
 def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | None, metric: str) -> dict[str, Any]:

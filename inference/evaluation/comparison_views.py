@@ -25,9 +25,10 @@ from inference.evaluation.differences import Comparison
 from inference.evaluation.models import Evaluation
 from inference.evaluation.presentation.cells import VERDICTS, cell
 from inference.evaluation.presentation.names import parameter_word, short_names
-from inference.evaluation.presentation.tiles import NONE, left_out, shown_keys
+from inference.evaluation.presentation.tiles import left_out, shown_keys
 from inference.evaluation.views import pages_of
 from inference.kit.task_kinds import TASKS
+from inference.registry.task_labels import NONE
 
 PER_PAGE = 6
 SHOWN = {

@@ -17,7 +17,7 @@ from datasets.models import DatasetVersion
 from inference.evaluation import evaluations, promotion
 from inference.evaluation.custom_scripts import launch as scripted
 from inference.evaluation.models import Evaluation
-from inference.registry import training_data
+from inference.registry import retention, training_data
 from inference.registry.models import ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.registry.selftest import self_tests
@@ -101,3 +101,10 @@ class EvaluationKind(JobKind):
 
     def url(self, job: Job) -> str:
         return reverse("inference:evaluation-detail", args=[job.evaluation.pk])
+
+
+HOLDER = retention.Holder(
+    "evaluation",
+    gettext_lazy("evaluation %(name)s of %(owner)s"),
+    lambda version: retention.unfinished(Evaluation.objects.filter(model_version=version)),
+)

@@ -20,7 +20,7 @@ PATTERNS = tuple(
 
 
 def said(note: str) -> str:
-    """A note of inference/evaluator in the reader's language; others as they are."""
+    """A note of the evaluator in the reader's language; others as they are."""
     for pattern, text in PATTERNS:
         if found := pattern.fullmatch(note):
             return _(text) % found.groupdict()

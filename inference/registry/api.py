@@ -21,8 +21,16 @@ from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
 from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
-from inference.delivery.edge import speeds
-from inference.registry import baselines, cards, import_serializers, imports, model_jobs, packages, task_labels
+from inference.registry import (
+    baselines,
+    cards,
+    hardware_speeds,
+    import_serializers,
+    imports,
+    model_jobs,
+    packages,
+    task_labels,
+)
 from inference.registry import registration as registry
 from inference.registry.composition.api import ComposeActs
 from inference.registry.import_trials.api import TrialActs
@@ -198,7 +206,7 @@ class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedVi
     @action(detail=True, methods=["get"], pagination_class=None)
     def hardware(self, request: ApiRequest, pk: str) -> Response:
         """How fast the version answers on each kind of hardware, edge devices and nodes alike, the fastest first."""
-        return Response(HardwareSpeedOut(speeds.of(self.get_object()), many=True).data)
+        return Response(HardwareSpeedOut(hardware_speeds.of(self.get_object()), many=True).data)
 
     @extend_schema(request=None, responses={202: ModelTaskOut})
     @action(detail=True, methods=["post"])

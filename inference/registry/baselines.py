@@ -12,10 +12,9 @@ from accounts.models import User
 from aiplatform.lib import titles
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
-from inference.registry import model_jobs
+from inference.registry import drift, model_jobs
+from inference.registry.baseline_models import ModelBaseline
 from inference.registry.models import ModelTask, ModelVersion
-from inference.serving.monitoring import drift
-from inference.serving.monitoring.models import ModelBaseline
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
 

@@ -6,18 +6,20 @@ Columns count from the version itself, which stands in column 0: what it came fr
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
 from accounts.models import User
 from datasets.models import DatasetVersion
-from inference.batch.models import Prediction
 from inference.registry import history
 from inference.registry.models import ModelVersion
 from training.starting_weights import FILE, MODEL, NAMED
 from workers import kinds
 from workers.models import Job
+
+if TYPE_CHECKING:
+    from inference.batch.models import Prediction
 
 GENERATIONS = 4  # back and forth
 MOST = 120  # nodes

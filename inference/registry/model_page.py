@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -9,10 +10,14 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.http import SignedInRequest
 from aiplatform.lib.columns import USER_NAMES, narrow
-from inference.registry import pretrained_weights
+from aiplatform.lib.registry import Registry, dotted_name
+from inference.registry import pretrained_weights, withdrawals
 from inference.registry.models import Model, ModelVersion
-from inference.serving import withdrawal
 
+#: Context that other packages add to the overview of a version: (request, version) → names and values.
+SECTIONS: Registry[Callable[[SignedInRequest, ModelVersion], dict[str, Any]]] = Registry(
+    "section of the page of a model", name=dotted_name
+)
 TABS = (
     ("model-detail", _("Overview")),
     ("model-versions", _("Versions")),
@@ -49,5 +54,13 @@ def context(request: SignedInRequest, pk: int, tab: str) -> dict[str, Any]:
         "tab": tab,
         "may_edit": Model.objects.editable_by(request.user).filter(pk=pk).exists(),
         "fine_tune": pretrained_weights.full_name(chosen) if chosen and pretrained_weights.goes_on(chosen) else "",
-        "others": withdrawal.others_count(model),
+        "others": withdrawals.count_others(model),
     }
+
+
+def sections(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
+    """Return what other packages show of a version on its page."""
+    context: dict[str, Any] = {}
+    for section in SECTIONS:
+        context |= section(request, version)
+    return context

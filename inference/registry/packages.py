@@ -26,6 +26,15 @@ from inference.registry.snippets import generation
 
 START = ("inference.kit.models.standalone", "inference.kit.models.local")  # of run.py, of edge devices
 OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
+#: Names by which agents on devices import what a package holds; packages keep them, agents are older than packages.
+ALIASES = {
+    "inference/server/__init__.py": "",
+    "inference/server/alone.py": "inference.kit.models.standalone",
+    "inference/server/local.py": "inference.kit.models.local",
+    "inference/server/decode.py": "inference.kit.model_io.decode",
+    "inference/server/refusals.py": "inference.kit.model_io.refusals",
+    "inference/server/requested.py": "inference.kit.model_io.requested",
+}
 NEEDS = ("numpy", "onnxruntime", "pillow")
 RUN = '''"""Print what the model says of pictures: python run.py picture.jpg"""
 
@@ -88,6 +97,7 @@ def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
         "requirements.txt": "".join(f"{one}>={installed(one)}\n" for one in NEEDS).encode(),
         "about.json": json.dumps(_about(version), ensure_ascii=False, indent=1).encode() + b"\n",
         **{inside: path.read_bytes() for inside, path in code().items()},
+        **{inside: _alias(name) for inside, name in ALIASES.items()},
         **generation.files(version.path),
         **self_tests.of(version, by).files,
     }
@@ -96,6 +106,11 @@ def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
     made["SHA256SUMS"] = "".join(f"{digest}  {inside}\n" for inside, digest in sorted(sums.items())).encode()
     files: list[Entry] = [(f"model/{entry['name']}", version.path, entry["name"]) for entry in version.files]
     return [*sorted(made.items()), *files]
+
+
+def _alias(name: str) -> bytes:
+    """Return a module that is another one."""
+    return f"import sys\n\nimport {name}\n\nsys.modules[__name__] = sys.modules[{name!r}]\n".encode() if name else b""
 
 
 def filename(version: ModelVersion) -> str:

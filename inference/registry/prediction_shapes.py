@@ -6,8 +6,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from aiplatform.lib.numbers import finite
-from inference.batch.results import Line, word
 from inference.kit.task_kinds import TASKS
+from inference.registry.prediction_lines import Line, word
 
 
 def draft_of(task: str) -> str:

@@ -22,14 +22,12 @@ from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from inference.registry import history, inspections, retention
+from inference.registry import history, inspections, retention, withdrawals
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.formats.folder import Found
 from inference.registry.formats.onnx import RefusedModel
 from inference.registry.inspections import FILES, unpack
 from inference.registry.models import Model, ModelVersion, Visibility
-from inference.serving import withdrawal
-from inference.serving.models import Service
 from workers.models import Job
 
 log = logging.getLogger(__name__)
@@ -289,7 +287,7 @@ def edit(
         model.save(update_fields=[*given, "updated_at"])
         if changed:
             history.add(model, by, "model_changed", fields=changed)
-    withdrawal.stop_unshared(Service.objects.of_others(model).for_list())
+    withdrawals.stop_unshared(model)
     return model
 
 
@@ -297,14 +295,14 @@ def delete(*, model: Model, by: User | None = None) -> None:
     """Delete a model with all its versions and files; services of others that use it are disabled.
 
     Raises:
-        StillInUse: something that `holding.users_of` finds uses one of them; names all.
+        StillInUse: something that `retention.users_of` finds uses one of them; names all.
     """
     found = Refusals()
     for version in model.versions.select_related("model__owner"):
         with found:
             retention.check_unused(version)
     found.end()
-    withdrawal.disable(Service.objects.of_others(model).for_list())
+    withdrawals.disable(model)
     folder = model.folder
     with transaction.atomic():
         history.add(model, by, "model_deleted")
@@ -316,13 +314,13 @@ def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
     """Remove one version; the last one takes the model with it. Services of others that answer with it are disabled.
 
     Raises:
-        StillInUse: something that `holding.users_of` finds uses it, or an alias stands for it.
+        StillInUse: something that `retention.users_of` finds uses it, or an alias stands for it.
     """
     retention.check_unused(version)
     last = not version.model.versions.exclude(pk=version.pk).exists()
     if not last:
         retention.check_no_alias(version)
-    withdrawal.disable(Service.objects.of_others(version.model).for_list().filter(model_version=version))
+    withdrawals.disable(version.model, version)
     model, path, number = version.model, version.path, version.pk
     with transaction.atomic():
         history.add(model, by, "model_version_deleted", version)

@@ -6,59 +6,54 @@ Only what belongs to the model's owner holds it, and evaluations that run: nobod
 
 from __future__ import annotations
 
-from django.db.models import Q
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import StillInUse
-from inference.batch.models import Prediction
-from inference.conversion.models import Conversion
+from aiplatform.lib.registry import Registry
 from inference.registry import pretrained_weights
 from inference.registry.models import ModelVersion
-from inference.serving.models import Service
-from inference.serving.traffic.models import ServiceTrial
-from inference.video.models import VideoAnalysis
 from training.models import TrainingJob
 from training.starting_weights import NAMES
 
 
+@dataclass(frozen=True)
+class Holder:
+    """Rows of one kind that need the files of a version.
+
+    Attributes:
+        text: names one of them; a lazy translation with %(name)s and %(owner)s.
+        rows: (name, owner) of those that need the files of a version.
+    """
+
+    name: str
+    text: Any
+    rows: Callable[[ModelVersion], Iterable[tuple[object, object]]]
+
+
+HOLDERS: Registry[Holder] = Registry("holder of model versions")
+
+
+def unfinished(rows: Any) -> list[tuple[object, object]]:
+    """Return (name, owner) of rows whose job has not ended.
+
+    Args:
+        rows: a `JobRowQuerySet`.
+    """
+    return [(row, row.job.owner) for row in rows.unfinished().select_related("job__owner")]
+
+
 def users_of(version: ModelVersion) -> list[str]:
-    """Services, evaluations and trainings that need the version's files, in words with their owners."""
+    """Return texts that name the services, jobs and trainings that need the files of a version, with their owners."""
+    users = [holder.text % {"name": name, "owner": owner} for holder in HOLDERS for name, owner in holder.rows(version)]
     owner = version.model.owner
-    users = [
-        _("service %(name)s of %(owner)s") % {"name": service.name, "owner": owner}
-        for service in Service.objects.filter(Q(model_version=version) | Q(next_version=version), owner=owner)
-    ]
-    users += [
-        _("service %(name)s of %(owner)s") % {"name": trial.service.name, "owner": owner}
-        for trial in ServiceTrial.objects.filter(version=version, outcome="", service__owner=owner).select_related(
-            "service"
-        )
-    ]
-    running = version.evaluations.unfinished().select_related("job__owner")
-    users += [
-        _("evaluation %(name)s of %(owner)s") % {"name": evaluation, "owner": evaluation.job.owner}
-        for evaluation in running
-    ]
-    converting = Conversion.objects.unfinished().filter(version=version).select_related("job__owner")
-    users += [
-        _("conversion %(name)s of %(owner)s") % {"name": conversion, "owner": conversion.job.owner}
-        for conversion in converting
-    ]
-    watching = VideoAnalysis.objects.unfinished().filter(version=version).select_related("job__owner")
-    users += [
-        _("video analysis %(name)s of %(owner)s") % {"name": analysis, "owner": analysis.job.owner}
-        for analysis in watching
-    ]
-    answering = Prediction.objects.unfinished().filter(version=version).select_related("job__owner")
-    users += [
-        _("prediction %(name)s of %(owner)s") % {"name": prediction, "owner": prediction.job.owner}
-        for prediction in answering
-    ]
-    users += [
+    return users + [
         _("training %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}
         for training in _learning_from(version)
     ]
-    return users
 
 
 def _learning_from(version: ModelVersion) -> list[TrainingJob]:

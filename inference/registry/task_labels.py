@@ -10,6 +10,7 @@ from inference.kit.model_io.spec import TENSOR
 from inference.registry.formats.folder import WEIGHTS
 from training.task_kinds import TASKS
 
+NONE = "–"  # shown where there is no value
 UNDESCRIBED = {
     TENSOR: _("Tensors only"),  # an ONNX file that nobody described
     WEIGHTS: _("Weights only"),  # safetensors: kept and handed out, cannot run here

@@ -13,24 +13,12 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import sent
 from aiplatform.lib.idempotency import once
-from inference.evaluation import promotion, version_tables
-from inference.evaluation.models import PromotionRule
-from inference.registry import aliases, history, stages
+from inference.registry import aliases, history, stages, version_tables
 from inference.registry import lineage as lineages
 from inference.registry.models import Model, ModelVersion
 from inference.registry.serializers import ModelVersionOut
-from inference.registry.version_serializers import (
-    ActOut,
-    AliasIn,
-    AliasOut,
-    LineageOut,
-    PromotionRuleOut,
-    RuleIn,
-    StageIn,
-    VersionTableOut,
-)
+from inference.registry.version_serializers import ActOut, AliasIn, AliasOut, LineageOut, StageIn, VersionTableOut
 
 if TYPE_CHECKING:
     from aiplatform.lib.api import NumberedViewSet as Base
@@ -46,9 +34,6 @@ class ModelActs(Base):
         "remove_alias": Action.MODELS_MANAGE,
         "history": Action.MODELS_VIEW,
         "comparison": Action.MODELS_VIEW,
-        "rules": Action.MODELS_VIEW,
-        "add_rule": Action.MODELS_MANAGE,
-        "remove_rule": Action.MODELS_MANAGE,
     }
 
     def own_model(self, pk: str) -> Model:
@@ -99,31 +84,6 @@ class ModelActs(Base):
         rows = [dataclasses.asdict(row) for row in version_tables.rows(versions, base)]
         numbers = [version.number for version in versions]
         return Response({"versions": numbers, "base": base.number, "rows": rows})
-
-    @extend_schema(responses=PromotionRuleOut(many=True))
-    @action(detail=True, methods=["get"], pagination_class=None)
-    def rules(self, request: ApiRequest, pk: str) -> Response:
-        """The promotion rules of the model, each with what it said lately."""
-        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
-        rows = PromotionRule.objects.visible_to(request.user).filter(model=model)
-        return Response(PromotionRuleOut(rows, many=True).data)
-
-    @extend_schema(request=RuleIn, responses={201: PromotionRuleOut})
-    @rules.mapping.post
-    @once
-    def add_rule(self, request: ApiRequest, pk: str) -> Response:
-        """Make a promotion rule; it judges evaluations that end from now on."""
-        model = self.own_model(pk)
-        serializer = RuleIn(data=request.data, context=self.get_serializer_context())
-        rule = promotion.add(model=model, by=request.user, **sent(serializer, promotion.check, model=model))
-        return Response(PromotionRuleOut(rule).data, status=201)
-
-    @extend_schema(responses={204: None})
-    @action(detail=True, methods=["delete"], url_path=r"rules/(?P<rule>[0-9]{1,18})")
-    def remove_rule(self, request: ApiRequest, pk: str, rule: str) -> Response:
-        """Remove a promotion rule; what it gave stays."""
-        promotion.remove(model=self.own_model(pk), number=int(rule), by=request.user)
-        return Response(status=204)
 
 
 class VersionActs(Base):

@@ -12,12 +12,21 @@ from accounts import acts
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
-from inference.evaluation import promotion, version_labels, version_tables
-from inference.evaluation.models import Evaluation, PromotionRule
-from inference.registry import aliases, cards, history, lineage, lineage_layout, model_page, retention, stages
+from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from inference.registry import (
+    aliases,
+    cards,
+    history,
+    lineage,
+    lineage_layout,
+    model_page,
+    retention,
+    stages,
+    version_labels,
+    version_tables,
+)
 from inference.registry.models import Model, ModelVersion
-from inference.registry.version_forms import AliasForm, CardForm, RuleForm, StageForm
+from inference.registry.version_forms import AliasForm, CardForm, StageForm
 
 
 @needs(Action.MODELS_VIEW)
@@ -59,45 +68,6 @@ def model_lineage(request: SignedInRequest, pk: int) -> HttpResponse:
             "users": retention.users_of(version) if context["may_edit"] else [],
         }
     return render(request, "inference/model_lineage.html", context)
-
-
-@needs(Action.MODELS_VIEW)
-def model_rules(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The promotion rules of a model, and what they said lately."""
-    context = model_page.context(request, pk, "model-rules")
-    rules = PromotionRule.objects.visible_to(request.user).filter(model=pk).select_related("created_by")
-    seen = Evaluation.objects.visible_to(request.user)
-    context["rules"] = rules
-    context["verdicts"] = [
-        {"verdict": verdict, "evaluation": seen.filter(pk=verdict.evaluation_id).select_related("job").first()}
-        for verdict in promotion.newest_verdicts(context["model"])
-    ]
-    return render(request, "inference/model_rules.html", context)
-
-
-@needs(Action.MODELS_MANAGE)
-def model_rule_new(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Make a promotion rule."""
-    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    form = RuleForm(request.POST or None, user=request.user, model=model)
-    if form.is_valid():
-        with refusals_shown_on(form):
-            promotion.add(model=model, by=request.user, **form.cleaned_data)
-            return redirect("inference:model-rules", pk)
-    else:
-        look_further(form, promotion.check, model=model)
-    lead = _("It judges each evaluation on this data that ends from now on, and says why where it gives nothing.")
-    return _form(request, model, form, {"title": _("Promotion rule"), "lead": lead})
-
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def model_rule_remove(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Remove a promotion rule; what it gave stays."""
-    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
-        promotion.remove(model=model, number=ids.number(request.POST.get("rule", "")) or 0, by=request.user)
-    return redirect("inference:model-rules", pk)
 
 
 @needs(Action.MODELS_VIEW)

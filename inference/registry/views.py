@@ -18,8 +18,7 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from aiplatform.lib.zips import send_zip
-from inference.delivery.edge import speeds
-from inference.registry import cards, imports, model_jobs, model_page, packages, task_labels
+from inference.registry import cards, hardware_speeds, imports, model_jobs, model_page, packages, task_labels
 from inference.registry import registration as registry
 from inference.registry.composition.views import parts_of
 from inference.registry.forms import ModelEditForm
@@ -30,7 +29,6 @@ from inference.registry.orders import MODELS
 from inference.registry.selftest import self_tests
 from inference.registry.torch_export import exports
 from inference.registry.uploads import on_disk
-from inference.serving import model_swaps
 from workers import kinds
 from workers.device_kinds import CPU
 from workers.machines import device_rules
@@ -89,18 +87,15 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "data": visible_data,
         "job_url": _job_url(request, chosen),
         "evaluations": chosen.evaluations.visible_to(request.user).for_card()[:8] if chosen else [],
-        "hardware": speeds.of(chosen) if chosen else [],
+        "hardware": hardware_speeds.of(chosen) if chosen else [],
         "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
-        "services": [model_swaps.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]
-        if chosen
-        else [],
         "card_parts": [
             {"label": part.label, "markdown": part.markdown, "text": written[part.name]}
             for part in cards.FIELDS
             if written[part.name]
         ],
         "form": VersionForm(user=request.user),
-        **(_self_test(request, chosen) | _torch(chosen) if chosen else {}),
+        **(_self_test(request, chosen) | _torch(chosen) | model_page.sections(request, chosen) if chosen else {}),
         "parts": parts_of(chosen, request.user) if chosen else [],
         "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
     }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
@@ -12,11 +13,13 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.search import Hit
-from inference.registry.models import Model
+from inference.registry import retention
+from inference.registry.models import Model, ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.serving import endpoints, launch, search, withdrawal
 from inference.serving.models import Service
 from inference.serving.monitoring import collection
+from inference.serving.traffic.models import ServiceTrial
 from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -77,3 +80,23 @@ class ServiceKind(JobKind):
 
     def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
         return search.services(user, words, limit)
+
+
+def _of_owner(version: ModelVersion) -> list[tuple[object, object]]:
+    """Return services of the owner of a model that answer with a version, or change to it."""
+    owner = version.model.owner
+    rows = Service.objects.filter(Q(model_version=version) | Q(next_version=version), owner=owner)
+    return [(service.name, owner) for service in rows]
+
+
+def _trials_of_owner(version: ModelVersion) -> list[tuple[object, object]]:
+    """Return services of the owner of a model that try a version."""
+    owner = version.model.owner
+    rows = ServiceTrial.objects.filter(version=version, outcome="", service__owner=owner).select_related("service")
+    return [(trial.service.name, owner) for trial in rows]
+
+
+HOLDERS = (
+    retention.Holder("service", gettext_lazy("service %(name)s of %(owner)s"), _of_owner),
+    retention.Holder("service trial", gettext_lazy("service %(name)s of %(owner)s"), _trials_of_owner),
+)

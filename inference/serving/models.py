@@ -12,22 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
-from inference.batch import models as _batch_tables  # noqa: F401  Django looks for tables here
-from inference.conversion import models as _conversion_tables  # noqa: F401  Django looks for tables here
-from inference.delivery.edge import models as _edge_tables  # noqa: F401  Django looks for tables here
-from inference.delivery.push import models as _push_tables  # noqa: F401  Django looks for tables here
-from inference.evaluation.custom_scripts import models as _scripted_tables  # noqa: F401  Django looks for tables here
-from inference.evaluation.parameter_sets import models as _evaluation_sets_tables  # noqa: F401  Django looks for tables here
-from inference.registry.composition import models as _composing_tables  # noqa: F401  Django looks for tables here
 from inference.registry.models import ModelVersion, Visibility
-from inference.registry.selftest import models as _selftest_tables  # noqa: F401  Django looks for tables here
-from inference.serving.feedback import models as _feedback_tables  # noqa: F401  Django looks for tables here
-from inference.serving.keys import models as _keys_tables  # noqa: F401  Django looks for tables here
-from inference.serving.monitoring import models as _monitoring_tables  # noqa: F401  Django looks for tables here
 from inference.serving.querysets import ServiceQuerySet
-from inference.serving.scaling import models as _scaling_tables  # noqa: F401  Django looks for tables here
-from inference.serving.traffic import models as _traffic_tables  # noqa: F401  Django looks for tables here
-from inference.video import models as _video_tables  # noqa: F401  Django looks for tables here
 from workers.models import Job
 from workers.states import JobState
 

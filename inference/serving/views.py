@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -234,3 +236,9 @@ def _snippets(address: str, version: ModelVersion, score_percent: int) -> dict[s
         'print(answer.as_numpy("predictions"))'
     )
     return {"curl": curl, "python": python, "javascript": javascript, "triton": triton}
+
+
+def services_of_version(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
+    """Section of the page of a model: services that answer with a version."""
+    rows = version.services.visible_to(request.user).for_list()[:8]
+    return {"services": [model_swaps.refresh(service) for service in rows]}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
+from inference.registry import withdrawals
 from inference.registry.models import Model, ModelVersion
 from inference.serving.models import Service
 from inference.serving.scaling import closing
@@ -85,3 +86,16 @@ def _stop(service: Service, message: Message) -> None:
         if job is not None and not job.is_final and hosts.may_go(job):
             with contextlib.suppress(DomainError):
                 queue.stop(job, reason=Reason.OPERATOR, message=message)
+
+
+USE = withdrawals.Use(
+    name="service",
+    count_others=others_count,
+    stop_unshared=lambda model: stop_unshared(Service.objects.of_others(model).for_list()),
+    disable=lambda model, version: disable(_of_others(model, version)),
+)
+
+
+def _of_others(model: Model, version: ModelVersion | None) -> Any:
+    rows = Service.objects.of_others(model).for_list()
+    return rows if version is None else rows.filter(model_version=version)

@@ -12,8 +12,8 @@ from aiplatform.lib import markdown
 from inference.evaluation import metric_labels, notes
 from inference.evaluation.custom_scripts import metrics as script_figures
 from inference.evaluation.models import SPLIT_WORDS, Evaluation
-from inference.evaluation.presentation.tiles import NONE
 from inference.registry import task_labels
+from inference.registry.task_labels import NONE
 from inference.registry.training_data import AUTO
 from training import param_words
 from training.figure_words import word

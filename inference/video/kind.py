@@ -17,6 +17,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import addresses, wording
 from aiplatform.lib.files import write_json
+from inference.registry import retention
 from inference.registry.models import ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.serving import endpoints
@@ -112,3 +113,10 @@ class VideoKind(JobKind):
 
     def count(self, user: User) -> int:
         return VideoAnalysis.objects.visible_to(user).count()
+
+
+HOLDER = retention.Holder(
+    "video analysis",
+    gettext_lazy("video analysis %(name)s of %(owner)s"),
+    lambda version: retention.unfinished(VideoAnalysis.objects.filter(version=version)),
+)

@@ -49,7 +49,7 @@ API = "/api/v1/training/jobs/"
 
 @pytest.fixture
 def registered(monkeypatch, settings):
-    """Its three lines: in training/task_kinds, in training/presets/catalog.py, in inference/task_kinds."""
+    """Its three lines: in training/task_kinds, in training/presets/catalog.py, in inference/kit/task_kinds."""
     first, *others = settings.TEMPLATES
     folder = Path(counting.__file__).parent / "templates"
     settings.TEMPLATES = [{**first, "DIRS": [*first["DIRS"], folder]}, *others]
@@ -212,7 +212,7 @@ def test_new_task_is_tried_on_the_service_page_by_its_own_script(model, alice, a
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/kit/task_kinds/counting.js" in page
+    assert "inference/task_kinds/counting.js" in page
     assert 'id="drop"' in page
     assert 'id="score"' not in page
     assert "[&quot;count&quot;])" in page

@@ -33,8 +33,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
 from aiplatform.cli import web
-from inference.kit.model_io import decode
-from inference.kit.model_io.engine import Engine
+from inference.kit.model_io import decode, engine
 from inference.kit.models import boxes, descriptor, model_json
 from inference.kit.models import statistics as counting
 from inference.registry.composition.descriptions import Recipe
@@ -292,7 +291,7 @@ def ensemble(folder: Path, *, threads: int, rounds: int) -> dict[str, float]:
     pictures = [Image.fromarray(rng.integers(0, 256, (224, 224, 3), np.uint8)) for _ in range(8)]
     feeds = {"images": np.stack([decode.preprocess(picture, spec.input)[0] for picture in pictures])}
     tensor = np.stack([decode.preprocess(picture, spec.input.parts[0])[0] for picture in pictures])
-    bare = [Engine(part / "model.onnx", threads=threads) for part in parts]
+    bare = [engine.Engine(part / "model.onnx", threads=threads) for part in parts]
     took: list[tuple[float, float]] = []
     for _ in range(4 * rounds + 1):
         began = time.perf_counter()
@@ -316,7 +315,7 @@ def ensemble(folder: Path, *, threads: int, rounds: int) -> dict[str, float]:
 def describing(folder: Path) -> dict[str, float]:
     """CPU-ms to answer a JPEG of 640 pixels with ResNet-18, to read what it is like, and of that to describe it."""
     spec = model_json.load(resnet18(folder, 640))
-    engine = Engine(folder / "model.onnx", threads=1)
+    engine = engine.Engine(folder / "model.onnx", threads=1)
     noise = np.random.default_rng(0).integers(0, 255, (60, 80, 3), np.uint8)
     picture = encoded(Image.fromarray(noise).resize((640, 480)), "JPEG", quality=85)
     small = np.asarray(Image.fromarray(noise).resize((48, 48)), np.float32) / 255

@@ -5,9 +5,10 @@ from django.utils.timezone import now
 from playwright.sync_api import expect
 
 from inference.kit.models import statistics
+from inference.registry.baseline_models import ModelBaseline
 from inference.registry.models import ModelTask
 from inference.serving import endpoints
-from inference.serving.monitoring.models import ModelBaseline, ServiceStatistics
+from inference.serving.monitoring.models import ServiceStatistics
 from tests.browser.conftest import in_both_looks
 from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory

@@ -139,6 +139,6 @@ def test_anomaly_service_page_has_its_sliders_and_script(model, alice, as_alice)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/kit/task_kinds/anomaly.js" in page
+    assert "inference/task_kinds/anomaly.js" in page
     assert 'id="score"' in page
     assert 'id="cover"' in page

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inference.kit.models import descriptor, statistics
-from inference.serving.monitoring import drift
+from inference.registry import drift
 from inference.serving.server import keeping
 from tests.cases import case_table
 from tests.inference import pictures

@@ -202,5 +202,5 @@ def test_service_page_shows_neighbours(alice, as_alice, tmp_path):
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/kit/task_kinds/embedding.js" in page
+    assert "inference/task_kinds/embedding.js" in page
     assert "neighbours=20" in page

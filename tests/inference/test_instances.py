@@ -192,6 +192,6 @@ def test_service_page_of_instances_offers_a_threshold_and_its_own_script(alice, 
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/kit/task_kinds/instances.js" in page
+    assert "inference/task_kinds/instances.js" in page
     assert 'id="score"' in page
     assert "[&quot;polygon&quot;])" in page

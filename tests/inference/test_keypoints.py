@@ -265,6 +265,6 @@ def test_service_page_lets_an_object_be_drawn(alice, as_alice, tmp_path):
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/kit/task_kinds/keypoints.js" in page
+    assert "inference/task_kinds/keypoints.js" in page
     assert 'id="region-x1"' in page
     assert "region=x1,y1,x2,y2" in page

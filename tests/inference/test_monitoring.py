@@ -12,14 +12,15 @@ from rest_framework.test import APIClient
 
 from accounts.models import Notification
 from inference.kit.models import statistics
-from inference.registry import baselines
+from inference.registry import baselines, drift
+from inference.registry.baseline_models import ModelBaseline
 from inference.registry.models import ModelTask
 from inference.serving import endpoints
 from inference.serving.feedback import samples
 from inference.serving.feedback.models import ServiceSample
 from inference.serving.kind import ServiceKind
-from inference.serving.monitoring import collection, drift, notices, results, rollups
-from inference.serving.monitoring.models import ModelBaseline, ServiceStatistics
+from inference.serving.monitoring import collection, notices, results, rollups
+from inference.serving.monitoring.models import ServiceStatistics
 from inference.serving.server import baseline as program
 from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory

@@ -234,6 +234,6 @@ def test_service_page_draws_masks_with_a_slider_for_their_cover(alice, as_alice,
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/kit/task_kinds/segmentation.js" in page
+    assert "inference/task_kinds/segmentation.js" in page
     assert 'id="cover"' in page
     assert "pycocotools.mask.decode" in page

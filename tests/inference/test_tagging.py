@@ -133,6 +133,6 @@ def test_tagging_service_page_has_its_slider_and_script(alice, as_alice, tmp_pat
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
 
-    assert "inference/kit/task_kinds/tagging.js" in page
+    assert "inference/task_kinds/tagging.js" in page
     assert 'id="score"' in page
     assert "tag[&quot;present&quot;]" in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib.errors import Invalid, NotFound
-from inference.evaluation import version_tables
+from inference.registry import version_tables
 from inference.registry.models import ModelVersion, Stage
 from tests.factories import models as factory
 

@@ -1,7 +1,7 @@
 """What models can learn to do: one file for each task, and one line here.
 
 The presets name their task (training/presets/*_card.py). What a task is to models at work, its evaluation, its
-service, its pages, stands in inference/task_kinds under the same name.
+service, its pages, stands in inference/kit/task_kinds under the same name.
 """
 
 from __future__ import annotations

@@ -85,3 +85,6 @@ def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package:
     return samples.keep(
         holder=group, picture=picture, answers=answers, by=None, why=why, model_name=label, device=device.name
     )
+
+
+HOLDER = samples.HolderKind(EdgeGroup, "edge/samples")

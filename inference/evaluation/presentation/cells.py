@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy
 
 from inference.evaluation.differences import BETTER, NO_DIFFERENCE, WORSE, Value
-from inference.evaluation.presentation.tiles import NONE
+from inference.registry.task_labels import NONE
 
 VERDICTS = {
     BETTER: (gettext_lazy("better"), "ok"),

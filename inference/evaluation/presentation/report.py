@@ -31,8 +31,9 @@ from inference.evaluation.models import Evaluation
 from inference.evaluation.presentation import curves, parts
 from inference.evaluation.presentation import results as judged
 from inference.evaluation.presentation.names import parameter_word
-from inference.evaluation.presentation.tiles import NONE, conditions, left_out, tiles
+from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.task_kinds import TASKS
+from inference.registry.task_labels import NONE
 from workers.clock import now
 
 SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/charts.css", "inference/report.css")

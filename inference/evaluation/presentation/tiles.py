@@ -11,8 +11,8 @@ from aiplatform.lib.numbers import finite
 from inference.evaluation.models import Evaluation
 from inference.kit.contracts.served_task import Figure
 from inference.kit.task_kinds import TASKS
+from inference.registry.task_labels import NONE
 
-NONE = "–"
 RATES = ("precision", "recall", "f1")  # depend on the score threshold
 
 

@@ -9,9 +9,8 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
-from inference.batch import presentation
 from inference.kit.contracts.served_task import SHAPES
-from inference.registry import model_jobs, prediction_shapes
+from inference.registry import model_jobs, prediction_cards, prediction_shapes
 from inference.registry.formats.declared import Declared
 from inference.registry.import_trials import labels, results, trials
 from inference.registry.import_trials.results import Found, Row, Tried
@@ -74,7 +73,7 @@ def _way(task: ModelTask, found: Found, tried: Tried, way: Declared) -> dict[str
 def _card(task: ModelTask, place: int, picture: Row, answers: list[Row], *, placed: bool) -> dict[str, Any]:
     line = {**picture, "n": place, "path": picture["name"], "predictions": answers}
     kinds = sorted({kind for one in answers if isinstance(kind := one.get("class_id"), int)})
-    drawn = presentation.card(line, {kind: kind for kind in kinds}, placed=placed)
+    drawn = prediction_cards.card(line, {kind: kind for kind in kinds}, placed=placed)
     truth = [
         {"x": f"{box[0]:g}", "y": f"{box[1]:g}", "w": f"{box[2] - box[0]:g}", "h": f"{box[3] - box[1]:g}", **one}
         for one in picture["truth"]

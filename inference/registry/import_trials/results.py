@@ -12,7 +12,7 @@ from typing import Any
 
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
-from inference.batch.results import word
+from inference.registry.prediction_lines import word
 
 NAME, PICTURES = "tried.json", "pictures"
 MOST_BYTES = 32 << 20

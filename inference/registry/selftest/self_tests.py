@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.timezone import now
 
@@ -22,7 +22,6 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from datasets.models import DatasetVersion
-from inference.evaluation.models import Evaluation
 from inference.kit.model_io.refusals import BadRequest
 from inference.kit.model_io.requested import Requested
 from inference.kit.models.selftest import FILE, FOLDER, TOLERANCE, drawn
@@ -32,6 +31,9 @@ from inference.registry.models import Model, ModelVersion
 from inference.registry.selftest.models import SelfTest
 from workers.models import Job
 from workers.runs import RunDir
+
+if TYPE_CHECKING:
+    from inference.evaluation.models import Evaluation
 
 MOST_READ = (DRAWN + PICTURES) * MOST_BYTES + (64 << 10)
 MOST_SEED = 1000

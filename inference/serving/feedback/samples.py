@@ -8,9 +8,11 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import transaction
@@ -21,15 +23,20 @@ from accounts.models import User
 from aiplatform.lib import titles, zips
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.registry import Registry
 from datasets import pictures
 from datasets.formats.neutral import CLASSES, SHAPES
 from datasets.models import Dataset, Upload
 from datasets.services import datasets, imports, uploads
-from inference.delivery.edge.models import EdgeGroup
 from inference.registry import prediction_shapes
 from inference.serving.feedback.models import ServiceSample
 from inference.serving.limits import limits_of
 from inference.serving.models import Service
+
+if TYPE_CHECKING:
+    from inference.delivery.edge.models import EdgeGroup
+
+    Holder = Service | EdgeGroup  # what predicted: a service, or the devices of a group
 
 MOST_BYTES = 32 << 20  # of one picture
 MOST_SAMPLES = 1000  # of one service that wait for annotation
@@ -38,7 +45,26 @@ BY_RULE = 0.5  # of both, that pictures kept by a rule may take
 MOST_ANSWERS = 2000
 MOST_JSON = 1_000_000
 KEPT = timedelta(days=90)
-Holder = Service | EdgeGroup  #: who answered: a service, or the devices of a group
+
+
+@dataclass(frozen=True)
+class HolderKind:
+    """Rows that keep images: services, and what other packages register.
+
+    Attributes:
+        folder: of their files below the data folder; a folder in it for each row.
+    """
+
+    model: Any
+    folder: str
+
+    @property
+    def name(self) -> str:
+        return str(self.model.__name__)
+
+
+HOLDERS: Registry[HolderKind] = Registry("holder of images")
+HOLDERS.register(HolderKind(Service, "services"))
 #: Endings of the pictures in the archive, by content.
 ENDINGS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "BMP": "bmp", "GIF": "gif", "TIFF": "tif", "HEIF": "heic"}
 
@@ -270,14 +296,14 @@ def _label(line: dict[str, Any], classes: Sequence[Mapping[str, Any]]) -> str:
 def sweep() -> None:
     """Forget pictures after their days (90 of what somebody found wrong), and the files of holders that are gone."""
     by_rule = ServiceSample.objects.exclude(why="")
-    services, groups = (model.objects.filter(samples__in=by_rule).distinct() for model in (Service, EdgeGroup))
-    for holder in (*services, *groups):
+    for holder in chain.from_iterable(kind.model.objects.filter(samples__in=by_rule).distinct() for kind in HOLDERS):
         for row in holder.samples.exclude(why="").filter(at__lt=now() - timedelta(days=_days(holder)))[:500]:
             remove(holder=holder, sample=row.pk)
     for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
         _forget(row)
     root = Path(settings.DATA_ROOT)
-    for folder, model in ((root / "services", Service), (root / "edge" / "samples", EdgeGroup)):
+    for kind in HOLDERS:
+        folder, model = root / kind.folder, kind.model
         if folder.is_dir():
             there = {path.name for path in folder.iterdir()}
             gone = there - {str(number) for number in model.objects.values_list("pk", flat=True)}

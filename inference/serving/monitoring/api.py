@@ -10,9 +10,9 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from accounts.http import ApiRequest
+from inference.registry.drift import VERDICTS
 from inference.serving.models import Service
 from inference.serving.monitoring import results
-from inference.serving.monitoring.drift import VERDICTS
 from inference.serving.traffic.statistics import SPANS
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from django.utils.timezone import now
 
 
 class ServiceStatistics(models.Model):
@@ -22,16 +21,3 @@ class ServiceStatistics(models.Model):
 
     def __str__(self) -> str:
         return self.slot
-
-
-class ModelBaseline(models.Model):
-    """What pictures and answers are like on the images that a version learned from."""
-
-    version = models.OneToOneField("inference.ModelVersion", models.CASCADE, related_name="baseline")
-    data_name = models.CharField(max_length=80)  # "cells v2", also after the version is gone
-    images = models.PositiveIntegerField()
-    tally = models.JSONField()
-    made_at = models.DateTimeField(default=now)
-
-    def __str__(self) -> str:
-        return self.data_name

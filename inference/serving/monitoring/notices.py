@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 from accounts.services.notify import Kind, notify
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
-from inference.registry import sweeps
+from inference.registry import drift, sweeps
+from inference.registry.baseline_models import ModelBaseline
 from inference.serving.models import Service
-from inference.serving.monitoring import drift, results
-from inference.serving.monitoring.models import ModelBaseline
+from inference.serving.monitoring import results
 from inference.serving.monitoring.results import Found
 
 KIND = Kind("drift", _("What a service of mine is shown has changed"), "chart")

@@ -9,10 +9,11 @@ from django.db.models import QuerySet
 from django.utils.timezone import now
 
 from inference.kit.models.statistics import Tally, empty
+from inference.registry import drift
+from inference.registry.baseline_models import ModelBaseline
+from inference.registry.drift import Drift, Looks
 from inference.serving.models import Service
-from inference.serving.monitoring import drift
-from inference.serving.monitoring.drift import Drift, Looks
-from inference.serving.monitoring.models import ModelBaseline, ServiceStatistics
+from inference.serving.monitoring.models import ServiceStatistics
 from inference.serving.traffic.statistics import SPANS
 
 FIRST = 500  # pictures that stand for what is usual, where there is no baseline

@@ -10,7 +10,7 @@ from django.db.models.functions import TruncDay
 from django.utils.timezone import now
 
 from inference.kit.models.statistics import MOST_CLASSES
-from inference.serving.monitoring import drift
+from inference.registry import drift
 from inference.serving.monitoring.models import ServiceStatistics
 
 AFTER = timedelta(days=2)  # a day is read by the hour until then

@@ -12,9 +12,9 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
 from inference.registry import baselines
+from inference.registry.drift import ENOUGH, Drift, Looks
 from inference.serving.models import Service
 from inference.serving.monitoring import results
-from inference.serving.monitoring.drift import ENOUGH, Drift, Looks
 from inference.serving.monitoring.labels import COMPARED, LOOKS, VERDICTS
 from inference.serving.traffic.statistics import SPANS
 

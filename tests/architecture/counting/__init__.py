@@ -57,8 +57,8 @@ SERVED = ServedTask(
         figures=(Figure("mae", "MAE", "Mean difference to the objects that are there"),),
         headline=("mae",),
         sections=("inference/results/_images.html",),
-        caption="inference/kit/task_kinds/counting/_caption.html",
-        try_script="inference/kit/task_kinds/counting.js",
+        caption="inference/task_kinds/counting/_caption.html",
+        try_script="inference/task_kinds/counting.js",
         snippet='print(answer.json()["predictions"][0]["count"])',
     ),
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from .package import module
 from .samples import MOST_PICTURE
 
 JPEG = "/_jpeg"  # of the agent alone
@@ -26,12 +27,8 @@ QUALITIES = (92, 80, 60)
 def serve(package: Path) -> int:
     """Say the port on the first line, answer until standard input is closed."""
     sys.path.insert(0, str(package))
-    from inference.kit.model_io.decode import BadBox, BadImage, open_image  # noqa: PLC0415  of the package
-    from inference.kit.model_io.refusals import BadRequest, Refusal  # noqa: PLC0415  of the package
-    from inference.kit.model_io.requested import Requested  # noqa: PLC0415  of the package
-    from inference.kit.models.standalone import Model  # noqa: PLC0415  of the package
-
-    model, lock = Model(package / "model", threads=os.cpu_count() or 1), threading.Lock()
+    decode, refusals, requested, alone = map(module, ("decode", "refusals", "requested", "alone"))
+    model, lock = alone.Model(package / "model", threads=os.cpu_count() or 1), threading.Lock()
 
     protocol = _protocol(model, package)
 
@@ -42,7 +39,7 @@ def serve(package: Path) -> int:
                 return
             try:
                 self._answer(200, json.dumps(protocol.get(self.path)).encode())
-            except Refusal as why:
+            except refusals.Refusal as why:
                 self._answer(why.status, json.dumps({"error": str(why)}).encode())
 
         def do_POST(self) -> None:
@@ -51,18 +48,18 @@ def serve(package: Path) -> int:
                 self._infer(urlsplit(self.path).path, body)
                 return
             if self.path == JPEG:
-                self._answer(*_jpeg(open_image, body))
+                self._answer(*_jpeg(decode.open_image, body))
                 return
             if urlsplit(self.path).path not in PREDICT:
                 self._answer(404, json.dumps({"error": "Send a picture to /predict."}).encode())
                 return
             try:
-                asked = Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
+                asked = requested.Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
                 with lock:
                     status, said = 200, model.predict(body, asked)
-            except BadImage as why:
+            except decode.BadImage as why:
                 status, said = 400, {"error": f"{why} Send the picture itself as the body: curl --data-binary @FILE."}
-            except (BadBox, BadRequest) as why:
+            except (decode.BadBox, refusals.BadRequest) as why:
                 status, said = 400, {"error": str(why)}
             self._answer(status, json.dumps(said).encode())
 
@@ -74,9 +71,9 @@ def serve(package: Path) -> int:
                 with lock:  # tensors of one request at a time: each may take many times its bytes
                     data, length = protocol.infer(path, body, self.headers.get(JSON_LENGTH))
                 self._answer(200, data, length)
-            except Refusal as why:
+            except refusals.Refusal as why:
                 self._answer(why.status, json.dumps({"error": str(why)}).encode())
-            except (BadImage, BadBox) as why:
+            except (decode.BadImage, decode.BadBox) as why:
                 self._answer(422, json.dumps({"error": str(why)}).encode())
 
         def _answer(self, status: int, data: bytes, length: int | None = None) -> None:
@@ -106,10 +103,10 @@ def serve(package: Path) -> int:
 def _protocol(model: Any, package: Path) -> Any:
     """What answers tensors; None where the package was made before devices did."""
     try:
-        from inference.kit.models.local import Protocol  # noqa: PLC0415  of the package
+        local = module("local")
     except ImportError:
         return None
-    return Protocol(model, package)
+    return local.Protocol(model, package)
 
 
 def _jpeg(open_image: Any, body: bytes) -> tuple[int, bytes]:

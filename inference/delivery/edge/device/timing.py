@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .durable import Json
+from .package import module
 
 WARMING, MOST_RUNS, LEAST_RUNS, LONGEST_S = 3, 50, 5, 5.0
 
@@ -19,10 +20,8 @@ def measure(package: Path) -> int:
     sys.path.insert(0, str(package))
     import onnxruntime  # noqa: PLC0415  of the device
 
-    from inference.kit.models.standalone import Model  # noqa: PLC0415  of the package
-
     threads, before = os.cpu_count() or 1, _resident_mib()
-    model = Model(package / "model", threads=threads)
+    model = module("alone").Model(package / "model", threads=threads)
     feeds = _feeds(model)
     took = _times(lambda: model.engine.run(feeds))
     found: Json = {

@@ -16,15 +16,15 @@ PAGES = Pages(
     ),
     headline=("auroc", "good_share"),
     sections=(
-        "inference/kit/task_kinds/anomaly/_classes.html",
+        "inference/task_kinds/anomaly/_classes.html",
         "inference/results/_confusion.html",
         "inference/results/_images.html",
     ),
-    script="inference/kit/task_kinds/anomaly_evaluation.js",
-    caption="inference/kit/task_kinds/anomaly/_caption.html",
-    overlay="inference/kit/task_kinds/anomaly/_overlay.html",
-    try_script="inference/kit/task_kinds/anomaly.js",
-    try_controls="inference/kit/task_kinds/anomaly/_try_controls.html",
+    script="inference/task_kinds/anomaly_evaluation.js",
+    caption="inference/task_kinds/anomaly/_caption.html",
+    overlay="inference/task_kinds/anomaly/_overlay.html",
+    try_script="inference/task_kinds/anomaly.js",
+    try_controls="inference/task_kinds/anomaly/_try_controls.html",
     snippet='for found in answer.json()["predictions"]:\n'
     '    print(found["anomalous"], found["score"])  # found["heat"]: a grey PNG in base64',
 )

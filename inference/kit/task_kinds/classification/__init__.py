@@ -53,8 +53,8 @@ PAGES = Pages(
         "Regularization_Loss and Total_Loss are not shown: they belong to a training, and a model’s file does not say "
         "how it was regularized. They stand on the page of its training."
     ),
-    caption="inference/kit/task_kinds/classification/_caption.html",
-    try_script="inference/kit/task_kinds/classification.js",
+    caption="inference/task_kinds/classification/_caption.html",
+    try_script="inference/task_kinds/classification.js",
 )
 
 

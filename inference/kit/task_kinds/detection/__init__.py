@@ -37,11 +37,11 @@ PAGES = Pages(
     curve_note="overlap 0.50",
     note=LOSSES,
     class_columns=(Figure("ap50", "AP50"), Figure("ap75", "AP75")),
-    caption="inference/kit/task_kinds/detection/_caption.html",
-    overlay="inference/kit/task_kinds/detection/_overlay.html",
-    legend="inference/kit/task_kinds/detection/_legend.html",
-    try_script="inference/kit/task_kinds/detection.js",
-    try_controls="inference/kit/task_kinds/detection/_try_controls.html",
+    caption="inference/task_kinds/detection/_caption.html",
+    overlay="inference/task_kinds/detection/_overlay.html",
+    legend="inference/task_kinds/detection/_legend.html",
+    try_script="inference/task_kinds/detection.js",
+    try_controls="inference/task_kinds/detection/_try_controls.html",
     threshold=True,
 )
 

@@ -14,13 +14,13 @@ PAGES = Pages(
     ),
     headline=("recall_1",),
     sections=(
-        "inference/kit/task_kinds/embedding/_classes.html",
+        "inference/task_kinds/embedding/_classes.html",
         "inference/results/_confusion.html",
         "inference/results/_images.html",
     ),
-    script="inference/kit/task_kinds/embedding_evaluation.js",
-    caption="inference/kit/task_kinds/embedding/_caption.html",
-    try_script="inference/kit/task_kinds/embedding.js",
+    script="inference/task_kinds/embedding_evaluation.js",
+    caption="inference/task_kinds/embedding/_caption.html",
+    try_script="inference/task_kinds/embedding.js",
     snippet='found = answer.json()["predictions"][0]  # add ?neighbours=20 for more of the nearest known images\n'
     'print(found["name"], found["score"], len(found["vector"]))\n'
     'for near in found["neighbours"]:\n'

@@ -23,16 +23,16 @@ PAGES = Pages(
     ),
     headline=("miou",),
     sections=(
-        "inference/kit/task_kinds/segmentation/_classes.html",
+        "inference/task_kinds/segmentation/_classes.html",
         "inference/results/_confusion.html",
         "inference/results/_images.html",
     ),
-    script="inference/kit/task_kinds/segmentation_evaluation.js",
-    caption="inference/kit/task_kinds/segmentation/_caption.html",
-    overlay="inference/kit/task_kinds/segmentation/_overlay.html",
-    legend="inference/kit/task_kinds/segmentation/_legend.html",
-    try_script="inference/kit/task_kinds/segmentation.js",
-    try_controls="inference/kit/task_kinds/segmentation/_try_controls.html",
+    script="inference/task_kinds/segmentation_evaluation.js",
+    caption="inference/task_kinds/segmentation/_caption.html",
+    overlay="inference/task_kinds/segmentation/_overlay.html",
+    legend="inference/task_kinds/segmentation/_legend.html",
+    try_script="inference/task_kinds/segmentation.js",
+    try_controls="inference/task_kinds/segmentation/_try_controls.html",
     snippet='for found in answer.json()["predictions"]:\n'
     '    print(found["name"], found["share"], found["mask"])  # mask: COCO runs, for pycocotools.mask.decode',
 )

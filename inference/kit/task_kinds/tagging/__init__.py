@@ -26,9 +26,9 @@ PAGES = Pages(
     ),
     script="inference/evaluation.js",
     counted="Images",
-    caption="inference/kit/task_kinds/tagging/_caption.html",
-    try_script="inference/kit/task_kinds/tagging.js",
-    try_controls="inference/kit/task_kinds/tagging/_try_controls.html",
+    caption="inference/task_kinds/tagging/_caption.html",
+    try_script="inference/task_kinds/tagging.js",
+    try_controls="inference/task_kinds/tagging/_try_controls.html",
     snippet='for tag in answer.json()["predictions"]:\n'
     '    if tag["present"]:\n        print(tag["name"], tag["score"])',
 )

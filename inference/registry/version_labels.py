@@ -10,11 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from aiplatform.templatetags.ui import bytes_
-from inference.evaluation import version_tables
-from inference.evaluation.presentation.tiles import NONE
-from inference.evaluation.version_tables import Row
-from inference.registry import task_labels
+from inference.registry import task_labels, version_tables
 from inference.registry.models import ModelVersion, Stage
+from inference.registry.task_labels import NONE
+from inference.registry.version_tables import Row
 from training import figure_words, param_words
 
 LABELS = {

@@ -1,0 +1,51 @@
+"""Form of a promotion rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from datasets.models import DatasetVersion
+from datasets.version_choice import DatasetVersionChoice
+from inference.evaluation import promotion
+from inference.evaluation.models import SPLIT_WORDS
+from inference.registry.models import Model, Stage
+
+
+class RuleForm(forms.Form):
+    """What an evaluation must show, and what its version gets."""
+
+    metric = forms.ChoiceField(label=_("Figure"))
+    at_least = forms.TypedChoiceField(
+        label=_("Must be"),
+        choices=[("1", _("at least")), ("0", _("at most"))],
+        coerce=lambda value: value == "1",
+    )
+    bound = forms.FloatField(label=_("Value"))
+    version = DatasetVersionChoice(
+        label=_("Measured on"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
+    )
+    split = forms.ChoiceField(label=_("Split"), choices=SPLIT_WORDS, required=False, initial="test")
+    better_than = forms.CharField(
+        label=_("And better than"),
+        max_length=50,
+        required=False,
+        help_text=_("An alias such as champion: the version must beat that one on the same data. Empty: none."),
+    )
+    gives_alias = forms.CharField(label=_("Gets the alias"), max_length=50, required=False, initial="champion")
+    gives_stage = forms.ChoiceField(
+        label=_("Gets the stage"),
+        choices=[("", _("none")), (Stage.APPROVED.value, Stage.APPROVED.label)],
+        required=False,
+    )
+
+    def __init__(self, *args: Any, user: User, model: Model, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        metric, version = self.fields["metric"], self.fields["version"]
+        names = promotion.metrics_of(model)
+        metric.choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice, declared above
+        rows = DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")
+        version.queryset = rows  # type: ignore[attr-defined]  # a choice among rows, declared above
