@@ -15,7 +15,6 @@ import asyncio
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
 import django
 import numpy as np
@@ -33,9 +33,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
 from aiplatform.cli import web
-from inference.kit.model_io import decode, engine
-from inference.kit.models import boxes, descriptor, model_json
-from inference.kit.models import statistics as counting
+from inference.kit.model_io import decode
+from inference.kit.model_io.engine import Engine
+from inference.kit.models import boxes, descriptor, model_json, statistics
 from inference.registry.composition.descriptions import Recipe
 from tests.inference import tiny
 from tests.inference.launching import get, start_server
@@ -205,7 +205,7 @@ def against_raw(folder: Path, *, threads: int, rounds: int, seconds: float) -> d
         "ratio", "ratio_reading", "server_per_s", "raw_per_s", "reading_per_s",
         "server_cpu_ms", "raw_cpu_ms", "reading_cpu_ms",
     )  # fmt: skip
-    return {name: statistics.median(column) for name, column in zip(names, zip(*rounds_seen, strict=True), strict=True)}
+    return {name: median(column) for name, column in zip(names, zip(*rounds_seen, strict=True), strict=True)}
 
 
 def _loop(loop: subprocess.Popen[str], seconds: float) -> tuple[float, float]:
@@ -276,7 +276,7 @@ def cold_start(folder: Path, *, times: int) -> float:
         taken.append(time.monotonic() - began)
         server.kill()
         server.wait()
-    return statistics.median(taken)
+    return median(taken)
 
 
 def ensemble(folder: Path, *, threads: int, rounds: int) -> dict[str, float]:
@@ -291,7 +291,7 @@ def ensemble(folder: Path, *, threads: int, rounds: int) -> dict[str, float]:
     pictures = [Image.fromarray(rng.integers(0, 256, (224, 224, 3), np.uint8)) for _ in range(8)]
     feeds = {"images": np.stack([decode.preprocess(picture, spec.input)[0] for picture in pictures])}
     tensor = np.stack([decode.preprocess(picture, spec.input.parts[0])[0] for picture in pictures])
-    bare = [engine.Engine(part / "model.onnx", threads=threads) for part in parts]
+    bare = [Engine(part / "model.onnx", threads=threads) for part in parts]
     took: list[tuple[float, float]] = []
     for _ in range(4 * rounds + 1):
         began = time.perf_counter()
@@ -308,14 +308,14 @@ def ensemble(folder: Path, *, threads: int, rounds: int) -> dict[str, float]:
     for _ in range(20):
         boxes.fused(found, [1, 1], iou=0.55)
     fusing = (time.perf_counter() - began) / 20
-    alone, together = (statistics.median(column) for column in zip(*took[1:], strict=True))
+    alone, together = (median(column) for column in zip(*took[1:], strict=True))
     return {"ratio": together / alone, "parts_ms": 1000 * alone, "ms": 1000 * together, "fusing_ms": 1000 * fusing}
 
 
 def describing(folder: Path) -> dict[str, float]:
     """CPU-ms to answer a JPEG of 640 pixels with ResNet-18, to read what it is like, and of that to describe it."""
     spec = model_json.load(resnet18(folder, 640))
-    engine = engine.Engine(folder / "model.onnx", threads=1)
+    engine = Engine(folder / "model.onnx", threads=1)
     noise = np.random.default_rng(0).integers(0, 255, (60, 80, 3), np.uint8)
     picture = encoded(Image.fromarray(noise).resize((640, 480)), "JPEG", quality=85)
     small = np.asarray(Image.fromarray(noise).resize((48, 48)), np.float32) / 255
@@ -332,11 +332,11 @@ def describing(folder: Path) -> dict[str, float]:
             began = time.process_time()
             act()
             taken.append(time.process_time() - began)
-        return 1000 * statistics.median(taken)
+        return 1000 * median(taken)
 
     return {
         "answer_ms": cpu_ms(answer, 10),
-        "read_ms": cpu_ms(lambda: counting.read(picture, max_pixels=10**7), 50),
+        "read_ms": cpu_ms(lambda: statistics.read(picture, max_pixels=10**7), 50),
         "describe_ms": cpu_ms(lambda: descriptor.of(small, grey, features), 200),
     }
 
