@@ -29,7 +29,7 @@ class InferenceConfig(AppConfig):
         from inference.delivery.push.navigation import entries as push_entries
         from inference.evaluation import error_datasets, evaluations, metric_labels
         from inference.evaluation import kind as evaluation_kind
-        from inference.evaluation.parameter_sets.models import EvaluationSet
+        from inference.evaluation.models import EvaluationSet
         from inference.messages import register as register_messages
         from inference.registry import (
             hardware_speeds,

@@ -6,7 +6,6 @@ from inference.delivery.edge import models as _edge  # noqa: F401  Django looks 
 from inference.delivery.push import models as _push  # noqa: F401  Django looks for tables here
 from inference.evaluation import models as _evaluation  # noqa: F401  Django looks for tables here
 from inference.evaluation.custom_scripts import models as _custom_scripts  # noqa: F401  Django looks for tables here
-from inference.evaluation.parameter_sets import models as _parameter_sets  # noqa: F401  Django looks for tables here
 from inference.registry import models as _registry  # noqa: F401  Django looks for tables here
 from inference.registry.composition import models as _composition  # noqa: F401  Django looks for tables here
 from inference.registry.selftest import models as _selftest  # noqa: F401  Django looks for tables here
@@ -14,6 +13,4 @@ from inference.serving import models as _serving  # noqa: F401  Django looks for
 from inference.serving.feedback import models as _feedback  # noqa: F401  Django looks for tables here
 from inference.serving.keys import models as _keys  # noqa: F401  Django looks for tables here
 from inference.serving.monitoring import models as _monitoring  # noqa: F401  Django looks for tables here
-from inference.serving.scaling import models as _scaling  # noqa: F401  Django looks for tables here
-from inference.serving.traffic import models as _traffic  # noqa: F401  Django looks for tables here
 from inference.video import models as _video  # noqa: F401  Django looks for tables here

@@ -24,11 +24,11 @@ from inference.evaluation import (
     comparison_api,
     error_datasets,
     evaluations,
+    requests,
     result_api,
     results,
     slice_api,
 )
-from inference.evaluation.custom_scripts import requests
 from inference.evaluation.models import Evaluation
 from inference.evaluation.orders import EVALUATIONS
 from inference.evaluation.presentation import report as reports

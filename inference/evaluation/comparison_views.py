@@ -19,7 +19,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from aiplatform.lib.pages import needs
 from inference.evaluation import differences, results
-from inference.evaluation.custom_scripts import metrics as script_figures
+from inference.evaluation import script_metrics as script_figures
 from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.differences import Comparison
 from inference.evaluation.models import Evaluation

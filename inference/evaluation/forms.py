@@ -14,8 +14,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation import evaluations
 from inference.evaluation.custom_scripts.forms import CALLED, ScriptFields
-from inference.evaluation.models import SPLIT_WORDS
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation.models import SPLIT_WORDS, EvaluationSet
 from inference.kit.task_kinds import TASKS
 from inference.registry import training_data
 from inference.registry.fields import ModelVersionChoice

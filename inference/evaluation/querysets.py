@@ -9,6 +9,7 @@ from aiplatform.lib import search
 
 if TYPE_CHECKING:
     pass
+
 from inference.registry.querysets import JobRowQuerySet, ModelVersionQuerySet
 
 
@@ -32,3 +33,15 @@ class EvaluationQuerySet(JobRowQuerySet):
     def named_like(self, text: str) -> Self:
         """Name, model or dataset contains each of the words."""
         return search.having(self, text, "job__name", "model_label", "version_label")
+
+
+class EvaluationSetQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+    shared = ("inference.evaluationset", "pk")
+
+    def for_list(self) -> Self:
+        return self.select_related("owner", "version__dataset", "code", "image")
+
+    def named_like(self, text: str) -> Self:
+        """Name, description or dataset contains each of the words."""
+        return search.having(self, text, "name", "description", "version_label", "task")

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.numbers import finite
-from inference.evaluation.custom_scripts import metrics as figures
+from inference.evaluation import script_metrics as figures
 from inference.evaluation.models import Evaluation
 from inference.kit.task_kinds import TASKS
 from workers.runs import RunDir

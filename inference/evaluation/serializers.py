@@ -11,10 +11,9 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField, by_field
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
+from inference.evaluation import saved_parameters
 from inference.evaluation.custom_scripts.api import ScriptedOut, ScriptIn
-from inference.evaluation.models import Evaluation
-from inference.evaluation.parameter_sets import sets
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation.models import Evaluation, EvaluationSet
 from inference.evaluation.presentation import tiles
 from inference.evaluation.results import manual_names
 from inference.registry.serializers import JobFields
@@ -85,9 +84,9 @@ class EvaluationIn(ScriptIn, ResourcesIn):
             if attrs.get("version") is None:
                 raise serializers.ValidationError({"version": [_("Name a dataset version, or a parameter set.")]})
             return attrs
-        left_out = set(sets.GIVEN) - set(self.initial_data)
+        left_out = set(saved_parameters.GIVEN) - set(self.initial_data)
         named = {name: value for name, value in attrs.items() if name not in left_out}
         try:
-            return attrs | sets.begin_with(chosen, named, user=self.context["request"].user)
+            return attrs | saved_parameters.begin_with(chosen, named, user=self.context["request"].user)
         except DomainError as exc:
             raise serializers.ValidationError(by_field(exc)) from None

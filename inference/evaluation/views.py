@@ -19,15 +19,13 @@ from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
-from inference.evaluation import error_datasets, evaluations, promotion, results
+from inference.evaluation import error_datasets, evaluations, promotion, results, saved_parameters
 from inference.evaluation.custom_scripts import presentation as telling_of_script
 from inference.evaluation.forms import EvaluationForm
 from inference.evaluation.metric_labels import GROUP_WORDS
-from inference.evaluation.models import SPLIT_WORDS, Evaluation
+from inference.evaluation.models import SPLIT_WORDS, Evaluation, EvaluationSet
 from inference.evaluation.orders import EVALUATIONS
-from inference.evaluation.parameter_sets import sets
 from inference.evaluation.parameter_sets.forms import begun, initial_of
-from inference.evaluation.parameter_sets.models import EvaluationSet
 from inference.evaluation.presentation import curves
 from inference.evaluation.presentation import results as judged
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
@@ -102,12 +100,15 @@ def _begun_again(request: SignedInRequest) -> dict[str, Any]:
     if request.method != "GET" or not number:
         return {}
     row = _visible(request, number)
-    return begun(sets.of(row)) | {"model_version": row.model_version_id, "name": next_name(row.job.name)}
+    return begun(saved_parameters.of(row)) | {"model_version": row.model_version_id, "name": next_name(row.job.name)}
 
 
 def _set_values(request: SignedInRequest, row: EvaluationSet) -> dict[str, Any]:
     """Initial values of a parameter set; its data only where it is theirs to use."""
-    found = initial_of(row, request.user) | {"parameter_set": row.pk, "version": sets.usable_version(row, request.user)}
+    found = initial_of(row, request.user) | {
+        "parameter_set": row.pk,
+        "version": saved_parameters.usable_version(row, request.user),
+    }
     return {name: value for name, value in found.items() if value not in (None, "") or name == "split"}
 
 

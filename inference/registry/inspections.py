@@ -30,9 +30,9 @@ from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.files import remove_tree
 from inference.registry.formats.declared import NOTHING, Declared, Files
 from inference.registry.formats.folder import Found
-from inference.registry.import_trials.candidates import CannotTry
 from inference.registry.inspector import inspection, limits, replies
 from inference.registry.inspector.__main__ import OUT_OF_MEMORY
+from inference.registry.inspector.trial_candidates import CannotTry
 from workers.execution import tickets
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket

@@ -19,14 +19,12 @@ from aiplatform.lib.titles import TITLE
 from aiplatform.lib.wording import Message
 from inference.registry import stages
 from inference.registry.models import ModelVersion, Visibility
+from inference.serving import host_assignment, requests, trial_closing, withdrawal
 from inference.serving import limits as limits_
-from inference.serving import requests, withdrawal
+from inference.serving import replica_closing as scaling_closing
+from inference.serving.addresses import Place, place
 from inference.serving.limits import LIMITS, limits_of
 from inference.serving.models import Service
-from inference.serving.scaling import closing as scaling_closing
-from inference.serving.shared_hosts import hosts
-from inference.serving.shared_hosts.addresses import Place, place
-from inference.serving.traffic import closing
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.jobs.transitions import StaleReport
@@ -111,7 +109,7 @@ def create(
         limits_.check(limits, {name: limit.usual for name, limit in LIMITS.items()})
     with found:
         if share_process:
-            hosts.check(version=model_version, gpus_per_node=resources.get("gpus_per_node", 0), limits=limits)
+            host_assignment.check(version=model_version, gpus_per_node=resources.get("gpus_per_node", 0), limits=limits)
     with found:
         resources["cluster"] = cluster_for(user, resources.get("cluster"))
         if found:  # what the machines cannot give is said as well
@@ -121,7 +119,7 @@ def create(
         "cluster": resources["cluster"].pk,
         "max_batch": max_batch,
         "max_delay_ms": max_delay_ms,
-        hosts.OPTION: share_process,
+        host_assignment.OPTION: share_process,
         **limits,
     }
     try:
@@ -204,7 +202,7 @@ def start_held(service: Service) -> Service:
         ModelWithdrawn, and what `submission.submit` refuses.
     """
     version = withdrawal.usable_version(service)
-    shares = hosts.wants(service) and hosts.fits(version)
+    shares = host_assignment.wants(service) and host_assignment.fits(version)
     service.job = _shared(service) if shares else submit(service, version)
     service.ready_attempt, service.asleep_at = 0, None
     service.save(update_fields=["job", "ready_attempt", "asleep_at", "updated_at"])
@@ -226,7 +224,9 @@ def submit(service: Service, version: ModelVersion) -> Job:
 
 def _shared(service: Service) -> Job:
     """The process that a service shares; within a transaction that holds it."""
-    return hosts.take(service, cluster=_cluster(service), asked=_asked(service), restart=Job.Restart.ON_FAILURE)
+    return host_assignment.take(
+        service, cluster=_cluster(service), asked=_asked(service), restart=Job.Restart.ON_FAILURE
+    )
 
 
 def _cluster(service: Service) -> VirtualCluster:
@@ -250,7 +250,7 @@ def stop(*, service: Service, by: User) -> Service:
     beside = _beside(held)
     if not first and not beside and held.asleep_at is None:
         raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
-    hosts.leave(held)  # others go on in there
+    host_assignment.leave(held)  # others go on in there
     Service.objects.filter(pk=held.pk).update(next_job=None, next_version=None, old_job=None, asleep_at=None)
     for job in (*first, *beside):
         end(job, by)
@@ -264,13 +264,13 @@ def _beside(service: Service) -> list[Job]:
     Within a transaction that holds it.
     """
     rows = Service.objects.select_related("next_job", "old_job").get(pk=service.pk)
-    found = [rows.next_job, rows.old_job, *closing.close_of(service.pk), *scaling_closing.close_of(service.pk)]
+    found = [rows.next_job, rows.old_job, *trial_closing.close_of(service.pk), *scaling_closing.close_of(service.pk)]
     return [job for job in found if job is not None and not job.is_final]
 
 
 def end(job: Job | None, by: User | None) -> None:
     """Request a stop of a server that need not be there any more; a shared process stays while others need it."""
-    if job is not None and not hosts.may_go(job):
+    if job is not None and not host_assignment.may_go(job):
         return
     for _try in range(TRIES):
         if job is None or job.is_final:
@@ -309,15 +309,17 @@ def edit(
             raise Invalid(_("A service is private or public."), field="visibility")
     with found:
         limits_.check(limits, limits_of(service))
-    shares = hosts.wants(service) if share_process is None else share_process
+    shares = host_assignment.wants(service) if share_process is None else share_process
     with found:
         if shares:
             gpus = service.options.get("gpus_per_node", 0)
-            hosts.check(version=service.model_version, gpus_per_node=gpus, limits={**limits_of(service), **limits})
+            host_assignment.check(
+                version=service.model_version, gpus_per_node=gpus, limits={**limits_of(service), **limits}
+            )
     found.end()
     held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
     held.description, held.visibility = description, visibility
-    held.options = {**held.options, **limits, hosts.OPTION: shares}
+    held.options = {**held.options, **limits, host_assignment.OPTION: shares}
     held.sharing_message = Message() if shares else held.sharing_message
     held.save(update_fields=["description", "visibility", "options", "sharing_message", "updated_at"])
     if held.asleep_at is not None and limits_of(held)["min_replicas"] > 0:

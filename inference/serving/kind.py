@@ -17,9 +17,8 @@ from inference.registry import retention
 from inference.registry.models import Model, ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.serving import endpoints, launch, search, withdrawal
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.monitoring import collection
-from inference.serving.traffic.models import ServiceTrial
 from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir

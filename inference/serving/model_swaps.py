@@ -16,10 +16,9 @@ from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from inference.registry import sweeps
 from inference.registry.models import ModelVersion
-from inference.serving import endpoints
+from inference.serving import addresses, endpoints, host_assignment
 from inference.serving.models import Service
 from inference.serving.scaling import replicas
-from inference.serving.shared_hosts import addresses, hosts
 from workers.models import Job
 from workers.states import JobState
 
@@ -63,9 +62,9 @@ def change_model(*, service: Service, version: ModelVersion, by: User) -> Servic
 def _beside(held: Service, version: ModelVersion) -> Job:
     """What is to answer with another version: the shared process that the service is in, else a server of its own."""
     job: Job | None = held.job
-    if job is None or not addresses.is_shared(job) or not hosts.fits(version):
+    if job is None or not addresses.is_shared(job) or not host_assignment.fits(version):
         return endpoints.submit(held, version)
-    hosts.refill(job)
+    host_assignment.refill(job)
     return job
 
 
@@ -109,7 +108,7 @@ def _take_over(service: Service, *, ready: bool) -> None:
         if held.job_id != held.next_job_id:  # else one process answers with both for a while
             forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
         elif held.job is not None:
-            hosts.refill(held.job)
+            host_assignment.refill(held.job)
         held.job, held.model_version = held.next_job, held.next_version
         held.ready_attempt = held.job.attempt_number if ready else 0
         held.next_job, held.next_version = None, None

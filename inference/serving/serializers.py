@@ -13,10 +13,9 @@ from aiplatform.lib.titles import TITLE
 from inference.evaluation import thresholds
 from inference.registry.models import Visibility
 from inference.registry.version_serializers import VersionField
-from inference.serving import endpoints
+from inference.serving import endpoints, host_assignment
 from inference.serving.limits import LIMITS, limits_of
 from inference.serving.models import Service
-from inference.serving.shared_hosts import hosts
 from workers.jobs.api.resource_request import ResourcesIn
 
 
@@ -75,7 +74,7 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
         ]  # fmt: skip
 
     def get_share_process(self, service: Service) -> bool:
-        return hosts.wants(service)
+        return host_assignment.wants(service)
 
     def get_url(self, service: Service) -> str:
         request = self.context.get("request")

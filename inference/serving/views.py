@@ -16,13 +16,12 @@ from inference.evaluation import thresholds
 from inference.evaluation.thresholds import BestScore
 from inference.kit.task_kinds import TASKS
 from inference.registry.models import ModelVersion
-from inference.serving import endpoints, model_swaps, withdrawal
+from inference.serving import endpoints, host_assignment, model_swaps, withdrawal
+from inference.serving.addresses import is_shared
 from inference.serving.forms import ServiceEditForm, ServiceForm, ServiceModelForm
 from inference.serving.limits import limits_of
 from inference.serving.models import Service
 from inference.serving.orders import SERVICES
-from inference.serving.shared_hosts import hosts
-from inference.serving.shared_hosts.addresses import is_shared
 from inference.serving.traffic import views as traffic
 from workers.scheduling import preview
 
@@ -105,7 +104,7 @@ def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     """Description, and who may call it."""
     service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
     known = {"description": service.description, "visibility": service.visibility, **limits_of(service)}
-    known["share_process"] = hosts.wants(service)
+    known["share_process"] = host_assignment.wants(service)
     form = ServiceEditForm(request.POST or None, initial=known)
     if form.is_valid():
         with refusals_shown_on(form):
@@ -188,7 +187,7 @@ def _shares(service: Service) -> list[Service]:
     """The other services in the process that a service shares."""
     if service.job is None or service.job.is_final or not is_shared(service.job):
         return []
-    return list(hosts.residents(service.job).exclude(pk=service.pk).order_by("name"))
+    return list(host_assignment.residents(service.job).exclude(pk=service.pk).order_by("name"))
 
 
 def _score_percent(version: ModelVersion, best: BestScore | None) -> int:

@@ -15,9 +15,8 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.registry import withdrawals
 from inference.registry.models import Model, ModelVersion
+from inference.serving import host_assignment, replica_closing
 from inference.serving.models import Service
-from inference.serving.scaling import closing
-from inference.serving.shared_hosts import hosts
 from workers.jobs import actions as queue
 from workers.states import Reason
 
@@ -77,13 +76,13 @@ def disable(services: Iterable[Service]) -> None:
 
 
 def _stop(service: Service, message: Message) -> None:
-    shared = hosts.leave(service)
+    shared = host_assignment.leave(service)
     if service.job is not None and service.is_up:
         with contextlib.suppress(DomainError):  # it is stopping by itself
             queue.stop(service.job, reason=Reason.OPERATOR, message=message)
     tried = [trial.job for trial in service.trials.filter(outcome="").select_related("job")]
-    for job in (service.next_job, service.old_job, *tried, *closing.close_of(service.pk), shared):
-        if job is not None and not job.is_final and hosts.may_go(job):
+    for job in (service.next_job, service.old_job, *tried, *replica_closing.close_of(service.pk), shared):
+        if job is not None and not job.is_final and host_assignment.may_go(job):
             with contextlib.suppress(DomainError):
                 queue.stop(job, reason=Reason.OPERATOR, message=message)
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import markdown
 from inference.evaluation import metric_labels, notes
-from inference.evaluation.custom_scripts import metrics as script_figures
+from inference.evaluation import script_metrics as script_figures
 from inference.evaluation.models import SPLIT_WORDS, Evaluation
 from inference.registry import task_labels
 from inference.registry.task_labels import NONE

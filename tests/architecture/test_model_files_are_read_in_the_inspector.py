@@ -9,7 +9,7 @@ READERS = {"survey", "describe", "onnx", "safetensors", "extract"}
 INSIDE = (
     "inference/registry/formats/",
     "inference/registry/inspector/",
-    "inference/registry/import_trials/candidates.py",
+    "inference/registry/inspector/trial_candidates.py",
 )
 
 

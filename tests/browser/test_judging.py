@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from datasets.models import Asset, Dataset
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation.models import EvaluationSet
 from tests.browser.conftest import in_both_looks
 from tests.inference import judged
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from inference.serving import endpoints
+from inference.serving.models import ServiceTrial
 from inference.serving.traffic.counters import Counter, Slot
-from inference.serving.traffic.models import ServiceTrial
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
 from tests.inference.running import bring

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.evaluation import evaluations
-from inference.evaluation.models import Evaluation
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation.models import Evaluation, EvaluationSet
 from tests.factories import models as factory
 from tests.inference import judged
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from inference.evaluation.custom_scripts import metrics
+from inference.evaluation import script_metrics
 from inference.kit.models import model_json, oip
 from inference.registry.formats import known, onnx, safetensors
 from tests.growth.parsers_text import JSON
@@ -157,10 +157,10 @@ register(
 register(
     Parser(
         "figures of own code",
-        metrics.read,
+        script_metrics.read,
         {**encoded(JSON), **encoded({"figures": numbered('"k{}":1.5,', "{", '"z":0}')})},
-        metrics.MOST_BYTES,
-        ("inference.evaluation.custom_scripts.metrics",),
+        script_metrics.MOST_BYTES,
+        ("inference.evaluation.script_metrics",),
         b'{"a": 1}',
     )
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from inference.serving.models import ServiceTrial
 from inference.serving.traffic import trials
-from inference.serving.traffic.models import ServiceTrial
 from inference.tasks import sweep
 from tests.inference.running import bring
 

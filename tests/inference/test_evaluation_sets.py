@@ -4,10 +4,8 @@ import pytest
 from django.urls import reverse
 
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken
-from inference.evaluation import evaluations
-from inference.evaluation.models import Evaluation
-from inference.evaluation.parameter_sets import sets
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation import evaluations, saved_parameters
+from inference.evaluation.models import Evaluation, EvaluationSet
 from tests.factories import models as factory
 from tests.inference import judged
 
@@ -25,7 +23,7 @@ def begun(alice, tmp_path):
 
 @pytest.fixture
 def kept(alice, begun):
-    return sets.save(user=alice, name="careful", **sets.of(begun))
+    return saved_parameters.save(user=alice, name="careful", **saved_parameters.of(begun))
 
 
 def test_set_of_an_evaluation_begins_the_same_one_again(api, alice, begun, kept):
@@ -54,11 +52,11 @@ def test_set_of_another_task_is_refused_with_its_reason(api, alice, begun, kept,
 
 
 def test_set_refuses_all_that_is_wrong_at_once(alice, begun, kept):
-    sets.save(user=alice, name="other", **sets.of(begun))
+    saved_parameters.save(user=alice, name="other", **saved_parameters.of(begun))
     wrong = {"task": "tagging", "visibility": "all", "params": {"speed": 1}, "split": "nowhere", "gpus_per_node": 4}
 
     with pytest.raises(DomainError) as refused:
-        sets.save(user=alice, name="other", existing=kept, **wrong)
+        saved_parameters.save(user=alice, name="other", existing=kept, **wrong)
 
     assert {type(one) for one in refused.value.every} == {NameTaken, Invalid}
     assert {one.blamed for one in refused.value.every} >= {"name", "task", "visibility", "split", "gpus_per_node"}
@@ -68,7 +66,7 @@ def test_set_refuses_all_that_is_wrong_at_once(alice, begun, kept):
 def test_set_is_seen_as_far_as_it_is_shared_and_changed_by_its_owner(api, alice, bob, kept):
     api.force_authenticate(bob)
     unseen = api.get(f"{ROUTE}{kept.pk}/").status_code
-    sets.save(user=alice, name=kept.name, existing=kept, visibility="public")
+    saved_parameters.save(user=alice, name=kept.name, existing=kept, visibility="public")
 
     seen = api.get(ROUTE, {"search": "careful detection"}).json()["results"]
     refused = api.patch(f"{ROUTE}{kept.pk}/", {"name": "mine"}, format="json")

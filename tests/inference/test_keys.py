@@ -13,9 +13,9 @@ from aiplatform.lib.errors import Invalid, NameTaken
 from inference.serving import endpoints
 from inference.serving.keys import keys, rate_limits
 from inference.serving.keys.models import ServiceKey
+from inference.serving.models import ServiceUsage
 from inference.serving.traffic import routing
 from inference.serving.traffic.counters import Counter
-from inference.serving.traffic.models import ServiceUsage
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call

@@ -10,12 +10,9 @@ import pytest
 from django.urls import reverse
 
 from datasets.models import DatasetVersion
-from inference.evaluation import evaluations
-from inference.evaluation.custom_scripts import metrics, requests
+from inference.evaluation import evaluations, requests, saved_parameters, script_metrics
 from inference.evaluation.kind import EvaluationKind
-from inference.evaluation.models import Evaluation
-from inference.evaluation.parameter_sets import sets
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation.models import Evaluation, EvaluationSet
 from inference.pipelines.kinds import KINDS, StepFailed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import comparing
@@ -79,23 +76,23 @@ def ended(evaluation: Evaluation, text: str = '{"accuracy": 0.75}', *, state: st
 
 
 def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
-    good = metrics.read(b'{"b": 1, "a": {"cat": 0.5, "dog": 0}}')
-    bad = metrics.read(
+    good = script_metrics.read(b'{"b": 1, "a": {"cat": 0.5, "dog": 0}}')
+    bad = script_metrics.read(
         b'{"": 1, "n": NaN, "t": true, "d": {"x": {"y": 1}}, "l": [1], "big": 1e999, "one": 1, "one": 2}'
     )
-    long = metrics.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
+    long = script_metrics.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
 
-    assert (good.problems, metrics.flat(good.rows)) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
+    assert (good.problems, script_metrics.flat(good.rows)) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
     assert [one.code.partition(".")[2] for one in bad.problems] == [
         "odd_name", "no_number", "no_number", "too_deep", "too_deep", "no_number", "twice",
     ]  # fmt: skip
     assert [one.code for one in long.problems] == ["own_script.odd_name"] * 2
     for text, said in (
         (b"[1]", "no_table"), (b"{}", "empty"), (b"{", "no_json"), (b"[" * 100_000, "no_json"), (b"\xff", "no_json"),
-        (b" " * (metrics.MOST_BYTES + 1), "too_large"), (json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(),
-                                                        "too_many"), (b'{"a": {}}', "empty"),
+        (b" " * (script_metrics.MOST_BYTES + 1), "too_large"), (b'{"a": {}}', "empty"),
+        (json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(), "too_many"),
     ):  # fmt: skip
-        assert [one.code for one in metrics.read(text).problems] == [f"own_script.{said}"], text[:20]
+        assert [one.code for one in script_metrics.read(text).problems] == [f"own_script.{said}"], text[:20]
 
 
 def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, client, alice, begun, raw, model):
@@ -185,7 +182,7 @@ def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model,
 def test_h06_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy_without_secrets(
     api, client, alice, bob, begun, model, raw
 ):
-    kept = sets.save(user=alice, name="mine", visibility="public", **sets.of(begun))
+    kept = saved_parameters.save(user=alice, name="mine", visibility="public", **saved_parameters.of(begun))
     theirs = evaluations_model(bob, model)
     DatasetVersion.objects.filter(pk=raw.pk).update(state="ready")
     raw.dataset.visibility = "public"

@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 from aiplatform.lib.errors import Invalid
 from inference.serving import endpoints, model_swaps
 from inference.serving.keys.callers import person
+from inference.serving.models import ServiceReplica
 from inference.serving.scaling import rule, scaling
-from inference.serving.scaling.models import ServiceReplica
 from inference.serving.traffic import routing, trials
 from inference.tasks import scale, sweep
 from tests.factories import models as factory

@@ -7,9 +7,9 @@ from aiplatform import env
 from aiplatform.lib.errors import Invalid
 from inference.registry import registration as registry
 from inference.serving import endpoints
+from inference.serving.addresses import Place
 from inference.serving.kind import ServiceKind
 from inference.serving.models import Service
-from inference.serving.shared_hosts.addresses import Place
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import conftest, tiny

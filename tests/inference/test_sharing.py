@@ -9,15 +9,14 @@ from PIL import Image
 
 from aiplatform.lib.errors import DomainError
 from inference.registry import model_jobs
+from inference.serving import addresses, host_assignment, model_swaps
 from inference.serving import endpoints as serving
-from inference.serving import model_swaps
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.server import at_work
 from inference.serving.server.host import ABOUT, FAILED
-from inference.serving.shared_hosts import addresses, folders, hosts, separation
+from inference.serving.shared_hosts import folders, separation
 from inference.serving.shared_hosts.kind import HostKind
 from inference.serving.traffic import trials
-from inference.serving.traffic.models import ServiceTrial
 from tests.factories import models as factory
 from tests.inference import pictures
 from tests.inference.asking import call
@@ -51,7 +50,7 @@ def fresh(service):
 
 def held(job):
     folders.fill(Job.objects.get(pk=job.pk))
-    names = [path.name for path in hosts.folder(job.pk).iterdir()]
+    names = [path.name for path in host_assignment.folder(job.pk).iterdir()]
     return sorted(names, key=lambda name: [int(number) for number in name.split("-")])
 
 
@@ -81,7 +80,7 @@ def test_services_share_a_process_of_their_owner_alone_that_ends_with_the_last(a
 
 
 def test_what_cannot_be_had_in_a_shared_process_is_refused_at_once(alice, version, monkeypatch):
-    monkeypatch.setattr(hosts, "MOST_MIB", 0)
+    monkeypatch.setattr(host_assignment, "MOST_MIB", 0)
 
     with pytest.raises(DomainError) as refused:
         serving.create(
@@ -191,7 +190,7 @@ def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(sha
         assert call("GET", f"{two.url}/v2", user=alice).status == 410
         assert get(port, f"/m/{name(two)}/v2", env["AIP_SERVICE_KEY"]) == 503
 
-        broken = hosts.folder(one.job_id) / name(three)
+        broken = host_assignment.folder(one.job_id) / name(three)
         (broken / "model" / "model.onnx").unlink()
         (broken / ABOUT).write_text(json.dumps({"env": {}}))
         until(lambda: name(three) in model_jobs.read(run.outputs, FAILED))

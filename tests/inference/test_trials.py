@@ -12,10 +12,9 @@ from inference.registry import registration as registry
 from inference.serving import endpoints as serving
 from inference.serving import model_swaps, proxy
 from inference.serving.keys.callers import person
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import differences, routing, statistics, trials
 from inference.serving.traffic.counters import Counter, Slot
-from inference.serving.traffic.models import ServiceTrial
 from inference.tasks import sweep
 from tests.factories import models as factory
 from tests.inference import pictures, tiny

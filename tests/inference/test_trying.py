@@ -10,8 +10,9 @@ from django.test import Client
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.registry import imports
 from inference.registry.formats.declared import PIXELS, Declared
-from inference.registry.import_trials import trials, variants
+from inference.registry.import_trials import trials
 from inference.registry.inspections import ModelRefused
+from inference.registry.inspector import variants
 from inference.registry.kind import ModelTaskKind
 from inference.registry.models import Model, ModelTask, ModelVersion
 from inference.registry.run_code import Vanished

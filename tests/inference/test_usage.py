@@ -4,9 +4,9 @@ import pytest
 from django.urls import reverse
 
 from inference.serving import endpoints
+from inference.serving.models import ServiceUsage
 from inference.serving.traffic import histogram
 from inference.serving.traffic.counters import Counter, Slot
-from inference.serving.traffic.models import ServiceUsage
 from tests.factories import models as factory
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -21,7 +21,7 @@ from inference.conversion import conversions
 from inference.conversion.models import ConvertedVariant
 from inference.delivery.edge import fleet
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
-from inference.evaluation.parameter_sets import sets
+from inference.evaluation import saved_parameters
 from inference.registry import model_jobs
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints
@@ -176,7 +176,7 @@ def make(tmp_path: Path) -> World:
         (r"models/versions/|model-versions/", {"pk": model.pk}),
         (r"model-tasks/|models/tries/", {"pk": model_jobs.measure(user=owner, version=model).pk, "place": 0}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
-        (r"evaluations/sets/|evaluation-sets/", {"pk": sets.save(user=owner, name="own", **sets.of(evaluation)).pk}),
+        (r"evaluations/sets/|evaluation-sets/", {"pk": _parameters(evaluation, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
         (r"edge/devices/|edge-devices/", {"pk": _edge(owner).pk}),
         (r"push/pushes/|v1/\^pushes/", {"pk": models.push(owner, model).pk}),
@@ -276,6 +276,10 @@ def _opening(service: Any, owner: User) -> int:
 def _sample(holder: Any, owner: User, picture: Path) -> int:
     """A picture that somebody found answered wrongly."""
     return samples.keep(holder=holder, picture=picture.read_bytes(), by=owner).pk
+
+
+def _parameters(evaluation, owner) -> int:
+    return saved_parameters.save(user=owner, name="own", **saved_parameters.of(evaluation)).pk
 
 
 def _alias(version: Any, owner: User) -> str:

@@ -18,9 +18,8 @@ from inference.pipelines.steps import lasting
 from inference.pipelines.steps import serving as serve
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints as serving
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial, ServiceUsage
 from inference.serving.traffic import statistics
-from inference.serving.traffic.models import ServiceTrial, ServiceUsage
 from inference.tasks import sweep
 from tests.factories import models as factory
 from tests.factories import work

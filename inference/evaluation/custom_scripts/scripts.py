@@ -13,7 +13,7 @@ from aiplatform.lib import secret_names, wording
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.wording import Message
 from datasets.models import DatasetVersion
-from inference.evaluation.custom_scripts import metrics
+from inference.evaluation import script_metrics
 from inference.evaluation.custom_scripts.models import Script
 from inference.evaluation.models import Evaluation
 from inference.kit.samples.ground_truth import UNSEEN
@@ -192,15 +192,15 @@ def problems(row: Script) -> list[Message]:
 def publish(evaluation: Evaluation, attempt: Attempt) -> None:
     """Keep the figures that an attempt left, or why it left none; may be called again."""
     row = evaluation.script
-    found = metrics.Found()
+    found = script_metrics.Found()
     if attempt.state in COMPLETED:
-        found = metrics.left(RunDir.of(evaluation.job_id, attempt.number).outputs)
+        found = script_metrics.left(RunDir.of(evaluation.job_id, attempt.number).outputs)
     elif attempt.state == JobState.FAILED and attempt.exit_code:
         found.problems = [wording.message("own_script.failed", file=row.start_file, code=attempt.exit_code)]
     row.problems = [one.as_json() for one in found.problems]
     if found.rows and not found.problems:
         row.figures = found.rows
-        evaluation.metrics = metrics.flat(found.rows)
+        evaluation.metrics = script_metrics.flat(found.rows)
         evaluation.published_attempt = attempt.number
         evaluation.save(update_fields=["metrics", "published_attempt"])
     row.save(update_fields=["figures", "problems"])

@@ -17,11 +17,10 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
-from inference.evaluation.custom_scripts import requests, scripts
-from inference.evaluation.models import Evaluation
+from inference.evaluation import requests, saved_parameters
+from inference.evaluation.custom_scripts import scripts
+from inference.evaluation.models import Evaluation, EvaluationSet
 from inference.evaluation.orders import EVALUATION_SETS
-from inference.evaluation.parameter_sets import sets
-from inference.evaluation.parameter_sets.models import EvaluationSet
 from inference.kit.task_kinds import TASKS
 from training.models import CodeSnapshot
 from training.programs import script as command_lines
@@ -57,7 +56,7 @@ class EvaluationSetOut(OutMixin, serializers.ModelSerializer):
 class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
     """What is to be other; what is left out stays."""
 
-    name = serializers.CharField(max_length=sets.MAX_NAME, validators=[TITLE], required=False)
+    name = serializers.CharField(max_length=saved_parameters.MAX_NAME, validators=[TITLE], required=False)
     description = serializers.CharField(max_length=200, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(EvaluationSet.Visibility.choices, required=False)
     version = VisibleField(
@@ -78,13 +77,13 @@ class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
     device_kind = serializers.CharField(max_length=8, required=False)
     device_model = serializers.CharField(max_length=100, required=False, allow_blank=True)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False)
-    cpus = serializers.FloatField(min_value=0.1, max_value=sets.MOST_CORES, required=False)
+    cpus = serializers.FloatField(min_value=0.1, max_value=saved_parameters.MOST_CORES, required=False)
 
 
 class EvaluationSetIn(EvaluationSetChangeIn):
     """A new set: what an evaluation was begun with, or what is given; what is given goes before."""
 
-    name = serializers.CharField(max_length=sets.MAX_NAME, validators=[TITLE])
+    name = serializers.CharField(max_length=saved_parameters.MAX_NAME, validators=[TITLE])
     evaluation = VisibleField(Evaluation, required=False, help_text="Whose parameters are kept.")
     task = serializers.CharField(
         max_length=15, required=False, help_text=f"Of the models; without `evaluation`. One of {', '.join(TASKS)}."
@@ -117,16 +116,18 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
     def create(self, request: ApiRequest) -> Response:
         """Keep parameters under a name."""
         asked = EvaluationSetIn(data=request.data, context=self.get_serializer_context())
-        given = requests.taken(request.user, sent(asked, sets.check_name, user=request.user))
+        given = requests.taken(request.user, sent(asked, saved_parameters.check_name, user=request.user))
         evaluation = given.pop("evaluation", None)
-        begun = sets.of(evaluation) if evaluation is not None else {}
-        return Response(EvaluationSetOut(sets.save(user=request.user, **(begun | given))).data, status=201)
+        begun = saved_parameters.of(evaluation) if evaluation is not None else {}
+        return Response(EvaluationSetOut(saved_parameters.save(user=request.user, **(begun | given))).data, status=201)
 
     @extend_schema(request=EvaluationSetChangeIn, responses=EvaluationSetOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Change a set; evaluations that were begun with it stay as they are."""
         row = self.get_object()
         asked = EvaluationSetChangeIn(data=request.data, context=self.get_serializer_context())
-        changed = requests.taken(request.user, sent(asked, sets.check_name, user=request.user, existing=row))
+        changed = requests.taken(
+            request.user, sent(asked, saved_parameters.check_name, user=request.user, existing=row)
+        )
         given = {"name": row.name} | changed
-        return Response(EvaluationSetOut(sets.save(user=request.user, existing=row, **given)).data)
+        return Response(EvaluationSetOut(saved_parameters.save(user=request.user, existing=row, **given)).data)

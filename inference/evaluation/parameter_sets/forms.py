@@ -9,10 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
+from inference.evaluation import saved_parameters
 from inference.evaluation.custom_scripts import forms as script_forms
 from inference.evaluation.forms import EvaluationForm
-from inference.evaluation.parameter_sets import sets
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation.models import EvaluationSet
 from workers.machines import device_rules
 
 
@@ -51,7 +51,7 @@ class EvaluationSetForm(EvaluationForm):
 
 def initial_of(row: EvaluationSet, user: User) -> dict[str, Any]:
     """What this person's form begins with: of a set, or (see `begun`) of an evaluation about to become one."""
-    return begun(sets.known_to(user, row))
+    return begun(saved_parameters.known_to(user, row))
 
 
 NO_SCRIPT = {"code": None, "start_file": "", "arguments": "", "output_path": "", "image": None}

@@ -15,13 +15,12 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
-from inference.evaluation import evaluations
+from inference.evaluation import evaluations, saved_parameters
 from inference.evaluation.custom_scripts import scripts
-from inference.evaluation.models import Evaluation
+from inference.evaluation.models import Evaluation, EvaluationSet
 from inference.evaluation.orders import EVALUATION_SETS
-from inference.evaluation.parameter_sets import forms, sets
+from inference.evaluation.parameter_sets import forms
 from inference.evaluation.parameter_sets.forms import EvaluationSetForm
-from inference.evaluation.parameter_sets.models import EvaluationSet
 from inference.evaluation.presentation.names import parameter_word
 from training.programs import script as command_lines
 
@@ -46,7 +45,7 @@ def set_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "row": row,
         "params": scripts.shown_params(row).items() if row.is_scripted else ours,
         "arguments": command_lines.shown(row.arguments),
-        "version": sets.usable_version(row, request.user),
+        "version": saved_parameters.usable_version(row, request.user),
         "may_use": EvaluationSet.objects.usable_by(request.user).filter(pk=pk).exists(),
         "may_change": EvaluationSet.objects.editable_by(request.user).filter(pk=pk).exists(),
     }
@@ -63,14 +62,14 @@ def set_new(request: SignedInRequest) -> HttpResponse:
     else:
         number = ids.number(request.GET.get("evaluation", ""))
         evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=number or 0)
-        begun, task = forms.begun(sets.of(evaluation)), evaluation.task
+        begun, task = forms.begun(saved_parameters.of(evaluation)), evaluation.task
     return _edit(request, None, task, begun)
 
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def set_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(EvaluationSet.objects.editable_by(request.user).for_list(), pk=pk)
-    about = {name: getattr(row, name) for name in sets.ABOUT}
+    about = {name: getattr(row, name) for name in saved_parameters.ABOUT}
     return _edit(request, row, row.task, forms.initial_of(row, request.user) | about)
 
 
@@ -82,10 +81,10 @@ def _edit(request: SignedInRequest, row: EvaluationSet | None, task: str, begun:
             form.take_code()
     if form.is_valid():
         with refusals_shown_on(form):
-            saved = sets.save(user=request.user, existing=row, task=task, **form.content())
+            saved = saved_parameters.save(user=request.user, existing=row, task=task, **form.content())
             return redirect("inference:evaluation-set", saved.pk)
     else:
-        look_further(form, sets.check_name, user=request.user, existing=row)
+        look_further(form, saved_parameters.check_name, user=request.user, existing=row)
     task_word = EvaluationSet(task=task).get_task_display()
     context = {"form": form, "row": row, "task_word": task_word, "advanced": [form[name] for name in form.ADVANCED]}
     return render(request, "inference/evaluation_set_edit.html", context, status=422 if form.errors else 200)

@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.errors import Refusals
-from inference.evaluation.custom_scripts import requests, scripts
+from inference.evaluation import requests
+from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.models import Evaluation
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun

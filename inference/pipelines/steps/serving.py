@@ -21,10 +21,9 @@ from inference.pipelines.steps import lasting, named, rows
 from inference.pipelines.steps.training import figures
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints, model_swaps
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import statistics as counted
 from inference.serving.traffic import trials
-from inference.serving.traffic.models import ServiceTrial
 from inference.serving.traffic.statistics import Figures
 from workers.clock import now
 

@@ -28,11 +28,11 @@ from inference.registry import registration as registry
 from inference.registry.copying import TooLarge, copied
 from inference.registry.formats.declared import NOTHING, Declared, Files
 from inference.registry.formats.folder import weights_in
-from inference.registry.import_trials import results, variants
-from inference.registry.import_trials.candidates import CannotTry
+from inference.registry.import_trials import results
 from inference.registry.imports import Brought
 from inference.registry.inspections import FILES
-from inference.registry.inspector import replies
+from inference.registry.inspector import replies, variants
+from inference.registry.inspector.trial_candidates import CannotTry
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
 from inference.registry.registration import Origin
 from workers.jobs import submission

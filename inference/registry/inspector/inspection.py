@@ -16,8 +16,7 @@ from inference.registry.formats.declared import Declared, Files, describe
 from inference.registry.formats.folder import WEIGHTS, Found, survey, weights_in
 from inference.registry.formats.known import Known
 from inference.registry.formats.onnx import RefusedModel
-from inference.registry.import_trials import candidates
-from inference.registry.inspector import limits, replies, runtime
+from inference.registry.inspector import limits, replies, runtime, trial_candidates
 
 VERSION, SURVEY, TRIAL = "version", "survey", "trial"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -80,9 +79,9 @@ def described(folder: Path, declared: Declared) -> Found:
 
 
 def _trial(folder: Path, declared: Declared, *, opens: bool) -> dict[str, Any]:
-    weights = candidates.weights(folder)
+    weights = trial_candidates.weights(folder)
     files = Files.read(folder, weights)
-    ways = candidates.ways_of(folder, files, declared)
+    ways = trial_candidates.ways_of(folder, files, declared)
     if opens:
         limits.allow_runtime(weights)
         runtime.check_opens(weights)

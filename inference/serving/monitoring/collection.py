@@ -17,14 +17,13 @@ from aiplatform.lib.errors import DomainError
 from inference.kit.models.statistics import LEFT
 from inference.registry import drift, model_jobs, sweeps
 from inference.registry.models import ModelVersion
-from inference.serving import endpoints, requests
+from inference.serving import addresses, endpoints, requests
 from inference.serving.feedback import samples
 from inference.serving.limits import limits_of
 from inference.serving.models import Service
 from inference.serving.monitoring import rollups
 from inference.serving.monitoring.models import ServiceStatistics
 from inference.serving.server import keeping
-from inference.serving.shared_hosts import addresses
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 

@@ -9,9 +9,8 @@ from django.utils.timezone import now
 
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints
-from inference.serving.models import Service
-from inference.serving.scaling.models import ServiceReplica
-from inference.serving.shared_hosts.addresses import place
+from inference.serving.addresses import place
+from inference.serving.models import Service, ServiceReplica
 from workers.states import JobState
 
 #: So long a change waits for the servers beside the first one of the other version.

@@ -23,13 +23,10 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.registry import sweeps
 from inference.registry.models import ModelVersion
-from inference.serving import endpoints, withdrawal
+from inference.serving import addresses, endpoints, replica_closing, withdrawal
 from inference.serving.limits import limits_of
-from inference.serving.models import Service
-from inference.serving.scaling import closing, load, replicas, rule, sleep
-from inference.serving.scaling.models import ServiceReplica
-from inference.serving.shared_hosts import addresses
-from inference.serving.traffic.models import ServiceTrial
+from inference.serving.models import Service, ServiceReplica, ServiceTrial
+from inference.serving.scaling import load, replicas, rule, sleep
 from workers.models import Job
 from workers.states import FINAL, JobState
 
@@ -93,7 +90,7 @@ def tidy(service: Service) -> None:
     replicas.replace_first(service)
     if service.job is not None and service.job.is_final and service.job.state not in (JobState.FAILED, JobState.LOST):
         with transaction.atomic():  # somebody stopped the first one by its job: that stops the service
-            for job in closing.close_of(service.pk):
+            for job in replica_closing.close_of(service.pk):
                 endpoints.end(job, None)
 
 

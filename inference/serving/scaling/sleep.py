@@ -7,11 +7,9 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils.timezone import now
 
-from inference.serving import endpoints
+from inference.serving import addresses, endpoints, replica_closing
 from inference.serving.limits import limits_of
 from inference.serving.models import Service
-from inference.serving.scaling import closing
-from inference.serving.shared_hosts import addresses
 
 SPARE_S = 10  # a request that began at the last moment still gets its answer
 
@@ -26,7 +24,7 @@ def fall_asleep(service: Service) -> bool:
             return False
         held.asleep_at, held.ready_attempt = now(), 0
         held.save(update_fields=["asleep_at", "ready_attempt", "updated_at"])
-        for job in (held.job, *closing.close_of(held.pk)):
+        for job in (held.job, *replica_closing.close_of(held.pk)):
             endpoints.end(job, None)
     service.refresh_from_db()
     return True

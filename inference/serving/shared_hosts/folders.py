@@ -16,11 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inference.registry.models import ModelVersion
-from inference.serving import launch, withdrawal
+from inference.serving import host_assignment, launch, withdrawal
+from inference.serving.addresses import is_shared, name_of
 from inference.serving.models import Service
 from inference.serving.server.host import ABOUT, MODEL
-from inference.serving.shared_hosts import hosts
-from inference.serving.shared_hosts.addresses import is_shared, name_of
 from workers.models import Job
 
 log = logging.getLogger(__name__)
@@ -30,7 +29,7 @@ FORGOTTEN_S = 3600
 
 def fill(job: Job) -> None:
     """Make the folder of a shared process hold its services, and nothing else. Safe to run twice and at once."""
-    home = hosts.folder(job.pk)
+    home = host_assignment.folder(job.pk)
     if not is_shared(job):
         return
     if job.is_final:
@@ -54,7 +53,7 @@ def fill(job: Job) -> None:
 
 def _wanted(job: Job) -> Iterator[tuple[str, tuple[Service, ModelVersion]]]:
     """Name, service and version of all that the process is to answer with, by the rights of this moment."""
-    for service in hosts.residents(job).select_related("owner", "model_version__model").order_by("pk"):
+    for service in host_assignment.residents(job).select_related("owner", "model_version__model").order_by("pk"):
         pairs = ((service.job_id, service.model_version_id), (service.next_job_id, service.next_version_id))
         for number in [version for place, version in pairs if place == job.pk and version is not None]:
             try:

@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy
 
 from accounts.permissions import Action
 from inference.registry.run_code import DEVICE_KINDS, copy_code
-from inference.serving import endpoints
+from inference.serving import endpoints, host_assignment
+from inference.serving.addresses import KIND
 from inference.serving.monitoring import collection
-from inference.serving.shared_hosts import folders, hosts, separation
-from inference.serving.shared_hosts.addresses import KIND
+from inference.serving.shared_hosts import folders, separation
 from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -37,7 +37,7 @@ class HostKind(JobKind):
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         folders.fill(job)
         copy_code(run, "kit", "serving/server")
-        folder = hosts.folder(job.pk)
+        folder = host_assignment.folder(job.pk)
         return Launch(
             argv=[sys.executable, "-m", "inference.serving.server", "--host", str(folder)],
             env={"AIP_SERVICE_KEY": endpoints.key_for(job.pk, attempt.number)},
@@ -51,5 +51,5 @@ class HostKind(JobKind):
         folders.fill(job)
 
     def facts(self, job: Job) -> list[Fact]:
-        names = sorted(hosts.residents(job).values_list("name", flat=True))
+        names = sorted(host_assignment.residents(job).values_list("name", flat=True))
         return [Fact(gettext_lazy("Services"), ", ".join(names))] if names else []

@@ -15,12 +15,12 @@ from aiplatform.lib import files, wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.registry import model_jobs, sweeps
-from inference.serving import endpoints
+from inference.serving import endpoints, host_assignment
+from inference.serving.addresses import KIND, ids, is_shared
 from inference.serving.models import Service
 from inference.serving.server import at_work
 from inference.serving.server.host import FAILED
-from inference.serving.shared_hosts import folders, hosts
-from inference.serving.shared_hosts.addresses import KIND, ids, is_shared
+from inference.serving.shared_hosts import folders
 from workers.jobs import transitions
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -83,10 +83,10 @@ def _called(service: Service, version: int) -> str:
 
 def _move_out(held: Service, message: Message) -> None:
     """Start servers of its own for what a service has in a shared process; stop it where they cannot be had."""
-    held.options, held.sharing_message = {**held.options, hosts.OPTION: False}, message
+    held.options, held.sharing_message = {**held.options, host_assignment.OPTION: False}, message
     version, coming = held.model_version, held.next_version
     in_host, changes = is_shared(held.job), is_shared(held.next_job)
-    hosts.leave(held)
+    host_assignment.leave(held)
     try:
         with transaction.atomic():
             if in_host and version is not None:
@@ -115,5 +115,5 @@ def _move_strangers(job: Job) -> None:
     for service in Service.objects.filter(job=job, asleep_at=None).exclude(owner=job.owner_id):
         with transaction.atomic():
             held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
-            hosts.leave(held)
+            host_assignment.leave(held)
             endpoints.start_held(held)

@@ -14,9 +14,8 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from inference.registry.version_serializers import VersionField
 from inference.serving.keys.models import ServiceKey
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import statistics, trials
-from inference.serving.traffic.models import ServiceTrial
 
 
 class ServiceFiguresOut(serializers.Serializer):

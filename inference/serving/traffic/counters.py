@@ -18,9 +18,8 @@ from django.db import DatabaseError, IntegrityError, close_old_connections, tran
 from django.db.models import F
 from django.utils.timezone import now
 
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceUsage
 from inference.serving.traffic import histogram
-from inference.serving.traffic.models import ServiceUsage
 
 log = logging.getLogger(__name__)
 FLUSH_S = 2.0

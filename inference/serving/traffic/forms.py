@@ -8,8 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from inference.serving.forms import ServiceModelForm
-from inference.serving.models import Service
-from inference.serving.traffic.models import ServiceTrial
+from inference.serving.models import Service, ServiceTrial
 
 
 class TrialForm(ServiceModelForm):

@@ -11,13 +11,12 @@ from functools import partial
 from hashlib import sha256
 
 from inference.serving import endpoints
+from inference.serving.addresses import Place, place
 from inference.serving.keys.callers import Caller, asks
-from inference.serving.models import Service
-from inference.serving.shared_hosts.addresses import Place, place
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import differences, trials
 from inference.serving.traffic.agreement import agreement
 from inference.serving.traffic.counters import COUNTER, Slot
-from inference.serving.traffic.models import ServiceTrial
 from workers.models import Job
 from workers.proxy.forwarding import Copy, Done, Load, Scope, Upstream
 from workers.states import JobState

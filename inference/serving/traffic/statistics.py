@@ -11,9 +11,8 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.timezone import localtime, make_aware
 
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial, ServiceUsage
 from inference.serving.traffic import histogram, proportions
-from inference.serving.traffic.models import ServiceTrial, ServiceUsage
 
 #: How far back usage can be shown: name → time, and the length of a bar of its chart.
 SPANS = {

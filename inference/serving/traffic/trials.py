@@ -17,12 +17,10 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.registry import sweeps
 from inference.registry.models import ModelVersion
-from inference.serving import endpoints, withdrawal
-from inference.serving.models import Service
+from inference.serving import addresses, endpoints, host_assignment, trial_closing, withdrawal
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.scaling import replicas
-from inference.serving.shared_hosts import addresses, hosts
-from inference.serving.traffic import closing, proportions, statistics
-from inference.serving.traffic.models import ServiceTrial
+from inference.serving.traffic import proportions, statistics
 from workers.models import Job
 from workers.states import JobState
 
@@ -171,16 +169,18 @@ def promote(*, service: Service, by: User) -> Service:
         if replicas.has_beside(held, trial.version):
             held.next_job, held.next_version = job, trial.version
             forgotten = None
-        elif addresses.is_shared(held.job) and hosts.fits(trial.version):  # it is loaded there, and that server ends
+        elif addresses.is_shared(held.job) and host_assignment.fits(
+            trial.version
+        ):  # it is loaded there, and that server ends
             held.next_job, held.next_version = held.job, trial.version
             forgotten, held.old_job, held.swapped_at = held.old_job, job, now()
         else:
             forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
             held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
         held.save()
-        closing.close(trial, ServiceTrial.Outcome.PROMOTED)
+        trial_closing.close(trial, ServiceTrial.Outcome.PROMOTED)
         if addresses.is_shared(held.job):
-            hosts.refill(held.job)
+            host_assignment.refill(held.job)
         endpoints.end(forgotten, None)
     audit.record(by, "service_trial_promoted", service, version=trial.model_name)
     return held
@@ -194,7 +194,7 @@ def roll_back(*, service: Service, by: User) -> Service:
     """
     with transaction.atomic():
         trial = _held(service)
-        closing.close(trial, ServiceTrial.Outcome.ROLLED_BACK)
+        trial_closing.close(trial, ServiceTrial.Outcome.ROLLED_BACK)
         endpoints.end(trial.job, by)
     audit.record(by, "service_trial_rolled_back", service, version=trial.model_name)
     return service
@@ -202,7 +202,7 @@ def roll_back(*, service: Service, by: User) -> Service:
 
 def _halt(trial: ServiceTrial, code: str, **facts: str | int) -> None:
     with transaction.atomic():
-        if not closing.close(trial, ServiceTrial.Outcome.HALTED, wording.message(f"trial.{code}", **facts)):
+        if not trial_closing.close(trial, ServiceTrial.Outcome.HALTED, wording.message(f"trial.{code}", **facts)):
             return
         endpoints.end(trial.job, None)
         audit.record(None, "service_trial_halted", trial.service, version=trial.model_name, why=code)

@@ -11,10 +11,9 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from inference.serving.models import Service
+from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import statistics, trials
 from inference.serving.traffic.forms import TrialForm, TrialPartForm
-from inference.serving.traffic.models import ServiceTrial
 
 
 @needs(Action.SERVICES_MANAGE)

@@ -15,8 +15,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation import evaluations
 from inference.evaluation.custom_scripts import scripts
-from inference.evaluation.models import SPLIT_WORDS, Evaluation
-from inference.evaluation.parameter_sets.models import EvaluationSet
+from inference.evaluation.models import SPLIT_WORDS, Evaluation, EvaluationSet
 from inference.kit.task_kinds import TASKS
 from inference.registry.models import ModelVersion
 from inference.registry.training_data import AUTO

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.timezone import now
 
 from aiplatform.lib.wording import Message
-from inference.serving.traffic.models import ServiceTrial
+from inference.serving.models import ServiceTrial
 from workers.models import Job
 
 

@@ -20,8 +20,8 @@ from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.registry.models import ModelVersion
+from inference.serving.addresses import KIND, is_shared
 from inference.serving.models import Service
-from inference.serving.shared_hosts.addresses import KIND, is_shared
 from workers.jobs import submission
 from workers.models import Job, VirtualCluster
 from workers.states import FINAL, Desired, JobState

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.serving.scaling.models import ServiceReplica
+from inference.serving.models import ServiceReplica
 from workers.models import Job
 
 

@@ -11,7 +11,7 @@ from aiplatform.lib import files as disk_files
 from aiplatform.lib.errors import DomainError, Refusals
 from inference.registry.formats.declared import Declared, Files
 from inference.registry.formats.folder import home_of, survey, weights_in
-from inference.registry.import_trials import variants
+from inference.registry.inspector import variants
 
 
 class CannotTry(DomainError):
