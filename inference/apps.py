@@ -56,8 +56,8 @@ class InferenceConfig(AppConfig):
         from inference.video import events as video_events
         from inference.video import kind as video_kind
         from inference.video.models import VideoFile
-        from training import publishers
-        from training import starting_weights as weights_of_trainings
+        from training.runs import pretrained_weights as weights_of_trainings
+        from training.runs import publishers
         from workers import kinds
         from workers.jobs import job_page
 

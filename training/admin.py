@@ -7,8 +7,9 @@ from unfold.admin import ModelAdmin
 
 from aiplatform.lib.admin import LookOnly
 from aiplatform.lib.errors import DomainError
-from training.models import CodeSnapshot, ParameterSet, TrainingDefaults, TrainingJob
-from training.services import drafts
+from training.programs.models import CodeSnapshot
+from training.runs import drafts
+from training.runs.models import ParameterSet, TrainingDefaults, TrainingJob
 
 
 @admin.register(TrainingJob)

@@ -15,16 +15,17 @@ class TrainingConfig(AppConfig):
         from datasets import usage as dataset_usage
         from datasets import ways
         from datasets.services import sources
-        from training import folds_panel, output_panel, request_schemas, usage
-        from training.catalog_texts import texts
-        from training.kind import TrainingKind
-        from training.messages import register as register_messages
-        from training.models import CodeSnapshot, ParameterSet
-        from training.request_schema import SCHEMA
-        from training.services import output_datasets
-        from training.task_kinds import preset_for
-        from training.visualisation import panel as visualisation_panel
-        from training.visualisation.navigation import entries as visualisation_entries
+        from training.catalog.preset_texts import texts
+        from training.catalog.task_kinds import preset_for
+        from training.experiments.visualisation import panel as visualisation_panel
+        from training.experiments.visualisation.navigation import entries as visualisation_entries
+        from training.programs import request_schemas
+        from training.programs.models import CodeSnapshot
+        from training.runs import folds_panel, output_datasets, output_panel, usage
+        from training.runs.kind import TrainingKind
+        from training.runs.messages import register as register_messages
+        from training.runs.models import ParameterSet
+        from training.runs.request_schema import SCHEMA
         from workers import kinds
         from workers.jobs import job_page
 
@@ -35,7 +36,7 @@ class TrainingConfig(AppConfig):
         job_page.PANELS.register(visualisation_panel.PANEL)
         side_bar.register(side_bar.Source("work", visualisation_entries))
         sweeps.register("training.begin_planned")
-        preloads.PRELOADS.register("training.param_fields.preload")
+        preloads.PRELOADS.register("training.runs.param_fields.preload")
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)
         ways.register(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from training.services import planned
+from training.runs import planned
 
 
 @shared_task(name="training.begin_planned", ignore_result=True)

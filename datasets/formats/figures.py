@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from datasets import leaks
-from datasets.formats import stored
+from datasets.formats import leaks, stored
 
 #: Upper ends of the bars, in pixels: an image's longer side, and the side of a square as large as an object's box.
 IMAGE_PX = (64, 128, 256, 512, 1024, 2048, 4096)

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from aiplatform.lib.wording import Message, message
-from datasets import leaks, pictures
-from datasets.formats import detect, file_kinds
+from datasets import pictures
+from datasets.formats import detect, file_kinds, leaks
 from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ImageItem, Parsed

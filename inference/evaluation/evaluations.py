@@ -24,8 +24,8 @@ from inference.kit.task_kinds import TASKS
 from inference.registry import training_data
 from inference.registry.models import ModelVersion
 from inference.registry.training_data import AUTO
-from training.models import CodeSnapshot
-from training.services import snapshots
+from training.programs import snapshots
+from training.programs.models import CodeSnapshot
 from workers.images.models import Image
 from workers.images.services import compatibility
 from workers.jobs import actions, submission

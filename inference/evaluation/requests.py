@@ -10,8 +10,8 @@ from inference.evaluation import evaluations
 from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.models import Evaluation
 from inference.evaluation.serializers import EvaluationIn
-from training.api.inputs import with_code
-from training.request_schemas import body_of
+from training.programs.request_schemas import body_of
+from training.programs.serializers import with_code
 
 
 def taken(user: User, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from inference.evaluation.models import SPLIT_WORDS, Evaluation, EvaluationSet
 from inference.kit.task_kinds import TASKS
 from inference.registry.models import ModelVersion
 from inference.registry.training_data import AUTO
-from training.services import snapshots
+from training.programs import snapshots
 from workers.jobs import resource_request
 
 ABOUT = ("name", "description", "visibility")

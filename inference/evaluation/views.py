@@ -32,7 +32,7 @@ from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.contracts.served_task import Pages
 from inference.kit.task_kinds import TASKS
 from inference.registry import training_data
-from training.views.submit import next_name
+from training.runs.submit_views import next_name
 from workers.images import forms as image_forms
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview

@@ -23,6 +23,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import file_names, files, trees
 from aiplatform.lib.errors import Invalid, NotFound, Refusals
+from datasets.files import homes, places
 from inference.registry import import_jobs, inspections, model_jobs
 from inference.registry import registration as registry
 from inference.registry.copying import TooLarge, copied
@@ -31,8 +32,6 @@ from inference.registry.formats.folder import KEPT, MOST_EXTRA_BYTES
 from inference.registry.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
 from inference.registry.models import ModelTask, ModelVersion
 from inference.registry.registration import Origin
-from training.files import places
-from training.services import homes
 from workers.execution import earlier_outputs
 from workers.models import Job
 from workers.output import files as output_files

@@ -14,7 +14,7 @@ from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.registry import history
 from inference.registry.models import ModelVersion
-from training.starting_weights import FILE, MODEL, NAMED
+from training.runs.pretrained_weights import FILE, MODEL, NAMED
 from workers import kinds
 from workers.models import Job
 

@@ -9,7 +9,7 @@ from accounts.models import User
 from inference.registry.models import ModelVersion
 from inference.registry.querysets import ModelVersionQuerySet
 from training.presets.catalog import PRESETS
-from training.starting_weights import FILE, Models, RegisteredModel
+from training.runs.pretrained_weights import FILE, Models, RegisteredModel
 
 WEIGHTS = "model.safetensors"
 OFFERED = 50

@@ -7,7 +7,7 @@ from django.urls import reverse
 from inference.registry import lineage
 from inference.registry import registration as registry
 from inference.registry.models import ModelVersion
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from workers.runs import RunDir
 
 

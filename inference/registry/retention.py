@@ -16,8 +16,8 @@ from aiplatform.lib.errors import StillInUse
 from aiplatform.lib.registry import Registry
 from inference.registry import pretrained_weights
 from inference.registry.models import ModelVersion
-from training.models import TrainingJob
-from training.starting_weights import NAMES
+from training.runs.models import TrainingJob
+from training.runs.pretrained_weights import NAMES
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from inference.kit.model_io.spec import TENSOR
 from inference.registry.formats.folder import WEIGHTS
-from training.task_kinds import TASKS
+from training.catalog.task_kinds import TASKS
 
 NONE = "–"  # shown where there is no value
 UNDESCRIBED = {

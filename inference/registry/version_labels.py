@@ -14,7 +14,7 @@ from inference.registry import task_labels, version_tables
 from inference.registry.models import ModelVersion, Stage
 from inference.registry.task_labels import NONE
 from inference.registry.version_tables import Row
-from training import figure_words, param_words
+from training.catalog import metric_labels, param_labels
 
 LABELS = {
     "stage": gettext_lazy("Stage"), "task": gettext_lazy("Task"), "architecture": gettext_lazy("Architecture"),
@@ -55,9 +55,9 @@ def _line(row: Row) -> Line:
 
 def _label(row: Row) -> str:
     if row.kind == version_tables.FIGURE:
-        return str(figure_words.word(row.key))
+        return str(metric_labels.word(row.key))
     if row.kind == version_tables.PARAM:
-        return str(param_words.label(row.key))
+        return str(param_labels.label(row.key))
     return str(LABELS[row.key])
 
 

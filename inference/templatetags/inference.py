@@ -15,8 +15,8 @@ from inference.evaluation.models import SPLIT_WORDS, Evaluation
 from inference.registry import task_labels
 from inference.registry.task_labels import NONE
 from inference.registry.training_data import AUTO
-from training import param_words
-from training.figure_words import word
+from training.catalog import param_labels
+from training.catalog.metric_labels import word
 
 register = template.Library()
 
@@ -93,7 +93,7 @@ def note_words(note: str) -> str:
 @register.filter
 def param_word(name: str) -> str:
     """batch_size → Batch size; a name without words as it is."""
-    return str(param_words.label(name))
+    return str(param_labels.label(name))
 
 
 @register.filter

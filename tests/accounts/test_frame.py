@@ -15,7 +15,7 @@ from aiplatform.sources import glance
 from datasets.models import Dataset
 from inference.registry.models import Model
 from tests.factories import work
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from workers.models import Device, Job, Node
 
 

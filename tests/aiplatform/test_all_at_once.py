@@ -22,7 +22,7 @@ from tests.factories import datasets as data
 from tests.factories import models as registry
 from tests.factories import training as trainings
 from tests.factories import work
-from training.models import CodeSnapshot
+from training.programs.models import CodeSnapshot
 from workers.clusters import clusters
 
 pytestmark = pytest.mark.django_db

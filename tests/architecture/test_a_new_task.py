@@ -39,10 +39,11 @@ from tests.factories import models as factory
 from tests.factories import training as trainings
 from tests.factories import work
 from tests.inference import judged, pictures, tiny, versions
-from training.models import TrainingJob
+from training.catalog.task_kinds import TASKS, preset_for
 from training.presets.catalog import PRESETS
-from training.services import data_checks, drafts, jobs
-from training.task_kinds import TASKS, preset_for
+from training.programs import data_checks
+from training.runs import drafts, jobs
+from training.runs.models import TrainingJob
 
 API = "/api/v1/training/jobs/"
 
@@ -232,7 +233,11 @@ COCO_ROOMS = (
     *(f"training/presets/{name}.py" for name in ("masks", "skeletons", "keypoints", "instances")),
 )
 #: Where the tasks are listed: a new one is a line in each, and its texts one entry in the translations.
-LISTED = {"training/task_kinds/__init__.py", "training/presets/catalog.py", "inference/kit/task_kinds/__init__.py"}
+LISTED = {
+    "training/catalog/task_kinds/__init__.py",
+    "training/presets/catalog.py",
+    "inference/kit/task_kinds/__init__.py",
+}
 
 
 def is_own(path: Path) -> bool:

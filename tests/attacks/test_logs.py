@@ -11,7 +11,7 @@ from aiplatform.lib import secret_names
 from tests.factories import training as factory
 from tests.factories import work
 from tests.workers.supervised import Run
-from training.kind import TrainingKind
+from training.runs.kind import TrainingKind
 from workers.models import Attempt
 from workers.output import logs
 from workers.runs import RunDir
@@ -118,7 +118,7 @@ def test_h06_secret_names_is_secret_knows_names_of_secrets(name, secret):
 
 
 def test_h06_training_prepare_still_gives_the_job_the_secret_value(keyed, monkeypatch, tmp_path):
-    monkeypatch.setattr("training.kind._still_allowed", lambda *args: [])
+    monkeypatch.setattr("training.runs.kind._still_allowed", lambda *args: [])
     run = RunDir(tmp_path / "run")
 
     launch = TrainingKind().prepare(keyed.job, Attempt(job=keyed.job, number=1), run)

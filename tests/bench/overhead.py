@@ -235,8 +235,8 @@ class Bench:
 
     def job(self, plan: Plan) -> tuple[Rate, Start, dict[str, float]]:
         """Train as a job: steps per second, its start, and what the platform's processes computed beside it."""
-        from training.services import jobs
-        from training.services.drafts import TrainingRequest
+        from training.runs import jobs
+        from training.runs.drafts import TrainingRequest
         from workers.jobs import actions
         from workers.models import Job
         from workers.runs import RunDir

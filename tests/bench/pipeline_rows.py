@@ -73,7 +73,7 @@ class Bench:
 
     def alone(self, steps: int) -> float:
         """Seconds of submitting so many jobs without the engine."""
-        from training import request_schemas
+        from training.programs import request_schemas
 
         schema = request_schemas.get("command")
         begun = time.perf_counter()

@@ -8,9 +8,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from datasets.files import homes
 from tests.browser.conftest import in_both_looks
 from tests.files.helpers import hostile_names
-from training.services import homes
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from datasets.models import DatasetVersion
 from inference.registry.models import Model, ModelVersion
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 
 pytestmark = pytest.mark.long
 

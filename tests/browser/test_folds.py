@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 
 pytestmark = pytest.mark.long
 

@@ -12,7 +12,7 @@ from accounts.services import roles
 from tests.browser.conftest import in_both_looks
 from tests.factories import annotation, datasets
 from tests.factories import training as trainings
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from workers.monitoring import alarms
 
 pytestmark = pytest.mark.long

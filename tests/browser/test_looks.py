@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import in_both_looks
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
-from training.services import looking
+from training.runs import previews
+from training.runs.models import TrainingJob
 
 PREVIEW = {
     "images": {"learn": 1200, "score": 6}, "counted": "objects",
@@ -67,7 +67,7 @@ def test_preview_is_started_from_the_form_and_shown_beside_it(
     page.locator("button[hx-post='/training/preview/']").click()
     expect(page.locator("#preview .training-look")).to_be_visible()
     look = TrainingJob.objects.get()
-    assert looking.mode_of(look) == "batch"
+    assert previews.mode_of(look) == "batch"
     run = drawn(look)
 
     expect(page.locator("#preview img")).to_have_count(8 + 6)
@@ -95,7 +95,7 @@ def test_strip_moves_through_time_and_layers_are_shown(
             picture(folder / f"{number}.jpg", 8 * step)
             picture(run.outputs / "samples" / "truth" / f"{number}.jpg", 250)
         (folder / "about.json").write_text(json.dumps({"metric": "val/ap50", "value": step / 100, "step": step}))
-    look = looking.layers(training, by=alice)
+    look = previews.layers(training, by=alice)
     done = factory.move(look, "succeeded")
     for name in ("image-1", "cam-1", "01-1", "01-weights"):
         picture(done.outputs / "layers" / f"{name}.jpg", 128)

@@ -9,7 +9,7 @@ from tests.browser.conftest import in_both_looks
 from tests.factories import training as factory
 from tests.factories import work
 from tests.factories.profiles import GPU, changed, of_a_script, wrote
-from training.services import looking
+from training.runs import previews
 
 pytestmark = pytest.mark.long
 
@@ -25,7 +25,7 @@ def test_steps_are_profiled_by_a_button_and_shown_when_they_are_done(
     page.locator("#profile button[type=submit]").click()
     expect(page.locator("#profile .row a")).to_contain_text("slow_profile")
 
-    look = looking.latest_profile(training, alice)
+    look = previews.latest_profile(training, alice)
     wrote(look, changed(precision="float32", shares={**GPU["shares"], "wait": 0.3, "forward": 0.2, "other": 0.0}))
     expect(page.locator("#profile tbody tr")).to_have_count(5)  # it asked again by itself
     expect(page.locator("#profile .notice")).to_have_count(2)

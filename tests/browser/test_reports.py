@@ -14,8 +14,8 @@ from aiplatform.cli.client import printing
 from tests.browser.conftest import ARGS, CHROMIUM, in_both_looks
 from tests.factories import reports as factory
 from training.experiments.models import Run
-from training.reports import exporting, writing
-from training.reports.models import Report
+from training.experiments.reports import exporting, writing
+from training.experiments.reports.models import Report
 
 TEXT = """Learning rates from 0.001 to 0.3, three seeds each. **The middle is best.**
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 
 pytestmark = pytest.mark.long
 

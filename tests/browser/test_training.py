@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 from aiplatform.lib.wording import verbatim
 from tests.factories import training as factory
 from tests.factories import work
-from training import publishers
-from training.models import TrainingJob
+from training.runs import publishers
+from training.runs.models import TrainingJob
 from workers.models import Job, JobEvent
 from workers.output import metrics
 

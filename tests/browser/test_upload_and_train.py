@@ -12,8 +12,8 @@ from tests.datasets.helpers import zipped
 from tests.factories import datasets as pictures
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import PlannedTraining, TrainingJob
-from training.services import parameter_sets, planned
+from training.runs import parameter_sets, planned
+from training.runs.models import PlannedTraining, TrainingJob
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import in_both_looks
 from tests.factories import curves, shown, work
-from training.visualisation.runs import VIEWS
+from training.experiments.visualisation.runs import VIEWS
 
 pytestmark = pytest.mark.long
 

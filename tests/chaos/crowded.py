@@ -128,7 +128,7 @@ def _prepared(root: Path, url: str, asked: Asked) -> dict[str, Any]:
     from tests.factories import annotation
     from tests.factories import datasets as data
     from tests.factories import people as cast
-    from training.services import snapshots
+    from training.programs import snapshots
     from workers.models import VirtualCluster
 
     cluster = VirtualCluster.objects.get(name="default")

@@ -23,8 +23,8 @@ BOTH = {"node2", "node3"}
 def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
     """44: one part of a training over two machines is killed: all end, and it starts again whole."""
     from tests.factories import datasets, people
-    from training.services import jobs
-    from training.services.drafts import TrainingRequest
+    from training.runs import jobs
+    from training.runs.drafts import TrainingRequest
     from workers.jobs import actions as queue
     from workers.models import Allocation, Device, Job
 
@@ -91,8 +91,8 @@ def gang_goes_on_with_fewer(cluster: nodes.Cluster, cast: Cast) -> str:
     """45: a training that wants two machines and takes one loses one to a power cut, goes on with the other,
     and takes both the next time it begins."""
     from tests.factories import datasets
-    from training.services import jobs
-    from training.services.drafts import TrainingRequest
+    from training.runs import jobs
+    from training.runs.drafts import TrainingRequest
     from workers.jobs import actions as queue
     from workers.models import Allocation, Job
 

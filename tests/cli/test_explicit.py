@@ -6,8 +6,8 @@ import pytest
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
 from training.presets.catalog import PRESETS
+from training.runs.models import TrainingJob
 
 pytestmark = pytest.mark.django_db
 LEFT_OUT = ("lr", "batch_size", "weights", "architecture")

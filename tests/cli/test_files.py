@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from aiplatform.cli.client.commands import files
+from datasets.files import homes
 from tests.cli.platform_double import Uploads
-from training.services import homes
 
 pytestmark = pytest.mark.sockets("a platform's double")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from workers.models import Job
 
 needs_sockets = pytest.mark.sockets("a platform's double")

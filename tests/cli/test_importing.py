@@ -12,6 +12,7 @@ import pytest
 from aiplatform.cli.client import packing, tus, waiting
 from aiplatform.cli.client.errors import JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
 from aiplatform.cli.client.packing import Sent
+from datasets.files import homes
 from datasets.models import Dataset, Import, Upload
 from datasets.services import imports
 from tests.cli.platform_double import Uploads
@@ -19,7 +20,6 @@ from tests.datasets.helpers import uploaded, zipped
 from tests.datasets.pictures import coco, picture, put
 from tests.datasets.read_folders import yolo_pairs
 from tests.factories import work
-from training.services import homes
 from workers.runs import RunDir
 
 pytestmark = pytest.mark.sockets("a platform's double")

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from aiplatform.cli.client import tus, waiting
+from datasets.files import homes
 from inference.conversion.models import Conversion
 from inference.registry.models import ModelTask, ModelVersion
 from tests.datasets.helpers import uploaded
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import converted, foreign, judged, seeing, tiny, tried
-from training.services import homes
 from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import ParameterSet, TrainingJob
+from training.runs.models import ParameterSet, TrainingJob
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ import pytest
 
 from aiplatform.cli.client import printing
 from tests.factories import reports as factory
-from training.reports.models import Report
+from training.experiments.reports.models import Report
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Found\n\n```figure\nvalue: best(acc)\n```\n"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.factories import work
 from tests.studies.helpers import complete, live
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from training.studies import advancing
 from training.studies.models import Study
 from workers.models import Job

@@ -15,7 +15,7 @@ from tests.factories import work
 from training.commands import services
 from training.commands.kind import CommandKind
 from training.commands.models import Command
-from training.starting import CannotRun
+from training.programs.start import CannotRun
 from workers.models import Allocation, Attempt, Job
 from workers.runs import RunDir
 
@@ -107,7 +107,7 @@ def test_sealed_secrets_open_again_and_differ_each_time():
 
 
 def test_command_keeps_scripts_of_its_code_executable(alice, machine, tmp_path):
-    from training.services import snapshots
+    from training.programs import snapshots
 
     script = tmp_path / "mine" / "run.sh"
     script.parent.mkdir()

@@ -15,7 +15,7 @@ from training.commands import services
 from training.commands.models import Command
 from training.commands.services import CommandRequest
 from training.programs.script import name_of
-from training.services import machine_request
+from training.runs import machine_request
 from workers.models import Job
 
 pytestmark = pytest.mark.postgres

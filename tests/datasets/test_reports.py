@@ -23,8 +23,8 @@ from tests import public_data
 from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
 from tests.datasets.pictures import coco, picture, put, voc_xml
 from tests.factories import datasets as make
+from training.catalog.task_kinds import TASKS
 from training.presets import data as training_data
-from training.task_kinds import TASKS
 
 pytestmark = pytest.mark.django_db
 

@@ -11,12 +11,12 @@ from socket import AF_UNIX, socket
 import pytest
 
 from aiplatform.lib.errors import DomainError
+from datasets.files import homes
 from tests.factories import training as factory
 from tests.running import wait_for
 from training.environments import services
 from training.environments.kind import START, EnvironmentKind
-from training.services import homes
-from training.starting import CannotRun
+from training.programs.start import CannotRun
 from workers.execution import tickets
 from workers.jobs import buttons
 from workers.models import Attempt, Job

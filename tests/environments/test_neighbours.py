@@ -11,11 +11,11 @@ import pytest
 from django.apps import apps
 from django.core.serializers.json import DjangoJSONEncoder
 
+from datasets.files import homes
 from tests.running import printed, wait_for
 from training.environments import services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
-from training.services import homes
 from workers.exec import channels, programs
 from workers.execution import job_users, launching
 from workers.models import Attempt, Device, Job

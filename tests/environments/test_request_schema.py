@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from training import request_text
 from training.environments import services
 from training.environments.models import Environment
 from training.environments.request_schema import SCHEMA
 from training.environments.services import EnvironmentRequest
+from training.programs import request_text
 from workers.models import Job
 
 pytestmark = pytest.mark.postgres

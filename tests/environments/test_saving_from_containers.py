@@ -11,6 +11,7 @@ import zstandard
 from django.db import connections
 
 from aiplatform.lib.errors import DomainError, StillInUse
+from datasets.files import homes
 from tests.environments.in_containers import (
     end,
     engine,
@@ -28,7 +29,6 @@ from tests.running import wait_for as until
 from training.commands import services as commands
 from training.commands.services import CommandRequest
 from training.environments import services
-from training.services import homes
 from workers.execution import launching
 from workers.images.containers import archive, committing, copies, exported, tidying
 from workers.images.models import Image, NodeCopy, State

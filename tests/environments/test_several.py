@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.utils.timezone import now
 
+from datasets.files import homes
 from tests.factories import curves, work
 from tests.running import wait_for
 from training.environments import life, panel, services, several
@@ -17,7 +18,6 @@ from training.environments.kind import EnvironmentKind
 from training.environments.models import Environment
 from training.environments.request_schema import SCHEMA
 from training.environments.services import EnvironmentRequest
-from training.services import homes
 from workers.images.models import ImageUse
 from workers.kinds import Launch
 from workers.models import Attempt, Job

@@ -11,12 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
 from aiplatform import env
+from datasets.files import changes, homes
+from datasets.files.usage import HomeFull
 from tests.factories import training as factory
 from training.environments import services
 from training.environments.models import Environment
-from training.files import changes
-from training.files.usage import HomeFull
-from training.services import homes
 from workers import kinds
 from workers.images.models import ImageUse
 from workers.images.services import catalog, engines

@@ -18,12 +18,12 @@ import pytest
 
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
+from datasets.files import homes
 from tests.factories import work
 from tests.running import wait_for
 from training.environments import life, panel, serve_vscode, services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
-from training.services import homes
 from workers.exec import channels
 from workers.execution import launching
 from workers.models import Attempt, Job

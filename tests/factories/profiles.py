@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from tests.factories import training as factory
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 
 GPU = {
     "device": "Test card", "kind": "cuda", "threads": 4, "lanes": 1, "batch_size": 64, "precision": "bfloat16",

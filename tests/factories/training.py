@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from accounts.models import User
+from datasets.files import homes
 from datasets.models import DatasetVersion
 from tests.factories import datasets, work
-from training.models import CodeSnapshot, TrainingJob
-from training.services import homes, jobs, snapshots
-from training.services.drafts import TrainingRequest
+from training.programs import snapshots
+from training.programs.models import CodeSnapshot
+from training.runs import jobs
+from training.runs.drafts import TrainingRequest
+from training.runs.models import TrainingJob
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
+from datasets.files import homes
 from tests.files.helpers import Files
-from training.services import homes
 
 
 @pytest.fixture

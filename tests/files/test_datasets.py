@@ -7,14 +7,13 @@ import os
 import pytest
 
 from accounts.services import shares
+from datasets.files import homes, sharing
 from datasets.models import Dataset, Import, Upload
 from datasets.services import imports
 from tests.conftest import signed_in
 from tests.datasets.helpers import zipped
 from tests.datasets.pictures import picture, put
 from tests.datasets.read_folders import LINE, yolo_pairs
-from training.files import sharing
-from training.services import homes
 
 pytestmark = pytest.mark.django_db
 ROUTE = "/api/v1/files/dataset/"

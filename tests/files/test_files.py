@@ -9,11 +9,10 @@ import zipfile
 import pytest
 
 from aiplatform import env
+from datasets.files import changes, homes, listing, tasks, usage
+from datasets.files.models import HomeUsage
 from datasets.models import Upload
 from tests.files.helpers import arrived, read
-from training.files import changes, listing, tasks, usage
-from training.files.models import HomeUsage
-from training.services import homes
 
 
 def test_files_are_brought_listed_and_read(files, home):

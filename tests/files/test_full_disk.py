@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from datasets.files import changes, homes
+from datasets.files.models import HomeChange
 from datasets.models import Upload
 from tests.files.helpers import arrived
 from tests.small_disk import fill, small_disk
-from training.files import changes
-from training.files.models import HomeChange
-from training.services import homes
 
 pytestmark = pytest.mark.django_db
 

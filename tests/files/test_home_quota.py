@@ -9,12 +9,11 @@ from django.utils.timezone import now
 
 from accounts.models import Notification
 from aiplatform import env
+from datasets.files import homes, tasks, usage
+from datasets.files.models import HomeUsage
 from tests.factories import work
 from training.environments import services
 from training.environments.services import EnvironmentRequest
-from training.files import tasks, usage
-from training.files.models import HomeUsage
-from training.services import homes
 from workers.models import Alarm, AlarmRule, Job
 from workers.monitoring import alarms
 from workers.monitoring.snapshot_reader import SnapshotReader

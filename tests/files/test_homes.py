@@ -8,8 +8,9 @@ import pytest
 from aiplatform import env
 from aiplatform.lib import trees
 from aiplatform.lib.files import OutsideRoot
+from datasets.files import homes
 from tests.files.helpers import chain
-from training.services import homes, snapshots
+from training.programs import snapshots
 
 
 def test_home_is_made_for_one_person_and_passed_by_all(alice, bob):

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from aiplatform.lib import file_names
+from datasets.files import homes, tasks
 from tests.files.helpers import HOSTILE, chain, exchange, hostile_names, read, special_files
-from training.files import tasks
-from training.services import homes
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -10,10 +10,10 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from aiplatform.lib import trees
+from datasets.files import changes, journal
+from datasets.files.models import HomeChange, SharedFolder
+from datasets.files.tasks import sweep
 from tests.files.helpers import Files
-from training.files import changes, journal
-from training.files.models import HomeChange, SharedFolder
-from training.files.tasks import sweep
 
 pytestmark = pytest.mark.django_db
 DEAD = "host:nowhere-0:1:1:x"

@@ -9,9 +9,8 @@ import json
 import pytest
 
 from aiplatform import env
+from datasets.files import homes, notebooks
 from tests.conftest import signed_in
-from training.files import notebooks
-from training.services import homes
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 PIXEL = base64.b64encode(PICTURE).decode()

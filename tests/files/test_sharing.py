@@ -8,9 +8,9 @@ import zipfile
 import pytest
 
 from accounts.models import UserGroup
+from datasets.files.models import SharedFolder
 from tests.conftest import signed_in
 from tests.files.helpers import read
-from training.files.models import SharedFolder
 
 
 @pytest.fixture

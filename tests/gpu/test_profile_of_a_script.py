@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from training import workdir
+from training.programs import workdir
 
 pytestmark = pytest.mark.gpu
 

@@ -6,17 +6,16 @@ import io
 
 from accounts.services import batches
 from aiplatform.lib import archive_names, challenges, line_diff, markdown, parsers, queries, secret_names
+from datasets.files import notebooks
 from inference.batch import sources
 from inference.pipelines import expressions, text_reading, text_writing, values
 from inference.registry.formats import declared
 from tests.growth.registry import Parser, encoded, numbered, register, repeated
-from training import request_text
 from training.experiments import finding
-from training.files import notebooks
-from training.programs import script
-from training.services import own_network
+from training.experiments.tracking import body, filters
+from training.programs import request_text, script
+from training.runs import custom_networks
 from training.studies import space
-from training.tracking import body, filters
 
 JSON = {
     "lists": repeated("[", "", ""),
@@ -100,7 +99,14 @@ register(
     )
 )
 register(
-    Parser("JSON of MLflow calls", body._parsed, encoded(JSON), body.LARGEST_BYTES, ("training.tracking.body",), b"{}")
+    Parser(
+        "JSON of MLflow calls",
+        body._parsed,
+        encoded(JSON),
+        body.LARGEST_BYTES,
+        ("training.experiments.tracking.body",),
+        b"{}",
+    )
 )
 register(
     Parser(
@@ -112,7 +118,9 @@ register(
         "a: 1",
     )
 )
-register(Parser("request YAML", request_text.read, YAML, request_text.LONGEST, ("training.request_text",), "a: 1"))
+register(
+    Parser("request YAML", request_text.read, YAML, request_text.LONGEST, ("training.programs.request_text",), "a: 1")
+)
 register(
     Parser(
         "pipeline text writer",
@@ -154,7 +162,14 @@ register(
     )
 )
 register(
-    Parser("MLflow filter", filters.parse, RULES, filters.LONGEST, ("training.tracking.filters",), "metrics.a > 1")
+    Parser(
+        "MLflow filter",
+        filters.parse,
+        RULES,
+        filters.LONGEST,
+        ("training.experiments.tracking.filters",),
+        "metrics.a > 1",
+    )
 )
 register(
     Parser(
@@ -162,7 +177,7 @@ register(
         markdown.render,
         MARKDOWN,
         markdown.MAX_MARKS,
-        ("aiplatform.lib.markdown", "training.reports.documents", "training.reports.showing"),
+        ("aiplatform.lib.markdown", "training.experiments.reports.documents", "training.experiments.reports.showing"),
         "a",
     )
 )
@@ -202,22 +217,22 @@ register(
         WORDS,
         1 << 20,
         (
-            "training.programs.script", "training.services.own_code", "training.services.snippets",
+            "training.programs.script", "training.runs.custom_code", "training.runs.snippets",
             "training.job_templates.services", "aiplatform.lib.secret_names", "aiplatform.lib.shell_words",
         ), 'a b')
 )  # fmt: skip
 register(
     Parser(
         "network in Python",
-        own_network._parsed,
+        custom_networks._parsed,
         {
             "parentheses": repeated("("), "sum": repeated("1+", "", "1"), "lines": repeated("a\n"),
             "signs": repeated("-", "a = ", "1"), "blocks": repeated("if a:\n a\n"), "names": repeated("a."),
             "digits": repeated("9", "a = "), "text": repeated("a", '"""'), "calls": repeated("f("),
             "lambdas": repeated("lambda:"), "braces in f": repeated("{a}", 'f"', '"'), "commas": repeated("a,"),
         },
-        own_network.MAX_LENGTH,
-        ("training.services.own_network",), 'def build(): pass')
+        custom_networks.MAX_LENGTH,
+        ("training.runs.custom_networks",), 'def build(): pass')
 )  # fmt: skip
 register(
     Parser(
@@ -258,7 +273,7 @@ register(
             }
         ),
         4 << 20,
-        ("training.files.notebooks",), b'{"cells": [], "nbformat": 4}')
+        ("datasets.files.notebooks",), b'{"cells": [], "nbformat": 4}')
 )  # fmt: skip
 register(
     Parser(

@@ -24,10 +24,10 @@ HARMLESS = {
 UNKNOWN = {
     "inference.kit.samples.groups:found": "of a user, applied in a process of its own with a limit of CPU time",
     "training.presets.groups:found": "as above, in the job",
-    "training.services.folds": "of a user, compiled to be checked, never applied here; at most 200 characters",
+    "training.runs.folds": "of a user, compiled to be checked, never applied here; at most 200 characters",
     "inference.evaluation.notes": "two literal sentences with one gap",
-    "training.request_text": "a random word and digits",
-    "training.tracking.calls": "literal addresses with segments",
+    "training.programs.request_text": "a random word and digits",
+    "training.experiments.tracking.calls": "literal addresses with segments",
     "workers.output.causes": "measured by the parser “causes in a log”",
     "workers.supervisor.secrecy": "an alternation of literal words, measured by the parser “masked log”",
 }

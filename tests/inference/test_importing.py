@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, NotAllowed
+from datasets.files import homes
 from inference.registry import imports
 from inference.registry.formats.declared import Declared
 from inference.registry.models import Model, ModelTask, ModelVersion
@@ -18,7 +19,6 @@ from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS
-from training.services import homes
 from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db

@@ -10,12 +10,12 @@ from onnx import TensorProto, helper
 
 from aiplatform.lib import disk, file_names, files
 from aiplatform.lib.errors import DomainError
+from datasets.files import homes
 from inference.registry import imports, outputs_panel
 from inference.registry.formats.declared import Declared
 from tests.factories import work
 from tests.inference import foreign
 from tests.inference.foreign import LOGITS, PETS
-from training.services import homes
 from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 
 from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.errors import Invalid
+from datasets.files import homes
 from inference.registry import inspections
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.formats.folder import Found
@@ -24,7 +25,6 @@ from inference.registry.models import Model, ModelVersion
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
-from training.services import homes
 from workers.supervisor import landlock, sandbox, tiers
 
 SAID = Declared(task="classification", labels=PETS, pixels="unit")

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from datasets.files import homes
 from inference.registry import import_jobs, imports, inspections, task_panel
 from inference.registry.formats.declared import Declared
 from inference.registry.kind import ModelTaskKind
@@ -15,7 +16,6 @@ from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
 from tests.inference.running import bring
-from training.services import homes
 from workers.runs import RunDir
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket

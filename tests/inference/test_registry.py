@@ -12,8 +12,8 @@ from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference import judged, tiny
 from tests.inference.running import bring
-from training import publishers
-from training.models import TrainingJob
+from training.runs import publishers
+from training.runs.models import TrainingJob
 from workers.runs import RunDir
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from datasets.files import homes
 from inference.registry.models import Model, ModelVersion, Visibility
 from tests.conftest import signed_in
 from tests.factories import training as factory
 from tests.factories import work
 from tests.training.preparing import prepared
-from training.models import TrainingJob
-from training.services import homes, jobs
-from training.services.drafts import TrainingRequest
-from training.services.parameters import BadParameter
-from training.starting import CannotRun
+from training.programs.start import CannotRun
+from training.runs import jobs
+from training.runs.drafts import TrainingRequest
+from training.runs.models import TrainingJob
+from training.runs.parameters import BadParameter
 from workers.models import Attempt
 
 pytestmark = pytest.mark.postgres

@@ -22,8 +22,8 @@ IMPORTING = {
 }
 READING = ("datasets.services.checking:detect.detect", "before")
 SUBMITTING = {
-    "nothing is submitted": ("training.services.planned:jobs.submit", "before"),
-    "the training is made": ("training.services.planned:jobs.submit", "after"),
+    "nothing is submitted": ("training.runs.planned:jobs.submit", "before"),
+    "the training is made": ("training.runs.planned:jobs.submit", "after"),
     "the plan names its training": ("training.models:PlannedTraining.save", "after"),
     "all is committed and nobody told": ("aiplatform.lib.nudging:attempt", "before"),
 }

@@ -28,7 +28,7 @@ from tests.journeys.up import ROOT, Up, call, first_admin, running, until
 pytestmark = pytest.mark.journey
 ROUNDS = int(os.environ.get("AIP_PLANNED_KILLS", "1"))  # plans beside which anything is killed at any moment
 EVERYTHING = ("aiplatform.cli.web", "work@node1", "cpu@node1", "manage.py\0scheduler", "manage.py\0agent")
-IMPORTS, BEGINS = "datasets.services.imports:run", "training.services.planned:begin"
+IMPORTS, BEGINS = "datasets.services.imports:run", "training.runs.planned:begin"
 PARAMS = {"width": 16, "height": 16, "iterations": 5}
 #: The command of the terminal, sending in small pieces as it would a large file.
 SENDS = """

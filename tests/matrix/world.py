@@ -16,6 +16,7 @@ from accounts.models import PeopleImport, SshKey, User, UserSession
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
+from datasets.files import homes
 from datasets.models import DatasetVersion, Import
 from inference.conversion import conversions
 from inference.conversion.models import ConvertedVariant
@@ -36,9 +37,9 @@ from tests.matrix import further
 from training.commands import services as commands
 from training.environments import services as environments
 from training.experiments.models import View
+from training.experiments.reports import writing as reports
 from training.job_templates import services as templates
-from training.reports import writing as reports
-from training.services import homes, looking, parameter_sets
+from training.runs import parameter_sets, previews
 from workers.models import (
     Alarm,
     AlarmAddress,
@@ -119,7 +120,7 @@ def make(tmp_path: Path) -> World:
     run = work.run_dir(trained.job)
     run.log.write_text("said\n")
     (run.outputs / "metrics.json").write_text("{}")
-    wrote(looking.profile(trained, by=owner), GPU)
+    wrote(previews.profile(trained, by=owner), GPU)
     params = parameter_sets.save(user=owner, name="mine", preset="detect", params=trained.params)
     (homes.home_of(owner) / "metrics.json").write_text("{}")
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
@@ -325,9 +326,9 @@ def _export(task: Any, owner: User) -> Any:
 
 
 def _planned(owner: User, version: Any, brought: Any) -> int:
-    from training.models import PlannedTraining
-    from training.services import planned
-    from training.services.drafts import TrainingRequest
+    from training.runs import planned
+    from training.runs.drafts import TrainingRequest
+    from training.runs.models import PlannedTraining
 
     request = planned.kept(TrainingRequest(preset="detect"))
     about = {"dataset": version.dataset, "data_import": brought, "dataset_name": "private", "request": request}

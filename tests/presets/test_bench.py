@@ -11,7 +11,7 @@ from tests.bench import overhead
 from tests.bench import presets as bench
 from tests.cases import case_table
 from training.presets.catalog import PRESETS
-from training.services import parameters
+from training.runs import parameters
 
 
 def test_bench_knows_how_to_make_the_data_of_each_recipe():

@@ -22,7 +22,7 @@ from training import presets
 from training.presets import classify, classify_card, nets, own_network, preview, tag, tag_card
 from training.presets.ranks import Ranks
 from training.presets.run import Refused, Run
-from training.services import own_network as texts
+from training.runs import custom_networks as texts
 
 ALONE = Ranks(0, 1, torch.device("cpu"))
 OF = {"classes": 3, "channels": 1, "width": 28, "height": 20}

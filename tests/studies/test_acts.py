@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.studies.helpers import complete, end, live, numbers, report, run, study
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from training.studies import acts, advancing
 from training.studies.models import Study
 from workers.models import Job

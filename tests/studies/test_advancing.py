@@ -6,7 +6,7 @@ import pytest
 
 from tests.long_form import first
 from tests.studies.helpers import Killed, complete, end, live, numbers, report, run, study
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from training.studies import acts, advancing, decider
 from training.studies.models import Study, Trial
 from workers.jobs import actions
@@ -67,7 +67,7 @@ DIES = {
     "between answer and row": ("training.studies.decider.ask", True),
     "before the job": ("training.studies.requests.submit", False),
     "after the job, before the trial": ("training.studies.requests.submit", True),
-    "after the mark": ("training.trials.mark", True),
+    "after the mark": ("training.runs.trials.mark", True),
     "before the trial's row": ("training.studies.models.Trial.objects.create", False),
     "after the trial's row, before the commit": ("training.studies.models.Trial.objects.create", True),
     "after the commit, before the next": ("training.studies.advancing._put", True),

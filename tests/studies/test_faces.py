@@ -9,7 +9,7 @@ import pytest
 from tests.cases import case_table
 from tests.factories import training as factory
 from tests.studies.helpers import complete, live, study
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from training.studies import advancing
 from training.studies.models import Study
 

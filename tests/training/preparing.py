@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from training.kind import TrainingKind
-from training.models import TrainingJob
+from training.runs.kind import TrainingKind
+from training.runs.models import TrainingJob
 from workers.kinds import Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir

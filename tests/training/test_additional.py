@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from training.services import additional
-from training.services.additional import BadSwitch, parse
+from training.runs import additional
+from training.runs.additional import BadSwitch, parse
 
 
 def test_additional_parse_understands_the_whole_line():

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.factories import work
-from training.boards import services
-from training.boards.kind import BoardKind
-from training.boards.models import Board
+from training.experiments.boards import services
+from training.experiments.boards.kind import BoardKind
+from training.experiments.boards.models import Board
 from workers.images.services import catalog, uses
 from workers.models import Attempt, Job
 from workers.proxy.models import PublishedPort
@@ -70,8 +70,8 @@ def test_boards_of_others_jobs_are_not_started(as_bob, as_anna, as_olga, trained
 @pytest.mark.parametrize(("named", "prefix"), [(False, True), (True, False)])
 def test_i09_board_reads_only_the_outputs_and_is_published(alice, trained, monkeypatch, settings, named, prefix):
     settings.PORTS_HOST = "jobs.example.org" if named else ""
-    monkeypatch.setattr("training.boards.kind.launching.with_image", lambda launch, job: launch)
-    monkeypatch.setattr("training.boards.kind.launching.python", lambda job: "/engine/bin/python")
+    monkeypatch.setattr("training.experiments.boards.kind.launching.with_image", lambda launch, job: launch)
+    monkeypatch.setattr("training.experiments.boards.kind.launching.python", lambda job: "/engine/bin/python")
     job = services.show(trained, by=alice)
     attempt = Attempt(job=job, number=1)
 

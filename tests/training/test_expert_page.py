@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.factories import work
-from training import request_text
 from training.commands import services as commands
 from training.commands.models import Command
 from training.commands.request_schema import SCHEMA
 from training.commands.services import CommandRequest
+from training.programs import request_text
 from workers.jobs.following import Following
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.datasets.helpers import uploaded
-from training.models import TrainingJob
 from training.presets.catalog import PRESETS
+from training.runs.models import TrainingJob
 
 API = "/api/v1/training/jobs/"
 PAGE = "/training/new/"

@@ -6,9 +6,9 @@ import pytest
 
 from aiplatform.lib.errors import DomainError
 from tests.factories import training as factory
-from training.models import TrainingJob
-from training.services import folds, jobs, looking
-from training.services.drafts import TrainingRequest
+from training.runs import folds, jobs, previews
+from training.runs.drafts import TrainingRequest
+from training.runs.models import TrainingJob
 
 pytestmark = pytest.mark.django_db
 
@@ -81,7 +81,7 @@ def test_page_of_a_fold_shows_all_folds(as_alice, three):
 def test_preview_of_a_cross_validation_looks_at_one_fold(alice, machine, cells):
     request = TrainingRequest(version=cells, preset="detect", params={"folds": 4})
 
-    looking.preview(user=alice, request=request)
+    previews.preview(user=alice, request=request)
 
     assert [(row.params["folds"], row.params["fold"]) for row in TrainingJob.objects.all()] == [(4, 0)]
 

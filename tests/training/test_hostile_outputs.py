@@ -13,8 +13,8 @@ import zipfile
 import pytest
 
 from tests.factories import training as factory
-from training.models import TrainingJob
-from training.services import checkpoints, results
+from training.runs import checkpoints, results
+from training.runs.models import TrainingJob
 from workers.output import files as output_files
 
 PAGES = ["{pk}/", "{pk}/files/", "{pk}/restore/", ""]

@@ -9,7 +9,6 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from tests.conftest import signed_in
 from tests.factories import people, work
 from tests.factories import training as factory
-from training import request_text
 from training.commands import services as commands
 from training.commands.models import Command
 from training.commands.services import CommandRequest
@@ -17,7 +16,8 @@ from training.job_templates import parameters, services
 from training.job_templates.forms import TemplateForm
 from training.job_templates.models import JobTemplate, TemplateUse
 from training.job_templates.services import Content
-from training.models import TrainingJob
+from training.programs import request_text
+from training.runs.models import TrainingJob
 from workers.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]

@@ -10,9 +10,9 @@ import pytest
 
 from tests.factories import training as factory
 from tests.training.preparing import prepared
-from training import publishers, trials
-from training.kind import CannotRun, TrainingKind
-from training.models import TrainingJob
+from training.runs import publishers, trials
+from training.runs.kind import CannotRun, TrainingKind
+from training.runs.models import TrainingJob
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
 

@@ -15,11 +15,10 @@ from PIL import Image
 from aiplatform.cli.client import config, http
 from tests.factories import training as factory
 from tests.training.preparing import prepared
-from training import publishers
-from training.kind import TrainingKind
-from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import jobs, looking, pictures
+from training.runs import images, jobs, previews, publishers
+from training.runs.kind import TrainingKind
+from training.runs.models import TrainingJob
 from workers.models import Attempt, Job
 
 PREVIEW = {
@@ -209,7 +208,7 @@ def test_strip_goes_on_over_attempts_and_takes_the_later_one_where_both_have_a_s
             (folder / "1.jpg").write_bytes(b"\xff\xd8")
             (folder / "about.json").write_text('{"metric": "val/ap50", "value": 0.5}')
 
-    strip = pictures.strip(training)
+    strip = images.strip(training)
     page = as_alice.get(f"/training/{training.pk}/images/").content.decode()
 
     assert [(point.step, point.attempt) for point in strip.points] == [(10, 1), (20, 2), (40, 2)]
@@ -229,7 +228,7 @@ def test_strip_follows_no_link_and_own_code_has_none(as_alice, alice, machine, c
     (run.outputs / "samples" / "step-000020").write_text("a file")
     own = factory.training(alice, data=cells, name="own", code=code, start_file="train.py")
 
-    assert pictures.strip(training) is None
+    assert images.strip(training) is None
     assert as_alice.get(f"/training/{training.pk}/images/").status_code == 200
     assert as_alice.get(f"/training/{own.pk}/images/").status_code == 404
 
@@ -258,7 +257,7 @@ def test_facts_of_a_training_name_its_parameters_as_the_form_does(as_alice, alic
 
 
 def test_list_shows_trainings_and_looks_at_them_where_they_are_asked_for(as_alice, alice, trained):
-    looking.layers(trained, by=alice)
+    previews.layers(trained, by=alice)
 
     plain, whole = (as_alice.get(f"/training/{asked}").content.decode() for asked in ("", "?looks=1"))
 

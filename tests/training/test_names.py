@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from training.services import jobs
-from training.services.drafts import TrainingRequest
+from training.runs import jobs
+from training.runs.drafts import TrainingRequest
 
 pytestmark = pytest.mark.postgres
 

@@ -15,8 +15,8 @@ from inference.registry.orders import MODELS
 from inference.serving.orders import SERVICES
 from tests.cases import case_table
 from tests.factories import training as trainings
-from training.models import TrainingJob
-from training.orders import ORDERING, PARAMETER_SETS
+from training.runs.models import TrainingJob
+from training.runs.orders import ORDERING, PARAMETER_SETS
 from workers.jobs.orders import ORDERING as JOBS
 
 

@@ -14,7 +14,7 @@ from tests.conftest import signed_in
 from tests.factories import datasets as pictures
 from tests.factories import training as factory
 from tests.factories import work
-from training import output_panel
+from training.runs import output_panel
 from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db

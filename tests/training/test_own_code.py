@@ -14,10 +14,10 @@ from django.test.utils import CaptureQueriesContext
 from datasets.models import DatasetVersion
 from inference.registry import publishing
 from tests.factories import training as factory
-from training.kind import TrainingKind
-from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import data_use, jobs, snippets
+from training.runs import data_use, jobs, snippets
+from training.runs.kind import TrainingKind
+from training.runs.models import TrainingJob
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
 

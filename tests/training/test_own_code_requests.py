@@ -9,13 +9,13 @@ from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, Invalid
 from tests.conftest import signed_in
 from tests.factories import training as factory
-from training import request_schemas, request_text
-from training.forms import OwnCodeForm
 from training.job_templates import services as templates
 from training.job_templates.models import JobTemplate, TemplateUse
 from training.job_templates.services import Content
-from training.models import TrainingJob
-from training.request_schema import SCHEMA
+from training.programs import request_schemas, request_text
+from training.runs.forms import OwnCodeForm
+from training.runs.models import TrainingJob
+from training.runs.request_schema import SCHEMA
 from workers.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]

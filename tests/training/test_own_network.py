@@ -7,10 +7,9 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from tests.cases import case_table
 from tests.factories import training as factory
-from training import starting_weights
 from training.presets.catalog import PRESETS
-from training.services import jobs, looking, own_network, parameter_sets, parameters
-from training.starting_weights import RegisteredModel
+from training.runs import custom_networks, jobs, parameter_sets, parameters, pretrained_weights, previews
+from training.runs.pretrained_weights import RegisteredModel
 
 PLAIN = """from torch import nn
 
@@ -22,7 +21,7 @@ CARD = PRESETS["classify"]
 
 
 def check(text, **more):
-    own_network.check({"architecture": "own", "network": text, **more})
+    custom_networks.check({"architecture": "own", "network": text, **more})
 
 
 @case_table(
@@ -108,7 +107,7 @@ def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, 
     training = factory.training(alice, data=named, preset="classify", params={"architecture": "own", "network": PLAIN})
 
     with pytest.raises(Invalid, match="Its owner wrote this network"):
-        looking.layers(training, by=bob)
+        previews.layers(training, by=bob)
 
 
 def test_parameter_set_with_a_network_of_somebody_else_is_used_by_the_version_that_was_read(api, alice, bob, machine):
@@ -134,12 +133,12 @@ def test_parameter_set_with_a_network_of_somebody_else_is_used_by_the_version_th
 def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, tmp_path, monkeypatch, params):
     """Whatever the parameters in its files say: the program that builds the teacher asks for its architecture."""
     model = RegisteredModel("bob/mine v1", tmp_path, "classify", "w", params, "own")
-    models = starting_weights.Models(lambda *_asked: [model], lambda _user: [])
-    monkeypatch.setattr(starting_weights.MODELS, "get", lambda: models)
+    models = pretrained_weights.Models(lambda *_asked: [model], lambda _user: [])
+    monkeypatch.setattr(pretrained_weights.MODELS, "get", lambda: models)
 
     with pytest.raises(Exception, match="Somebody else wrote"):
-        starting_weights.settled(alice, CARD, {"teacher": "bob/mine v1"})
-    assert starting_weights.settled(bob, CARD, {"teacher": "bob/mine v1"})["teacher"] == "bob/mine v1"
+        pretrained_weights.settled(alice, CARD, {"teacher": "bob/mine v1"})
+    assert pretrained_weights.settled(bob, CARD, {"teacher": "bob/mine v1"})["teacher"] == "bob/mine v1"
 
 
 def test_set_with_a_network_that_somebody_else_wrote_runs_for_nobody_who_has_not_seen_it(alice, bob, api, machine):

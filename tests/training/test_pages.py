@@ -13,8 +13,8 @@ from accounts.models import Role
 from accounts.permissions import AI_PLATFORM, Action
 from tests.conftest import signed_in
 from tests.factories import training as factory
-from training.models import ParameterSet, TrainingJob
-from training.services import checkpoints, data_use, jobs, snippets
+from training.runs import checkpoints, data_use, jobs, snippets
+from training.runs.models import ParameterSet, TrainingJob
 from workers.models import Job
 
 TABS = ["", "log/", "metrics/", "images/", "files/", "events/", "spec/", "restore/"]
@@ -320,7 +320,7 @@ def test_search_finds_ones_own_trainings(alice, bob, trained):
 
 
 def test_training_page_leads_to_its_model(client, alice):
-    from training import publishers
+    from training.runs import publishers
 
     training = factory.training(alice)
     factory.move(training, "running")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training import param_words
+from training.catalog import param_labels
 from training.presets.catalog import PRESETS
 
 
@@ -24,7 +24,7 @@ def test_training_form_shows_the_time_budget_above_the_folded_parameters(as_alic
 
 def test_every_parameter_of_every_preset_has_words_and_one_group():
     names = {param.name for preset in PRESETS.values() for param in preset.parameters}
-    grouped = [name for _label, group in param_words.GROUPS for name in group]
+    grouped = [name for _label, group in param_labels.GROUPS for name in group]
 
-    assert names <= set(param_words.LABELS)
-    assert sorted(grouped) == sorted(param_words.LABELS)
+    assert names <= set(param_labels.LABELS)
+    assert sorted(grouped) == sorted(param_labels.LABELS)

@@ -11,9 +11,9 @@ from accounts import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, NotFound
 from tests.factories import training as factory
-from training.models import ParameterSet, TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import parameter_sets
+from training.runs import parameter_sets
+from training.runs.models import ParameterSet, TrainingJob
 
 pytestmark = pytest.mark.django_db
 ROUTE = "/api/v1/training/params/"

@@ -14,9 +14,9 @@ from tests.datasets.helpers import uploaded, zipped
 from tests.factories import datasets as pictures
 from tests.factories import training as factory
 from training import tasks
-from training.models import PlannedTraining, TrainingJob
-from training.services import parameter_sets, planned
-from training.services.drafts import TrainingRequest
+from training.runs import parameter_sets, planned
+from training.runs.drafts import TrainingRequest
+from training.runs.models import PlannedTraining, TrainingJob
 from workers.jobs.following import Following
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from tests.factories import training as factory
 from tests.factories.profiles import GPU, changed, wrote
-from training.kind import TrainingKind
-from training.models import TrainingJob
-from training.services import looking, profiles
+from training.runs import previews, profiles
+from training.runs.kind import TrainingKind
+from training.runs.models import TrainingJob
 
 
 def codes(about):
@@ -77,7 +77,7 @@ def test_cores_are_not_advised_like_a_card():
 @pytest.mark.django_db
 def test_whatever_a_job_wrote_breaks_no_page(alice, machine, cells, client, broken):
     training = factory.training(alice, data=cells, name="slow", state="running", preset="detect")
-    look = looking.profile(training, by=alice)
+    look = previews.profile(training, by=alice)
     wrote(look, broken)
     client.force_login(alice)
 
@@ -102,19 +102,19 @@ def test_profile_is_a_job_on_what_the_training_was_given(api, alice, machine, ce
         2.0,
     )
     assert look.params["lr"] == 0.02
-    assert looking.handed_over(look, None) == {"AIP_SHOW": "profile", "AIP_SHOW_STEPS": "7"}
+    assert previews.handed_over(look, None) == {"AIP_SHOW": "profile", "AIP_SHOW_STEPS": "7"}
     assert not TrainingKind().capabilities(look.job).pause
     assert list(TrainingJob.objects.without_looks()) == [training]
     assert api.post(f"/api/v1/training/jobs/{training.pk}/profile/", {"steps": 101}).status_code == 400
     with pytest.raises(Invalid, match="This is none"):
-        looking.profile(look, by=alice)
+        previews.profile(look, by=alice)
 
 
 @pytest.mark.django_db
 def test_page_shows_the_profile_with_every_name_escaped(as_alice, alice, bob, client, machine, cells):
     training = factory.training(alice, data=cells, name="slow", state="running", preset="detect")
     assert as_alice.post(f"/training/{training.pk}/profile/", {"steps": "5"}).status_code == 302
-    look = looking.latest_profile(training, alice)
+    look = previews.latest_profile(training, alice)
     waiting = as_alice.get(f"/training/{training.pk}/metrics/").content.decode()
     operations = [
         {**GPU["operations"][0], "name": "<script>alert(1)</script>", "self_device_ms": 500.0},

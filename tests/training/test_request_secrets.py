@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.factories import work
-from training import request_secrets
 from training.commands import services as commands
 from training.commands.models import Command
 from training.commands.services import CommandRequest
 from training.environments import services as environments
 from training.environments.services import EnvironmentRequest
 from training.job_templates import services as templates
-from training.programs import script
+from training.programs import request_secrets, script
 
 pytestmark = pytest.mark.django_db
 

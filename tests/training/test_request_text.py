@@ -4,7 +4,7 @@ import pytest
 
 from aiplatform.lib.errors import Invalid
 from tests.cases import case_table
-from training import request_text
+from training.programs import request_text
 
 
 @case_table(

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
-from training.services import parameter_sets
+from training.runs import parameter_sets
+from training.runs.models import TrainingJob
 from workers.models import Attempt
 
 OF_JOB = (

@@ -12,7 +12,7 @@ from training.commands import services as commands
 from training.commands.request_schema import of_form
 from training.environments import services as environments
 from training.environments.models import Environment
-from training.request_schema import SCHEMA
+from training.runs.request_schema import SCHEMA
 from workers.execution import root_users
 from workers.jobs import actions
 from workers.models import Job, Node

@@ -9,7 +9,7 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from tests.factories import training as factory
 from tests.factories.profiles import GPU, SCRIPT, of_a_script, wrote
-from training.services import looking, profiles
+from training.runs import previews, profiles
 
 
 def codes(about):
@@ -68,7 +68,7 @@ def test_operations_are_not_blamed_for_what_a_step_waits_for():
 @pytest.mark.django_db
 def test_own_code_has_no_steps_to_profile_from_outside(alice, api, own):
     with pytest.raises(Invalid, match="from aip import profile"):
-        looking.profile(own, by=alice)
+        previews.profile(own, by=alice)
 
     assert api.post(f"/api/v1/training/jobs/{own.pk}/profile/", {}).status_code == 400
 
@@ -160,7 +160,7 @@ def test_api_reads_profiles_of_scripts_and_of_presets(api, alice, machine, cells
     preset = factory.training(alice, data=cells, name="slow", state="running", preset="detect")
     route = "/api/v1/training/jobs/{}/profile/".format
     nobody = api.get(route(preset.pk)).json()
-    look = looking.profile(preset, by=alice)
+    look = previews.profile(preset, by=alice)
     early = api.get(route(preset.pk)).json()
     wrote(look, GPU)
     missing = api.get(route(own.pk)).json()

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from tests.factories import work
-from training import workdir
+from training.programs import workdir
 from workers.output import media
 from workers.output.reporting import ingest as reporting
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.factories import training as factory
 from tests.factories import work
-from training import workdir
-from training.services import profiles
+from training.programs import workdir
+from training.runs import profiles
 
 pytestmark = pytest.mark.django_db
 

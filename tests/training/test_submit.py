@@ -14,10 +14,11 @@ from accounts.models import IdempotencyRecord
 from tests.conftest import signed_in
 from tests.factories import datasets, people, work
 from tests.factories import training as factory
-from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import data_checks, jobs
-from training.services.drafts import TrainingRequest
+from training.programs import data_checks
+from training.runs import jobs
+from training.runs.drafts import TrainingRequest
+from training.runs.models import TrainingJob
 from workers.jobs import resource_request
 from workers.models import Job, Membership, VirtualCluster
 
@@ -388,7 +389,7 @@ def test_training_admin_site_shows_trainings_and_changes_none(as_olga, alice, ma
 
 
 def test_training_submit_refuses_a_switch_the_preset_would_ignore(alice, machine, cells, code, monkeypatch):
-    from training.services.additional import BadSwitch
+    from training.runs.additional import BadSwitch
 
     known = tuple(param for param in PRESETS["detect"].parameters if param.name != "no_steps")
     monkeypatch.setitem(PRESETS, "detect", replace(PRESETS["detect"], parameters=known))

@@ -7,11 +7,11 @@ from django.utils.timezone import now
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.models import TrainingJob
+from training.catalog.version_fields import presets_for_task
 from training.presets.catalog import PRESETS
-from training.services import drafts
-from training.services.drafts import TrainingRequest
-from training.version_choice import presets_for_task
+from training.runs import drafts
+from training.runs.drafts import TrainingRequest
+from training.runs.models import TrainingJob
 from workers import kinds, planner_input
 from workers.models import Job
 

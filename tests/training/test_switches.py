@@ -17,10 +17,10 @@ from tests.presets import versions
 from tests.presets.jobs import Job as Run
 from training import launcher
 from training.admin import DefaultsForm
-from training.models import TrainingDefaults
 from training.presets.catalog import PRESETS
-from training.services import additional
-from training.services.drafts import TrainingRequest
+from training.runs import additional
+from training.runs.drafts import TrainingRequest
+from training.runs.models import TrainingDefaults
 
 START = Path(launcher.__path__[0]) / "aip_start.py"
 SMALL = {"budget_minutes": 0, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 16, "net_width": 4}

@@ -9,10 +9,10 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from tests.factories import datasets, work
 from tests.workers.planner_cases import LAB, NOW, ask, machines, picture, run
-from training.api.serializers import TrainingOut
-from training.forms import OwnCodeForm, SubmitForm
-from training.services import jobs
-from training.services.drafts import TrainingRequest
+from training.runs import jobs
+from training.runs.drafts import TrainingRequest
+from training.runs.forms import OwnCodeForm, SubmitForm
+from training.runs.serializers import TrainingOut
 from workers.jobs import submission, transitions
 from workers.models import Job
 from workers.planner.fit import why_never

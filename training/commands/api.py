@@ -19,12 +19,12 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import keep, once_in_parts
 from aiplatform.lib.secret_names import hidden
-from training.api.inputs import PLACES, InputsIn, with_code
 from training.commands import services
 from training.commands.models import Command
 from training.commands.orders import ORDERING
 from training.programs import layout, script
 from training.programs.launchers import Launcher
+from training.programs.serializers import PLACES, InputsIn, with_code
 from workers.images.models import Image
 from workers.jobs.api.following import ArrayIn
 from workers.jobs.api.resource_request import ResourcesIn, RootIn

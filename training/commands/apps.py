@@ -8,10 +8,10 @@ class CommandsConfig(AppConfig):
 
     def ready(self) -> None:
         from datasets import usage as dataset_usage
-        from training import request_schemas
         from training.commands import usage
         from training.commands.kind import CommandKind
         from training.commands.request_schema import SCHEMA
+        from training.programs import request_schemas
         from workers import kinds
 
         kinds.register(CommandKind())

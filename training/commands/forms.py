@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
-from training.code_fields import CodeFields
-from training.input_fields import InputFields
 from training.programs import layout, script
+from training.programs.code_fields import CodeFields
+from training.programs.input_fields import InputFields
 from training.programs.launchers import HELP, Launcher
 from workers.images.fields import ImageChoice
 from workers.jobs.forms.following import ArrayFields

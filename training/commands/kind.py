@@ -13,10 +13,9 @@ from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from datasets.models import DatasetVersion
-from training import run_inputs, variables, workdir
 from training.commands.models import Command
-from training.programs import layout, program, script
-from training.starting import CannotRun
+from training.programs import layout, program, run_inputs, script, variables, workdir
+from training.programs.start import CannotRun
 from workers.images.services import launching, uses
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, Fact, JobKind, Launch, Way

@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import DatasetVersion
 from training.commands.querysets import CommandQuerySet
-from training.models import CodeSnapshot
 from training.programs.launchers import Launcher
+from training.programs.models import CodeSnapshot
 from workers.models import Job
 
 

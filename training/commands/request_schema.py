@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import User
-from training import request_body, request_initial
 from training.commands import services
 from training.commands.api import CommandIn, request_of
 from training.commands.forms import CommandForm
 from training.commands.models import Command
-from training.request_schemas import Request, RequestSchema
-from training.services import drafts
+from training.programs import request_body, request_initial
+from training.programs.request_schemas import Request, RequestSchema
+from training.runs import drafts
 from workers.jobs.following import NOTHING
 from workers.jobs.resource_request import Resources
 from workers.models import Job

@@ -12,15 +12,14 @@ from accounts.models import User
 from aiplatform.lib import sealed
 from aiplatform.lib.errors import Refusals
 from datasets.models import DatasetVersion
-from training import run_inputs
-from training import variables as environment
 from training.commands.models import Command, Input
 from training.experiments import records
-from training.models import CodeSnapshot
-from training.programs import layout, program, script
+from training.programs import layout, program, run_inputs, script
+from training.programs import variables as environment
 from training.programs.launchers import Launcher
-from training.services import drafts, own_code
-from training.services.machine_request import MachineRequest
+from training.programs.models import CodeSnapshot
+from training.runs import custom_code, drafts
+from training.runs.machine_request import MachineRequest
 from workers.images.models import Image
 from workers.images.services import compatibility, uses
 from workers.jobs import arrays, submission
@@ -83,7 +82,7 @@ def submit(*, user: User, request: CommandRequest) -> Command:
     columns: dict[str, Any] = {
         "script": script.normalised(request.command),
         "code": request.code,
-        "output_path": own_code.check_output_path(request.output_path),
+        "output_path": custom_code.check_output_path(request.output_path),
         "variables": dict(request.variables),
         "secrets": sealed.seal(request.secrets),
         "secret_names": sorted(request.secrets),
@@ -176,7 +175,7 @@ def check_parts(
         if array:
             arrays.parse(array)
     with found:
-        own_code.check_output_path(output_path)
+        custom_code.check_output_path(output_path)
     with found:
         environment.check(variables or {}, field="variables")
     with found:

@@ -13,14 +13,13 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
-from training import request_secrets
 from training.commands import services
 from training.commands.forms import CommandForm
 from training.commands.models import Command
 from training.commands.orders import ORDERING
-from training.input_fields import written_variables
-from training.programs import script
-from training.services import drafts
+from training.programs import request_secrets, script
+from training.programs.input_fields import written_variables
+from training.runs import drafts
 from workers.images import forms as image_forms
 from workers.jobs.forms import following
 from workers.jobs.forms.resource_request import initial_of

@@ -20,10 +20,10 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import keep as keep_answer
 from aiplatform.lib.idempotency import once, once_in_parts
 from aiplatform.lib.secret_names import hidden
-from training.api.inputs import InputsIn, with_code
 from training.environments import acts, life, opening, panel, services, vscode
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
+from training.programs.serializers import InputsIn, with_code
 from workers.images.models import Image
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
 from workers.scheduling import preview

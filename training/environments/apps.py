@@ -10,10 +10,10 @@ class EnvironmentsConfig(AppConfig):
         from accounts.services import audit
         from aiplatform.lib import sweeps
         from datasets import usage as dataset_usage
-        from training import request_schemas
         from training.environments import messages, panel, usage, vscode
         from training.environments.kind import EnvironmentKind
         from training.environments.request_schema import SCHEMA
+        from training.programs import request_schemas
         from workers import kinds
         from workers.jobs.job_page import PANELS, Panel
         from workers.proxy.opening import STARTERS, Starter

@@ -14,7 +14,7 @@ from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
-from training.starting import CannotRun
+from training.programs.start import CannotRun
 from workers.execution import tickets
 from workers.images.models import Image
 from workers.images.services import boxes, catalog, launching, uses

@@ -13,8 +13,8 @@ from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import units
 from aiplatform.lib.titles import TITLE
-from training.code_fields import CodeFields
-from training.input_fields import InputFields
+from training.programs.code_fields import CodeFields
+from training.programs.input_fields import InputFields
 from workers.images.fields import ImageChoice
 from workers.jobs.forms.resource_request import ResourceForm
 

@@ -15,13 +15,12 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import wording
+from datasets.files import homes, usage
 from datasets.models import DatasetVersion
-from training import run_inputs, variables, workdir
 from training.environments import engine, giving, jupyter, services, several, vscode
 from training.environments.models import Environment
-from training.files import usage
-from training.services import homes
-from training.starting import CannotRun
+from training.programs import run_inputs, variables, workdir
+from training.programs.start import CannotRun
 from workers.count_classes import ENVIRONMENT
 from workers.images.services import packages
 from workers.jobs import resource_request

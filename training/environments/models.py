@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import DatasetVersion
 from training.environments.querysets import EnvironmentQuerySet
-from training.models import CodeSnapshot
+from training.programs.models import CodeSnapshot
 from workers.models import Job
 
 

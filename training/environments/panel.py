@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
+from datasets.files import usage
 from training.environments import engine, giving, life, opening, services, several, vscode
 from training.environments.acts import HOURS
 from training.environments.models import Environment
-from training.files import usage
 from workers import run_time
 from workers.clock import now
 from workers.jobs import buttons

@@ -16,15 +16,15 @@ from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import sealed, secret_names, titles, units
 from aiplatform.lib.errors import Invalid, Refusals
+from datasets.files import usage
 from datasets.models import DatasetVersion
-from training import run_inputs
-from training import variables as environ
 from training.environments import engine
 from training.environments.models import Environment, Input
-from training.files import usage
-from training.models import CodeSnapshot
-from training.services import drafts
-from training.services.machine_request import MachineRequest
+from training.programs import run_inputs
+from training.programs import variables as environ
+from training.programs.models import CodeSnapshot
+from training.runs import drafts
+from training.runs.machine_request import MachineRequest
 from workers.images.models import Image
 from workers.images.services import compatibility
 from workers.jobs import submission

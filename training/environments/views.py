@@ -16,13 +16,13 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
-from training import request_secrets
 from training.environments import acts, life, panel, services
 from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
-from training.input_fields import written_variables
-from training.services import drafts
+from training.programs import request_secrets
+from training.programs.input_fields import written_variables
+from training.runs import drafts
 from workers.images import forms as image_forms
 from workers.jobs import job_page
 from workers.jobs.forms.resource_request import initial_of

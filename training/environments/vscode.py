@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
+from datasets.files import homes
 from training.environments import jupyter
 from training.environments.models import Environment
-from training.services import homes
 from workers.exec import channels, programs
 from workers.exec.channels import ChannelRefused, Way
 from workers.models import Attempt, Job

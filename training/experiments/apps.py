@@ -8,7 +8,12 @@ class ExperimentsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import ownership
+        from training.experiments import records
         from training.experiments.models import Run, View
+        from training.runs import recorders
+
+        recorders.SUBMITTED.register(records.begin)
+        recorders.RESTORED.register(records.change)
 
         ownership.register(
             ownership.Owned("runs", _("Runs in the table of experiments"), Run, named=False),

@@ -13,7 +13,7 @@ from aiplatform.lib.files import OutsideRoot, open_beneath, walk_beneath
 from aiplatform.lib.line_diff import Budget, unified_rows
 from aiplatform.lib.secret_names import hidden
 from training.experiments.models import Run
-from training.models import CodeSnapshot
+from training.programs.models import CodeSnapshot
 
 MOST_FILES, LONGEST, MOST_LINES = 500, 200_000, 1500
 MAX_BYTES = 8 << 20  # of the code of all compared runs

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.secret_names import hidden
-from training import param_words
+from training.catalog import param_labels
 from training.experiments import figure_sql
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.experiments.models import Run, RunCurve
@@ -132,7 +132,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     ]
     given = [_params(run) for run in runs]
     names = list(dict.fromkeys(name for each in given for name in each))[:MOST_PARAMS]
-    facts += [Row(name, str(param_words.label(name)), tuple(each.get(name) for each in given)) for name in names]
+    facts += [Row(name, str(param_labels.label(name)), tuple(each.get(name) for each in given)) for name in names]
     return sorted(facts, key=lambda row: not row.differs)
 
 

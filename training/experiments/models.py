@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from training.experiments.querysets import RunQuerySet, ViewQuerySet
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from workers.models import Figures, Job
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from accounts.querysets import OwnedQuerySet
-from training.querysets import LOOKS
+from training.runs.querysets import LOOKS
 
 #: What the table reads; a thousand rows of everything else cost as much as all of these.
 _OF_RUN = ("job", "parent", "owner", "visibility", "experiment", "archived", "created_at", "name", "state", "ended_at")

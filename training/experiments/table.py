@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, Refusals
-from training import figure_words, param_words
+from training.catalog import metric_labels, param_labels
 from training.experiments import conditions, figure_sql, finding
 from training.experiments.models import Param, Run, RunCurve, Star, Tag
 from training.experiments.querysets import RunQuerySet
@@ -227,7 +227,7 @@ class _Values:
         counted = params.annotate(runs=Count("pk"), values=Count("text", distinct=True))
         given = [
             Known(
-                f"params.{row['key']}", str(param_words.label(row["key"])), row["runs"],
+                f"params.{row['key']}", str(param_labels.label(row["key"])), row["runs"],
                 row["values"] > 1 or row["runs"] < len(self.runs),
                 row["values"],
             )
@@ -238,7 +238,7 @@ class _Values:
         for row in RunCurve.objects.filter(run__in=self.numbers).values("key").annotate(runs=Count("pk")):
             counts[row["key"]] = counts.get(row["key"], 0) + row["runs"]
         reached = [
-            Known(f"best({key})", str(figure_words.word(key)), count)
+            Known(f"best({key})", str(metric_labels.word(key)), count)
             for key, count in sorted(counts.items(), key=lambda one: (_place(one[0]), -one[1], one[0]))
         ]
         words = Tag.objects.filter(run__in=self.numbers).values("key").order_by("key").annotate(runs=Count("pk"))
@@ -253,13 +253,13 @@ class _Values:
         """
         if match := _FIGURE.fullmatch(name):
             values = self._figure(match[1], match[2])
-            return Column(name, f"{figure_words.word(match[2])}", "number", self._each(values))
+            return Column(name, f"{metric_labels.word(match[2])}", "number", self._each(values))
         before, _dot, key = name.partition(".")
         if before == "params" and key:
             rows = Param.objects.filter(run__in=self.numbers, key=key).values_list("run", "text", "number")
             params = {run: text if number is None else _short(number, text) for run, text, number in rows}
             numeric = bool(params) and all(not isinstance(value, str) for value in params.values())
-            return Column(name, str(param_words.label(key)), "number" if numeric else "text", self._each(params))
+            return Column(name, str(param_labels.label(key)), "number" if numeric else "text", self._each(params))
         if before == "tags" and key:
             tags = dict(Tag.objects.filter(run__in=self.numbers, key=key).values_list("run", "value"))
             return Column(name, key, "text", self._each({run: value or key for run, value in tags.items()}))

@@ -21,10 +21,10 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
-from training import request_schemas, request_secrets, request_text
 from training.job_templates import services
 from training.job_templates.models import JobTemplate
-from training.request_schemas import RequestSchema
+from training.programs import request_schemas, request_secrets, request_text
+from training.programs.request_schemas import RequestSchema
 from workers.models import Job
 from workers.scheduling import preview
 

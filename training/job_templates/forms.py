@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy
 
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.titles import TITLE
-from training import request_text
 from training.job_templates import parameters as places
 from training.job_templates.models import JobTemplate, TemplateVersion
 from training.job_templates.services import Content
+from training.programs import request_text
 
 _CODE = {"spellcheck": "false", "class": "mono", "autocapitalize": "off"}
 

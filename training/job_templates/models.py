@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.titles import TITLE
 from training.job_templates.querysets import TemplateQuerySet
-from training.models import CodeSnapshot
+from training.programs.models import CodeSnapshot
 from workers.models import Job
 
 
@@ -23,7 +23,7 @@ class JobTemplate(models.Model):
 
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
     description = models.CharField(_("description"), max_length=500, blank=True)
-    kind = models.CharField(max_length=20)  # of job; a name in training.request_schemas
+    kind = models.CharField(max_length=20)  # of job; a name in training.programs.request_schemas
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="job_templates")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     created_at = models.DateTimeField(default=now)

@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.permissions import Action
-from training import request_schemas, request_secrets, request_text
 from training.job_templates.models import JobTemplate, TemplateUse
+from training.programs import request_schemas, request_secrets, request_text
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
 from workers.models import Job

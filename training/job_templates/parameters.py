@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.typed import typed
-from training.request_text import PARAMETER
+from training.programs.request_text import PARAMETER
 
 MOST = 50
 LONGEST = 10_000  # characters of a value

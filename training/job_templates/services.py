@@ -14,13 +14,12 @@ from accounts.models import User
 from aiplatform.lib import secret_names, shell_words
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
-from training import request_schemas, request_secrets
 from training.job_templates import parameters as places
 from training.job_templates.models import JobTemplate, TemplateUse, TemplateVersion
 from training.job_templates.parameters import Parameter
-from training.models import CodeSnapshot
-from training.request_schemas import Request, RequestSchema
-from training.services import snapshots
+from training.programs import request_schemas, request_secrets, snapshots
+from training.programs.models import CodeSnapshot
+from training.programs.request_schemas import Request, RequestSchema
 from workers.models import Job
 
 CODE = "code"

@@ -15,12 +15,12 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
-from training import request_schemas, request_text
 from training.job_templates import parameters, services
 from training.job_templates.forms import TemplateForm, UseForm
 from training.job_templates.models import JobTemplate, TemplateVersion
 from training.job_templates.orders import ORDERING
 from training.job_templates.services import Content
+from training.programs import request_schemas, request_text
 from workers.models import Job
 
 

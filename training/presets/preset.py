@@ -88,7 +88,7 @@ class Expected:
 class Preset:
     """A ready-made training; its program is `python -m <module>`.
 
-    `task` is the name of one of training.task_kinds.
+    `task` is the name of one of training.catalog.task_kinds.
     """
 
     name: str

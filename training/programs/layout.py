@@ -14,11 +14,10 @@ from django.utils.translation import ngettext
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.files import write_json
-from training import hostfile
-from training.programs import launcher
+from training.programs import hostfile, launcher
 from training.programs.launchers import Launcher
 from training.programs.program import Program
-from training.starting import CannotRun, meeting_place
+from training.programs.start import CannotRun, meeting_place
 from workers.execution import gang_environment, tickets
 from workers.models import Allocation, Attempt
 from workers.runs import RunDir

@@ -33,7 +33,7 @@ class Program(Protocol):
         script, worker_script: what the first and the other machines run; "" of the latter: the same.
         launcher: how each machine starts it, see `programs.layout`.
         processes: on each machine; 0 is one for each card.
-        variables, secrets, secret_names: its environment, see `training.variables`.
+        variables, secrets, secret_names: its environment, see `training.programs.variables`.
     """
 
     script: str

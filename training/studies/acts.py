@@ -13,7 +13,7 @@ from accounts.models import User
 from aiplatform.lib import titles, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, NotFound, Refusals, StillInUse
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from training.studies import advancing, budget, requests, space
 from training.studies.limits import Limits, check_limits
 from training.studies.models import Study

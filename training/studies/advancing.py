@@ -18,8 +18,8 @@ from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
-from training import trials as marks
-from training.models import TrainingJob
+from training.runs import trials as marks
+from training.runs.models import TrainingJob
 from training.studies import budget, decider, objectives, problems, requests, space, values
 from training.studies.models import Study, Trial
 from workers.clock import now

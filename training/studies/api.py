@@ -20,7 +20,7 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once, once_in_parts
-from training.api.serializers import TrainingDetailOut
+from training.runs.serializers import TrainingDetailOut
 from training.studies import acts, budget, creating, decider, limits, showing
 from training.studies.creating import StudyRequest
 from training.studies.limits import Limits

@@ -17,7 +17,7 @@ from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param
-from training.services import parameters
+from training.runs import parameters
 from training.studies import acts, objectives, requests, space
 from training.studies.limits import Limits, check_limits
 from training.studies.models import Study, Trial

@@ -14,18 +14,19 @@ from accounts.models import User
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from training import param_words, request_body
-from training.code_fields import CodeFields
-from training.pairs import read_pairs
-from training.param_fields import ParamFields
+from training.catalog import param_labels
+from training.catalog.task_kinds import TASKS
+from training.catalog.version_fields import VersionChoice
 from training.presets.preset import Param, Preset
-from training.services import parameters
+from training.programs import request_body
+from training.programs.code_fields import CodeFields
+from training.programs.pairs import read_pairs
+from training.runs import parameters
+from training.runs.param_fields import ParamFields
 from training.studies import objectives, space
 from training.studies.creating import NOT_SEARCHED, StudyRequest
 from training.studies.limits import Limits
 from training.studies.models import Study
-from training.task_kinds import TASKS
-from training.version_choice import VersionChoice
 from workers.jobs.forms.resource_request import ResourceForm
 
 DIRECTIONS = [
@@ -182,7 +183,7 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         for param in preset.parameters:
             if param.kind == "text" or param.name in NOT_SEARCHED:
                 continue
-            label = _("Range of %(name)s") % {"name": param_words.label(param.name)}
+            label = _("Range of %(name)s") % {"name": param_labels.label(param.name)}
             widget = forms.TextInput(attrs={"placeholder": _example(param), "spellcheck": "false", "class": "mono"})
             self.fields[f"range__{param.name}"] = forms.CharField(
                 label=label, max_length=2000, required=False, widget=widget
@@ -204,7 +205,7 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         rows = [
             {
                 "name": param.name,
-                "label": param_words.label(param.name),
+                "label": param_labels.label(param.name),
                 "help": _(param.help),
                 "value": self[f"{self.preset.name}__{param.name}"],
                 "range": self[f"range__{param.name}"],

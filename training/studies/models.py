@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from training.models import CodeSnapshot, TrainingJob
+from training.programs.models import CodeSnapshot
+from training.runs.models import TrainingJob
 from training.studies.querysets import StudyQuerySet, TrialQuerySet
 from workers.states import JobState
 

@@ -12,14 +12,14 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import sealed, wording
 from aiplatform.lib.errors import DomainError, NotAllowed, Refusals
-from training import variables
-from training.api.inputs import PLACES
-from training.api.jobs import request_of
-from training.api.serializers import TrainingIn
-from training.models import TrainingJob
-from training.request_schemas import body_of
-from training.services import drafts, jobs, snapshots
-from training.services.drafts import TrainingRequest
+from training.programs import snapshots, variables
+from training.programs.request_schemas import body_of
+from training.programs.serializers import PLACES
+from training.runs import drafts, jobs
+from training.runs.api import request_of
+from training.runs.drafts import TrainingRequest
+from training.runs.models import TrainingJob
+from training.runs.serializers import TrainingIn
 from training.studies.models import Study
 from training.studies.space import Value
 from workers.jobs import submission

@@ -12,12 +12,12 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import needs, refusals_shown_on
 from datasets.models import DatasetVersion
-from training.forms import OWN
+from training.catalog.task_kinds import preset_for
 from training.presets.catalog import PRESETS
-from training.services import drafts
+from training.runs import drafts
+from training.runs.forms import OWN
 from training.studies import creating, objectives
 from training.studies.forms import StudyForm, figure_of
-from training.task_kinds import preset_for
 from workers.device_kinds import CPU
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from aiplatform.lib import files
 from training.experiments import comparing
-from training.models import TrainingJob
+from training.runs.models import TrainingJob
 from training.studies.objectives import BEST, MINIMIZE, Objective
 from workers.models import Curve
 from workers.output import metrics, point_files

@@ -16,7 +16,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.pages import name_typed, needs, refusals_said
-from training.pairs import read_pairs
+from training.programs.pairs import read_pairs
 from training.studies import acts, budget, objectives, showing
 from training.studies.models import Study, Trial
 from training.studies.orders import ORDERING

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django import template
 
 from aiplatform.lib import markdown
-from training import figure_words
+from training.catalog import metric_labels
 
 register = template.Library()
-register.filter("figure_name", figure_words.word)
+register.filter("figure_name", metric_labels.word)
 register.filter("markdown", markdown.render)
 
 

@@ -10,8 +10,8 @@ from rest_framework import serializers
 from aiplatform.lib.api import VisibleField
 from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.models import Evaluation
-from training.api.inputs import InputsIn
 from training.programs import script as command_lines
+from training.programs.serializers import InputsIn
 from workers.images.models import Image
 
 

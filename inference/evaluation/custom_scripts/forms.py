@@ -8,9 +8,9 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from training.code_fields import CodeFields
-from training.models import CodeSnapshot
-from training.pairs import read_pairs, written_pairs
+from training.programs.code_fields import CodeFields
+from training.programs.models import CodeSnapshot
+from training.programs.pairs import read_pairs, written_pairs
 from workers.images.fields import ImageChoice
 
 CALLED = {"code": "code_archive", "code_upload": "code_archive", "params": "pairs"}

@@ -9,9 +9,8 @@ from aiplatform.lib import secret_names, wording
 from aiplatform.lib.errors import DomainError
 from inference.evaluation.models import Evaluation
 from inference.registry.models import ModelVersion
-from training import run_inputs, workdir
+from training.programs import data_checks, run_inputs, workdir
 from training.programs import script as command_lines
-from training.services import data_checks
 from workers.images.services import launching
 from workers.jobs import resource_request
 from workers.kinds import Launch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from inference.evaluation.querysets import ScriptQuerySet
-from training.models import CodeSnapshot
+from training.programs.models import CodeSnapshot
 
 
 class Script(models.Model):

@@ -17,9 +17,10 @@ from inference.evaluation import script_metrics
 from inference.evaluation.custom_scripts.models import Script
 from inference.evaluation.models import Evaluation
 from inference.kit.samples.ground_truth import UNSEEN
-from training.models import CodeSnapshot
+from training.programs import data_checks, snapshots
 from training.programs import script as command_lines
-from training.services import data_checks, own_code, parameters, snapshots
+from training.programs.models import CodeSnapshot
+from training.runs import custom_code, parameters
 from workers.images.models import Image
 from workers.images.services import uses
 from workers.models import Attempt
@@ -60,9 +61,9 @@ def check_parts(*, arguments: str = "", output_path: str = "") -> None:
     """Refuse at once what `check` refuses of parts that mean something without the others."""
     found = Refusals()
     with found:
-        own_code.check_arguments(arguments, known=PLACEHOLDERS)
+        custom_code.check_arguments(arguments, known=PLACEHOLDERS)
     with found:
-        own_code.check_output_path(output_path)
+        custom_code.check_output_path(output_path)
     found.end()
 
 
@@ -120,7 +121,7 @@ def keep(evaluation: Evaluation, request: ScriptRequest) -> Script:
         code=request.code,
         start_file=snapshots.check_start_file(request.code, request.start_file),
         arguments=request.arguments.strip(),
-        output_path=own_code.check_output_path(request.output_path),
+        output_path=custom_code.check_output_path(request.output_path),
     )
 
 

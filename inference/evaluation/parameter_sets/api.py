@@ -22,8 +22,8 @@ from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.models import Evaluation, EvaluationSet
 from inference.evaluation.orders import EVALUATION_SETS
 from inference.kit.task_kinds import TASKS
-from training.models import CodeSnapshot
 from training.programs import script as command_lines
+from training.programs.models import CodeSnapshot
 from workers.images.models import Image
 
 

@@ -301,7 +301,7 @@ def once(_entry: Mapping[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class ServedTask:
-    """A task of training.task_kinds, by the same name.
+    """A task of training.catalog.task_kinds, by the same name.
 
     Args:
         data: what the images of a dataset version carry that a model can be judged on: SHAPES, CLASSES.

@@ -23,7 +23,7 @@ from inference.pipelines.models import StepRun
 from inference.pipelines.steps import secrets, telling
 from inference.pipelines.steps.deciding import people_named
 from inference.pipelines.steps.training import figures
-from training import request_schemas, variables
+from training.programs import request_schemas, variables
 from workers.models import Job
 from workers.output import files as output_files
 from workers.supervisor import secrecy

@@ -18,7 +18,7 @@ from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import bodies, rows
 from inference.pipelines.steps.training import figures, model_of
 from training.presets.catalog import PRESETS
-from training.request_schemas import body_of
+from training.programs.request_schemas import body_of
 from training.studies import acts, api, budget, creating
 from training.studies.limits import MOST_AT_ONCE, MOST_TRIALS
 from training.studies.models import Study, Trial

@@ -16,12 +16,12 @@ from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, 
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import bodies, rows, secrets
 from inference.registry.models import ModelVersion
-from training.api.jobs import request_of
-from training.api.serializers import TrainingIn
-from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.request_schemas import body_of
-from training.services import drafts, jobs
+from training.programs.request_schemas import body_of
+from training.runs import drafts, jobs
+from training.runs.api import request_of
+from training.runs.models import TrainingJob
+from training.runs.serializers import TrainingIn
 from workers.models import Job
 
 #: What a step says itself, so that `request` may not.

@@ -12,10 +12,10 @@ from inference.kit.contracts.served_task import Answer, Arrays, Figure, Pages, S
 from inference.kit.model_io.decode import Placement
 from inference.kit.model_io.requested import Requested
 from inference.kit.model_io.spec import ModelSpec
+from training.catalog.task_kinds.task import Task
 from training.presets.preset import Preset, common
-from training.task_kinds.task import Task
 
-# training/task_kinds/counting.py
+# training/catalog/task_kinds/counting.py
 TASK = Task(
     name="counting",
     label="Counting",

@@ -7,7 +7,7 @@ import pytest
 from tests.factories import training as factory
 from training.experiments import records
 from training.experiments.models import Param, Run
-from training.services import jobs
+from training.runs import jobs
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

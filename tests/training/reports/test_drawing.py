@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.cases import case_table
-from training.reports import drawing, scales
-from training.reports.drawing import Dot, Line
+from training.experiments.reports import drawing, scales
+from training.experiments.reports.drawing import Dot, Line
 
 NAN, INF = float("nan"), float("inf")
 

@@ -11,8 +11,8 @@ from django.utils.html import escape
 from accounts import ownership, sharing
 from accounts.services import shares
 from tests.factories import reports as factory
-from training.reports import writing
-from training.reports.models import Report
+from training.experiments.reports import writing
+from training.experiments.reports.models import Report
 
 pytestmark = [pytest.mark.django_db]
 API = "/api/v1/reports/"

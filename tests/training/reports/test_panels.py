@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
 from tests.cases import case_table
-from training.reports import documents
-from training.reports.documents import Broken
+from training.experiments.reports import documents
+from training.experiments.reports.documents import Broken
 
 TEXT = """# Rates
 

@@ -16,8 +16,8 @@ from tests.factories import reports as factory
 from tests.factories import training as jobs
 from training.experiments import records
 from training.experiments.models import Run
-from training.reports import looking, showing
-from training.reports.documents import parts
+from training.experiments.reports import looking, showing
+from training.experiments.reports.documents import parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

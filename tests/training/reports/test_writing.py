@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib.errors import Invalid, NotFound
-from training.reports import documents, writing
-from training.reports.models import Report, ReportVersion
+from training.experiments.reports import documents, writing
+from training.experiments.reports.models import Report, ReportVersion
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -13,7 +13,7 @@ from tests.factories import work
 from training.commands import services as commands
 from training.commands.services import CommandRequest
 from training.experiments.models import Run
-from training.tracking import tokens
+from training.experiments.tracking import tokens
 from workers.models import Attempt, Job
 
 TRACKING = "/api/mlflow/api/2.0/mlflow/"

@@ -9,7 +9,7 @@ import pytest
 from aiplatform import env
 from tests.training.tracking.conftest import Script, said
 from training.experiments.models import Run
-from training.tracking import artifacts
+from training.experiments.tracking import artifacts
 from workers.output import files
 from workers.runs import RunDir
 

@@ -15,8 +15,8 @@ from tests.training.tracking.conftest import TRACKING, Script, begun, laptop_of,
 from training.commands import services as commands
 from training.commands.services import CommandRequest
 from training.experiments.models import Run
-from training.tracking import tokens
-from training.tracking.models import JobToken
+from training.experiments.tracking import tokens
+from training.experiments.tracking.models import JobToken
 from workers.models import Attempt, Job
 
 pytestmark = pytest.mark.django_db

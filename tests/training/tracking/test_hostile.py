@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.cases import case_table
 from tests.training.tracking.conftest import Script
 from training.experiments.models import Param, RunCurve, Tag
-from training.tracking.calls import CALLS
+from training.experiments.tracking.calls import CALLS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.training.tracking import client
 from tests.training.tracking.conftest import laptop_of
 from training.experiments.models import Run, RunCurve
-from training.tracking.models import LoggedModel, TrackedVersion
+from training.experiments.tracking.models import LoggedModel, TrackedVersion
 
 pytestmark = [pytest.mark.proof, pytest.mark.django_db(transaction=True)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.training.tracking.conftest import said
-from training.tracking.models import LoggedModel, TrackedModel
+from training.experiments.tracking.models import LoggedModel, TrackedModel
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -7,8 +7,8 @@ from django.utils.timezone import now
 
 from tests.training.tracking.conftest import Script
 from training.experiments.models import Run, RunCurve
-from training.tracking import runs, tokens
-from training.tracking.models import OddPoint
+from training.experiments.tracking import runs, tokens
+from training.experiments.tracking.models import OddPoint
 from workers.models import Attempt, Curve, Job
 from workers.output import metric_names, metrics, point_files
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
 from tests.cases import case_table
-from training.tracking import filters
-from training.tracking.filters import Comparison
+from training.experiments.tracking import filters
+from training.experiments.tracking.filters import Comparison
 
 FULL = "metrics.acc > 0.9 and params.lr = '0.1' AND tags.x = \"y\" and attributes.status = 'FINISHED'"
 

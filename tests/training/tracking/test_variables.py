@@ -7,7 +7,7 @@ import pytest
 from aiplatform import env
 from tests.factories import work
 from training.experiments.models import Run
-from training.tracking import tokens, variables
+from training.experiments.tracking import tokens, variables
 from workers.execution import tickets
 from workers.kinds import Launch
 from workers.models import Attempt, Job

@@ -6,9 +6,9 @@ import pytest
 
 from tests.factories import curves, shown, work
 from tests.factories import training as trainings
-from training.boards import services as boards
-from training.models import CodeSnapshot
-from training.visualisation import runs
+from training.experiments.boards import services as boards
+from training.experiments.visualisation import runs
+from training.programs.models import CodeSnapshot
 
 pytestmark = pytest.mark.django_db
 PAGE = "/training/visualisation/"

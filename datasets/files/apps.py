@@ -1,0 +1,35 @@
+from urllib.parse import urlencode
+
+from django.apps import AppConfig
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+
+class FilesConfig(AppConfig):
+    name = "datasets.files"
+    verbose_name = _("Files")
+
+    def ready(self) -> None:
+        from accounts import ownership, sharing
+        from accounts.permissions import Action
+        from aiplatform.lib import sweeps
+        from datasets.files import datasets, usage
+        from datasets.files.models import SharedFolder
+        from datasets.files.ownership import HomeFolder
+        from datasets.services import sources
+        from workers.monitoring import snapshot_reader
+
+        sweeps.register("files.sweep")
+        sources.SOURCES.register(datasets.SOURCE)
+        ownership.register(HomeFolder())
+        snapshot_reader.register_shares(usage.shares)
+        sharing.register(
+            sharing.Shareable(
+                "folder",
+                _("Folder"),
+                SharedFolder,
+                (sharing.VIEW,),
+                needs=Action.JOBS_SUBMIT,
+                url=lambda row: f"{reverse('files:list')}?{urlencode({'path': row.path})}",
+            )
+        )

@@ -1,0 +1,137 @@
+"""What lies in a folder, sorted and in pages."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import PurePosixPath
+
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib import file_names, times, trees
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.ordering import Ordering
+from datasets.files.places import Place, folder_of, refusals
+from datasets.formats.file_kinds import IMAGE_SUFFIXES
+
+ORDERING = Ordering("name", name="name", size="size_bytes", changed="changed_s")
+MOST = 50_000
+"""Entries of one folder that are read; a training may leave millions."""
+PAGE = 200
+ARCHIVE_SUFFIXES = {".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst"}
+FOLDER, FILE, LINK, OTHER = "folder", "file", "link", "other"
+KIND_WORDS = {FOLDER: _("Folder"), FILE: _("File"), LINK: _("Link"), OTHER: _("Special file")}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing in a folder; a link is shown as what it is, never as what it points at."""
+
+    name: str
+    path: str  # as `file_names` writes it
+    kind: str
+    size_bytes: int
+    changed_s: float  # since 1970
+
+    @property
+    def changed_at(self) -> datetime:
+        return times.moment(self.changed_s)
+
+    @property
+    def is_folder(self) -> bool:
+        return self.kind == FOLDER
+
+    @property
+    def is_file(self) -> bool:
+        return self.kind == FILE
+
+    @property
+    def may_be_dataset(self) -> bool:
+        """Whether the name is that of an archive or an image."""
+        suffix = PurePosixPath(self.name).suffix.lower()
+        return self.is_file and (suffix in ARCHIVE_SUFFIXES or suffix in IMAGE_SUFFIXES)
+
+    @property
+    def kind_label(self) -> str:
+        return str(KIND_WORDS[self.kind])
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Entries of a folder in order."""
+
+    entries: Sequence[Entry]
+    more: bool  # there are others that were not read
+
+
+def look(place: Place, *, order: str = ORDERING.default, words: str = "") -> Listing:
+    """The entries of a folder whose names have each of the words, folders first.
+
+    Raises:
+        NotFound, Closed, Invalid: it is none, or cannot be read.
+    """
+    with folder_of(place) as folder:
+        read = list(islice(trees.entries(folder), MOST + 1))
+    sought, way = words.lower().split(), f"{place.path}/" if place.parts else ""
+    shown = ((file_names.shown(name), info) for name, info in read[:MOST])
+    found = [_entry(name, way + name, info) for name, info in shown if all(word in name.lower() for word in sought)]
+    return Listing(_sorted(found, order), more=len(read) > MOST)
+
+
+def about(place: Place) -> Entry:
+    """What stands at a path.
+
+    Raises:
+        NotFound, Closed, Invalid: nothing, or it cannot be seen.
+    """
+    if not place.inside:
+        with folder_of(place) as folder:
+            return _entry("", "", os.fstat(folder))
+    *way, name = place.inside
+    with refusals(), trees.opened(place.home, way) as folder:
+        info = trees.about(folder, name)
+    return _entry(place.name, place.path, info)
+
+
+def page_of(listing: Listing, number: int) -> tuple[Sequence[Entry], bool]:
+    """Entries of one page, from 1 on, and whether there is another."""
+    begin = (number - 1) * PAGE
+    return listing.entries[begin : begin + PAGE], len(listing.entries) > begin + PAGE
+
+
+def number_of(text: str) -> int:
+    """A page's number as it stands in an address; 1 for none.
+
+    Raises:
+        Invalid: it is no number.
+    """
+    if not text:
+        return 1
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 7 and int(text)):
+        raise Invalid(_("page is a whole number from 1 on."), field="page")
+    return int(text)
+
+
+def _entry(name: str, path: str, info: os.stat_result) -> Entry:
+    return Entry(name, path, _kind(info), info.st_size, info.st_mtime)
+
+
+def _kind(info: os.stat_result) -> str:
+    if stat.S_ISDIR(info.st_mode):
+        return FOLDER
+    if stat.S_ISREG(info.st_mode):
+        return FILE
+    return LINK if stat.S_ISLNK(info.st_mode) else OTHER
+
+
+def _sorted(entries: list[Entry], order: str) -> list[Entry]:
+    column = ORDERING.column(order).removeprefix("-")
+    falling = order.startswith("-")
+    by_name = sorted(entries, key=lambda entry: (entry.name.lower(), entry.name), reverse=falling and column == "name")
+    if column != "name":
+        by_name.sort(key=lambda entry: getattr(entry, column), reverse=falling)
+    return sorted(by_name, key=lambda entry: not entry.is_folder)

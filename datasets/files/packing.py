@@ -1,0 +1,52 @@
+"""A folder as one zip that is made while it is sent."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib import file_names, trees
+from aiplatform.lib.errors import Invalid, NotFound
+from datasets.files.places import Place, folder_of
+
+MOST = 200_000
+DEEPEST = 256
+AT_MOST_S = 30.0
+
+
+def entries(place: Place) -> list[tuple[str, Path, str]]:
+    """All files of a folder as (name in the zip, root, path below it); links and special files are left out.
+
+    Raises:
+        NotFound: no folder, or no files in it.
+        Invalid: too many, or too deep.
+        Closed.
+    """
+    try:
+        with folder_of(place) as folder:
+            found = sorted(_files(place, folder))
+    except trees.TooLong:
+        raise Invalid(_too_many()) from None
+    if not found:
+        raise NotFound(_("There are no files in this folder."))
+    return found
+
+
+def _files(place: Place, root: int) -> Iterator[tuple[str, Path, str]]:
+    for count, (folder, name, info) in enumerate(trees.walk(root, until=time.monotonic() + AT_MOST_S)):
+        if count >= MOST:
+            raise Invalid(_too_many())
+        if folder.depth > DEEPEST:
+            raise Invalid(_("Folders lie more than %(limit)s deep in one another here.") % {"limit": DEEPEST})
+        if stat.S_ISREG(info.st_mode):
+            parts = (*folder.parts(), name)
+            yield file_names.for_archive(parts), place.home, os.fsdecode(b"/".join((*place.inside, *parts)))
+
+
+def _too_many() -> str:
+    return _("More than %(limit)s files: download its folders one by one.") % {"limit": f"{MOST:,}"}

@@ -1,0 +1,32 @@
+"""Paths of shared folders, which follow what people do to the folders."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from accounts.models import User
+from datasets.files.models import LONGEST_PATH, SharedFolder
+
+
+@transaction.atomic
+def follow(user: User, before: str, after: str) -> None:
+    """A folder has another path: shares of it and of folders in it have it too."""
+    for row in _below(user, before):
+        moved = after + row.path[len(before) :]
+        SharedFolder.objects.filter(owner=user, path=moved).exclude(pk=row.pk).delete()
+        if len(moved) > LONGEST_PATH:
+            row.delete()
+            continue
+        row.path = moved
+        row.save(update_fields=["path"])
+
+
+def forget_below(user: User, path: str) -> None:
+    """A folder is gone: shares of it and of folders in it end, and are not those of a later one of its name."""
+    for row in _below(user, path):
+        row.delete()
+
+
+def _below(user: User, path: str) -> list[SharedFolder]:
+    rows = SharedFolder.objects.filter(owner=user)
+    return [row for row in rows if not path or row.path == path or row.path.startswith(f"{path}/")]

@@ -1,0 +1,39 @@
+"""Folders of a home that others may read. With whom is said on the page that all shared things have."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from accounts import sharing
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+from datasets.files import listing, places
+from datasets.files.models import LONGEST_PATH, SharedFolder
+
+
+def begin(user: User, path: str) -> SharedFolder:
+    """The row of a folder that is to be shared; nobody sees it before it is shared with them.
+
+    Raises:
+        Invalid: no folder, the whole home, or too long a path.
+        NotFound, Closed.
+    """
+    place = places.own(user, path)
+    if not place.parts:
+        raise Invalid(_("Share a folder of your home, not all of it."), field="path")
+    if not listing.about(place).is_folder:
+        raise Invalid(_("Only folders can be shared. Put the file into one."), field="path")
+    if len(place.path) > LONGEST_PATH:
+        raise Invalid(_("This path is too long to be shared. Move the folder further up."), field="path")
+    return SharedFolder.objects.get_or_create(owner=user, path=place.path)[0]
+
+
+def with_others(user: User) -> list[SharedFolder]:
+    """Own folders that at least one other may read."""
+    return [row for row in SharedFolder.objects.filter(owner=user) if sharing.shares_of(row)]
+
+
+def with_me(user: User) -> list[SharedFolder]:
+    """Folders of others that this person may read, of people whose account is there."""
+    rows = SharedFolder.objects.visible_to(user).exclude(owner=user).filter(owner__deleted_at=None)
+    return list(rows.select_related("owner").order_by("owner__username", "path"))

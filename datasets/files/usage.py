@@ -1,0 +1,161 @@
+"""How much a home holds, and how much it may hold."""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import ClassVar
+
+from django.db.models import F, Q
+from django.urls import reverse
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib import trees
+from aiplatform.lib.errors import DomainError
+from datasets.files import homes
+from datasets.files.models import HomeUsage
+from workers.models import AlarmRule, Job
+from workers.monitoring.snapshot import Share
+
+FRESH = timedelta(seconds=60)
+AT_MOST_S = 2.0
+"""As long as somebody waits for a page; what is not whole by then is measured by a sweep."""
+SWEEP_S = 300.0
+LOOK_AGAIN = 10 * FRESH
+"""How old may be what is known of a home that programs write to, or that is nearly full."""
+ROUND_S = 15.0
+"""For all that a sweep looks at again; a home that takes longer has a sweep of its own."""
+NEARLY = 0.8
+ALARMS = ("home_low", "home_full")
+MOST = 1 << 60
+"""Larger than what lies there can be; files with holes say anything."""
+
+
+class HomeFull(DomainError):
+    """A home would hold more than one person may keep."""
+
+    code: ClassVar[str] = "home_full"
+    status: ClassVar[int] = 413
+
+
+def of(user: User) -> HomeUsage:
+    """What the home of a person holds, at most a minute old where that can be found out in two seconds."""
+    row = HomeUsage.objects.filter(user=user).first()
+    if row is not None and (row.measured_at > now() - FRESH or not row.whole):
+        return row
+    return measure(user, at_most_s=AT_MOST_S)
+
+
+def measure(user: User, *, at_most_s: float) -> HomeUsage:
+    """Look through the home of a person; what is counted when the time is over is kept as the least."""
+    size = files = 0
+    whole = True
+    until = time.monotonic() + at_most_s
+    with trees.opened(homes.home_of(user)) as home:
+        try:
+            for _folder, _name, info in trees.walk(home, until=until):
+                files += 1
+                if stat.S_ISREG(info.st_mode):
+                    size += info.st_size
+        except trees.TooLong:
+            whole = False
+    counted = {"size_bytes": min(size, MOST), "files": files, "whole": whole, "measured_at": now()}
+    before = HomeUsage.objects.filter(user=user, whole=True).first()
+    if not whole and before is not None and before.size_bytes > size:
+        counted |= {"size_bytes": before.size_bytes, "files": before.files}
+    return HomeUsage.objects.update_or_create(user=user, defaults=counted)[0]
+
+
+def require_room(user: User, size_bytes: int) -> None:
+    """Refuse what would pass the quota of a home.
+
+    Raises:
+        HomeFull: with what to do.
+    """
+    if not env.HOME_QUOTA_BYTES:
+        return
+    used = of(user).size_bytes
+    if used + size_bytes > env.HOME_QUOTA_BYTES:
+        raise HomeFull(
+            _("Your files have room for %(room)s more bytes. Delete what you no longer need, then try again.")
+            % {"room": f"{max(env.HOME_QUOTA_BYTES - used, 0):,}"},
+            quota=env.HOME_QUOTA_BYTES,
+            used=used,
+        )
+
+
+def refuse_full(user: User) -> None:
+    """Refuse to start what writes to a home that holds more than it may; the disk itself knows no such bound.
+
+    Raises:
+        HomeFull: with what to do.
+    """
+    used = of(user).size_bytes if env.HOME_QUOTA_BYTES else 0
+    if used > env.HOME_QUOTA_BYTES:
+        raise HomeFull(
+            _("Your files hold %(used)s of %(quota)s bytes. Delete some of them on the page Files, then try again.")
+            % {"used": f"{used:,}", "quota": f"{env.HOME_QUOTA_BYTES:,}"},
+            quota=env.HOME_QUOTA_BYTES,
+            used=used,
+        )
+
+
+def came(user: User, size_bytes: int) -> None:
+    """Count what the platform itself put into a home, until it is measured again."""
+    HomeUsage.objects.filter(user=user).update(size_bytes=F("size_bytes") + size_bytes, files=F("files") + 1)
+
+
+def went(user: User) -> None:
+    """Something was deleted: what was measured holds no longer."""
+    HomeUsage.objects.filter(user=user).update(measured_at=now() - FRESH, whole=True)
+
+
+def is_full(user: User) -> HomeUsage | None:
+    """What is known of a home that holds more than it may; None for any other. Looks at no file."""
+    if not env.HOME_QUOTA_BYTES:
+        return None
+    return HomeUsage.objects.filter(user=user, size_bytes__gt=env.HOME_QUOTA_BYTES).first()
+
+
+def shares() -> Iterator[Share]:
+    """How much of their quota the homes of people hold, as alarms are told of it."""
+    if not env.HOME_QUOTA_BYTES:
+        return
+    rows = HomeUsage.objects.filter(size_bytes__gte=_nearly_bytes(), user__is_active=True)
+    for pk, name, used in rows.order_by("user").values_list("user", "user__username", "size_bytes"):
+        yield Share(name, 100 * used / env.HOME_QUOTA_BYTES, user=pk, of="home", page=reverse("files:list"))
+
+
+def _nearly_bytes() -> float:
+    """How much a home holds at least that an alarm may be about, as operators have set the alarms."""
+    limits = AlarmRule.objects.filter(key__in=ALARMS).values_list("threshold", flat=True)
+    return min([NEARLY, *(limit / 100 for limit in limits)]) * env.HOME_QUOTA_BYTES
+
+
+def sweep() -> None:
+    """Measure one home to its end that was too large for the time a page has, and look again where a quota may pass."""
+    late = HomeUsage.objects.filter(whole=False, measured_at__lt=now() - LOOK_AGAIN).order_by("measured_at")
+    for row in late.select_related("user")[:1]:
+        if not measure(row.user, at_most_s=SWEEP_S).whole:
+            HomeUsage.objects.filter(pk=row.pk).update(measured_at=now())
+    if env.HOME_QUOTA_BYTES:
+        _look_again()
+
+
+def _look_again() -> None:
+    """Measure homes that change without the platform's knowledge: those of people with live jobs, and full ones."""
+    until = time.monotonic() + ROUND_S
+    unknown = Q(home_usage=None, pk__in=Job.objects.live().values("owner"))
+    changing = Q(pk__in=Job.objects.live().values("owner")) | Q(home_usage__size_bytes__gte=_nearly_bytes())
+    old = Q(home_usage__whole=True, home_usage__measured_at__lt=now() - LOOK_AGAIN)
+    due = User.objects.filter(unknown | (changing & old)).order_by(F("home_usage__measured_at").asc(nulls_first=True))
+    for user in due:
+        left = until - time.monotonic()
+        if left <= 0:
+            return
+        measure(user, at_most_s=left)

@@ -1,6 +1,0 @@
-from django.urls import path
-
-from training.boards import views
-
-app_name = "boards"
-urlpatterns = [path("jobs/<int:pk>/board/", views.show, name="show")]

@@ -1,0 +1,22 @@
+"""The part of a job's page that leads to TensorBoard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.models import User
+from accounts.permissions import Action
+from training.experiments.boards import services
+from training.experiments.boards.models import Board
+from workers.models import Job
+from workers.proxy import addresses
+
+
+def shown(job: Job, user: User) -> dict[str, Any] | None:
+    """Context of `boards/_panel.html`; None for jobs without event files, and for people who may not read them."""
+    if job.owner_id != user.pk or job.kind == services.KIND or not addresses.offered():
+        return None
+    if not user.can(Action.JOBS_SUBMIT) or not job.attempt_number or services.folder(job) is None:
+        return None
+    live = Board.objects.live_of(job).select_related("job").first()
+    return {"board": live}

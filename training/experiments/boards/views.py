@@ -1,0 +1,24 @@
+"""The button that opens a job's event files in TensorBoard."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_said
+from training.experiments.boards import services
+from workers.jobs import job_tabs
+from workers.models import Job
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def show(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Start a TensorBoard, and go to its page, where it is opened as soon as it runs."""
+    source: Job = get_object_or_404(Job.objects.visible_to(request.user).select_related("cluster"), pk=pk)
+    with refusals_said(request):
+        source = services.show(source, by=request.user)
+    return redirect(job_tabs.path(source.pk, job_tabs.PORTS))

@@ -1,0 +1,31 @@
+from django.apps import AppConfig
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+
+class ReportsConfig(AppConfig):
+    name = "training.experiments.reports"
+    verbose_name = _("Reports")
+
+    def ready(self) -> None:
+        from accounts import ownership, sharing
+        from accounts.permissions import Action
+        from aiplatform import navigation as side_bar
+        from aiplatform.lib import search
+        from training.experiments.reports import navigation, searching
+        from training.experiments.reports.models import Report
+
+        sharing.register(
+            sharing.Shareable(
+                "report",
+                _("Report"),
+                Report,
+                (sharing.VIEW, sharing.MANAGE),
+                needs=Action.TRAINING_VIEW,
+                url=lambda row: reverse("reports:detail", args=[row.pk]),
+                about=_("Everybody sees in its panels only those runs that they may see anyway."),
+            )
+        )
+        ownership.register(ownership.Owned("reports", _("Reports"), Report, named=False))
+        search.register("report", _("Report"), "file", needs=Action.TRAINING_VIEW, find=searching.reports)
+        side_bar.register(side_bar.Source("work", navigation.entries))

@@ -1,0 +1,170 @@
+"""Panels: fenced blocks of a report that show runs. What each kind is called, and which fields it takes.
+
+```curves
+filter: experiment = "rates" and params.lr < 0.1
+keys: [val/accuracy, train/loss]
+group_by: params.lr
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.markdown import Fence
+from training.experiments import comparing, table
+from training.experiments.reports import fields
+from training.experiments.reports.fields import Read
+from training.programs import request_text
+
+RUNS, CURVES, SCATTER, FIGURE = "runs", "curves", "scatter", "figure"
+MOST_ROWS, MOST_DOTS, MOST_NAMED = 100, 500, 100
+LONGEST = 10_000  # characters of one panel
+
+_WHICH: dict[str, Read] = {
+    "title": fields.text(fields.LONGEST_TITLE),
+    "filter": fields.text(fields.LONGEST_FILTER),
+    "sort": fields.text(fields.LONGEST_COLUMN),
+}
+#: What the fields of each kind are read by.
+KINDS: dict[str, Mapping[str, Read]] = {
+    RUNS: {
+        **_WHICH,
+        "runs": fields.numbers(MOST_NAMED),
+        "columns": fields.words(table.MOST_COLUMNS),
+        "limit": fields.whole(1, MOST_ROWS),
+    },
+    CURVES: {
+        **_WHICH,
+        "runs": fields.numbers(comparing.MOST_RUNS),
+        "limit": fields.whole(1, comparing.MOST_RUNS),
+        "keys": fields.words(comparing.MOST_KEYS),
+        "axis": fields.one_of(*comparing.AXES),
+        "smoothing": fields.share(0.99),
+        "log": fields.flag,
+        "group_by": fields.text(fields.LONGEST_COLUMN),
+    },
+    SCATTER: {
+        **_WHICH,
+        "runs": fields.numbers(MOST_NAMED),
+        "limit": fields.whole(1, MOST_DOTS),
+        "x": fields.number_column,
+        "y": fields.number_column,
+        "colour": fields.text(fields.LONGEST_COLUMN),
+        "log_x": fields.flag,
+        "log_y": fields.flag,
+    },
+    FIGURE: {**_WHICH, "runs": fields.numbers(MOST_NAMED), "value": fields.number_column},
+}
+NEEDED = {RUNS: (), CURVES: ("keys",), SCATTER: ("x", "y"), FIGURE: ("value",)}
+DEFAULTS: dict[str, Mapping[str, Any]] = {
+    RUNS: {"limit": 20},
+    CURVES: {"limit": comparing.MOST_RUNS, "axis": "step", "smoothing": 0.0, "log": False, "group_by": ""},
+    SCATTER: {"limit": MOST_DOTS, "colour": "", "log_x": False, "log_y": False},
+    FIGURE: {},
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: its kind, the line of its fence, and its fields with their defaults."""
+
+    kind: str
+    line: int
+    values: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        return self.values["title"]
+
+    @property
+    def filter(self) -> str:
+        """The runs it is about, as an expression."""
+        if self.runs:
+            return f"id in ({', '.join(map(str, self.runs))})"
+        return self.values["filter"]
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """The runs it names by their numbers, in this order; () where a filter finds them."""
+        return self.values["runs"]
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the run table that it shows or is drawn of."""
+        named = {RUNS: (), CURVES: ("group_by",), SCATTER: ("x", "y", "colour"), FIGURE: ("value",)}[self.kind]
+        more = self.values.get("columns") or ()
+        return list(dict.fromkeys([*more, *(self.values[name] for name in named if self.values[name])]))
+
+
+def read(fence: Fence) -> Panel:
+    """The panel that a block says.
+
+    Raises:
+        Invalid: everything that is wrong with it, each by its line.
+    """
+    known = KINDS[fence.word]
+    found = Refusals()
+    if len(fence.text) > LONGEST:
+        raise _wrong(fence.line, _("A panel has at most %(most)s characters.") % {"most": LONGEST})
+    given, lines = _fields(fence)
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        line = lines.get(name, fence.line)
+        with found:
+            if name not in known:
+                said = _("A panel “%(kind)s” has no field %(name)s. It has: %(known)s.")
+                raise _wrong(line, said % {"kind": fence.word, "name": name[:60], "known": ", ".join(known)})
+            try:
+                values[name] = known[name](value)
+            except Invalid as exc:
+                said = _("%(name)s cannot be read: %(why)s.") % {"name": name, "why": exc.message}
+                raise _wrong(line, said) from None
+    for name in NEEDED[fence.word]:
+        with found:
+            if name not in given:
+                said = _("A panel “%(kind)s” needs the field %(name)s.") % {"kind": fence.word, "name": name}
+                raise _wrong(fence.line, said)
+    with found:
+        if "runs" in given and "filter" in given:
+            raise _wrong(lines.get("filter", fence.line), _("Name runs by their numbers or by a filter, not by both."))
+    found.end()
+    usual = {"title": "", "filter": "", "sort": "", "runs": (), **DEFAULTS[fence.word]}
+    return Panel(fence.word, fence.line, {**usual, **values})
+
+
+def _fields(fence: Fence) -> tuple[dict[str, Any], dict[str, int]]:
+    """What stands in a block, and the lines of its fields."""
+    text = "\n" * fence.line + fence.text  # so that what is refused is named by lines of the whole text
+    try:
+        return request_text.read(text), request_text.lines_of(text)
+    except Invalid as exc:
+        if "line" in exc.facts:
+            raise
+        raise _wrong(fence.line, exc.message) from None
+
+
+def check(panel: Panel, user: User) -> None:
+    """Refuse a filter, a column or an order that is none.
+
+    Raises:
+        Invalid: each of them, by the line of the panel.
+    """
+    try:
+        table.check(user, text=panel.filter, columns=panel.columns, sort=panel.values["sort"])
+    except Invalid as exc:
+        found = Refusals()
+        for one in exc.every:
+            with found:
+                raise _wrong(panel.line, one.message) from None
+        found.end()
+
+
+def _wrong(line: int, sentence: str) -> Invalid:
+    return Invalid(_("Line %(line)s: %(sentence)s") % {"line": line, "sentence": sentence}, field="text")

@@ -1,0 +1,156 @@
+"""What people do with reports: write, save, restore an older version, share, delete. Every save is kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
+from training.experiments.models import Visibility
+from training.experiments.reports import documents
+from training.experiments.reports.models import Report, ReportVersion
+from workers.clock import now
+
+MOST_REPORTS, LONGEST_TITLE = 500, 150
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what would break a title into lines, or steer a terminal
+
+
+class ChangedMeanwhile(DomainError):
+    """Somebody saved a newer version than the one that was changed."""
+
+    code: ClassVar[str] = "changed_meanwhile"
+    field: ClassVar[str | None] = "version"
+
+
+class TooMany(DomainError):
+    """No more of them are kept."""
+
+    code: ClassVar[str] = "too_many"
+
+
+def check(*, user: User, title: str = "-", text: str = "", visibility: str = Visibility.PRIVATE) -> None:
+    """Refuse at once what `create` and `save` refuse, and write nothing.
+
+    Raises:
+        Invalid: a title or a word that is none, a text that is too long, and whatever is wrong with its panels.
+    """
+    found = Refusals()
+    with found:
+        if not 0 < len(title.strip()) <= LONGEST_TITLE or _CONTROL.search(title):
+            said = _("A report has a title of at most %(most)s characters on one line.") % {"most": LONGEST_TITLE}
+            raise Invalid(said, field="title")
+    with found:
+        if visibility not in Visibility.values:
+            known = {"name": "visibility", "words": ", ".join(Visibility.values)}
+            raise Invalid(_("%(name)s is one of %(words)s.") % known, field="visibility")
+    with found:
+        documents.check(text, user)
+    found.end()
+
+
+@transaction.atomic
+def create(*, user: User, title: str, text: str = "", visibility: str = Visibility.PRIVATE) -> Report:
+    """Write a new report; it is version 1.
+
+    Raises:
+        Invalid: see `check`.
+        TooMany: they have five hundred.
+    """
+    text = _plain(text)
+    check(user=user, title=title, text=text, visibility=visibility)
+    if Report.objects.filter(owner=user).count() >= MOST_REPORTS:
+        raise TooMany(_("You have %(most)s reports. Delete one that you no longer need.") % {"most": MOST_REPORTS})
+    report = Report.objects.create(title=title.strip(), owner=user, author=user, text=text, visibility=visibility)
+    _keep(report, user)
+    return report
+
+
+@transaction.atomic
+def save(
+    report: Report,
+    *,
+    user: User,
+    version: int,
+    title: str | None = None,
+    text: str | None = None,
+    visibility: str | None = None,
+) -> Report:
+    """Save a title, a text, or who sees it; what is None stays. A title or a text that differs is a new version.
+
+    Compare-and-set on the version instead of a lock: of two people who changed the same one, the first is kept.
+
+    Args:
+        version: the one that was read and changed.
+
+    Raises:
+        Invalid: see `check`.
+        ChangedMeanwhile: there is a newer one; nothing is written.
+    """
+    title = report.title if title is None else title.strip()
+    text = report.text if text is None else _plain(text)
+    visibility = report.visibility if visibility is None else visibility
+    check(user=user, title=title, text=text, visibility=visibility)
+    return _put(report, user, version, title=title, text=text, visibility=visibility)
+
+
+@transaction.atomic
+def restore(report: Report, *, user: User, number: int, version: int) -> Report:
+    """Make the title and text of an older version the newest again, as a version of its own.
+
+    Raises:
+        NotFound: there is no such version.
+        ChangedMeanwhile: `version` is not the newest any more.
+    """
+    old = version_of(report, number)
+    return _put(report, user, version, title=old.title, text=old.text, visibility=report.visibility, restores=number)
+
+
+def version_of(report: Report, number: int) -> ReportVersion:
+    """A version by its number.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = report.versions.select_related("made_by").filter(number=number).first()
+    if found is None:
+        raise NotFound(_("This report has no version %(number)s.") % {"number": number})
+    return found
+
+
+def _put(
+    report: Report, user: User, version: int, *, title: str, text: str, visibility: str, restores: int | None = None
+) -> Report:
+    same = restores is None and (title, text) == (report.title, report.text)
+    about: dict[str, Any] = {"title": title, "text": text, "visibility": visibility}
+    if not same:
+        about |= {"version": F("version") + 1, "author": user, "updated_at": now()}
+    if not Report.objects.filter(pk=report.pk, version=version).update(**about):
+        newest = Report.objects.select_related("author").get(pk=report.pk)
+        who = newest.author.get_full_name() if newest.author else _("Somebody")
+        said = _(
+            "%(who)s saved version %(newest)s meanwhile; yours is made of version %(version)s. "
+            "Look at what differs, then save again."
+        )
+        facts = {"who": who, "newest": newest.version, "version": version}
+        raise ChangedMeanwhile(said % facts, newest=newest.version)
+    report.refresh_from_db()
+    if not same:
+        _keep(report, user, restores)
+    return report
+
+
+def _keep(report: Report, user: User, restores: int | None = None) -> None:
+    ReportVersion.objects.create(
+        report=report, number=report.version, title=report.title, text=report.text, made_by=user, restores=restores,
+        made_at=report.updated_at,
+    )  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """Lines as they are stored: browsers send them with carriage returns."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,72 @@
+"""The calls of MLflow's API that the platform answers, each a function in a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from aiplatform.lib.registry import Registry
+from training.experiments.tracking.body import Body
+from training.experiments.tracking.callers import Caller
+
+Answer = dict[str, Any] | HttpResponseBase
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call: who, with which fields, at which steps of its path."""
+
+    caller: Caller
+    request: HttpRequest
+    body: Body
+    at: dict[str, str]
+
+
+Act = Callable[[Asked], Answer]
+
+
+@dataclass(frozen=True)
+class Call:
+    """What answers a method and a path. `raw`: its body is a file; `reads`: it changes nothing."""
+
+    method: str
+    path: re.Pattern[str]
+    act: Act
+    reads: bool
+    raw: bool
+
+
+TRACKING = "api/2.0/mlflow/"
+ARTIFACTS = "api/2.0/mlflow-artifacts/artifacts"
+CALLS: Registry[Call] = Registry("call", name=lambda call: f"{call.method} {call.path.pattern}")
+_STEP = re.compile(r"<(\w+)(:all)?>")
+
+
+def answers(
+    method: str, path: str, *, reads: bool | None = None, raw: bool = False, base: str = TRACKING
+) -> Callable[[Act], Act]:
+    """Put a function into the table; `<name>` in a path is one step of it, `<name:all>` all that are left.
+
+    Args:
+        reads: None: as its method says.
+    """
+
+    def put(act: Act) -> Act:
+        pattern = _STEP.sub(lambda step: f"(?P<{step[1]}>{'.+' if step[2] else '[^/]+'})", re.escape(base + path))
+        CALLS.register(Call(method, re.compile(pattern), act, method == "GET" if reads is None else reads, raw))
+        return act
+
+    return put
+
+
+def find(method: str, path: str) -> tuple[Call, dict[str, str]] | None:
+    """The call of a method and a path, with its steps; None for one that the platform does not know."""
+    for call in CALLS:
+        if call.method == method and (match := call.path.fullmatch(path)):
+            return call, match.groupdict()
+    return None

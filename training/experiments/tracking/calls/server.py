@@ -1,0 +1,15 @@
+"""Calls about the server itself."""
+
+from __future__ import annotations
+
+from training.experiments.tracking.calls import Answer, Asked, answers
+
+
+@answers("GET", "server-info", base="api/3.0/mlflow/")
+def info(_asked: Asked) -> Answer:
+    return {
+        "store_type": "SqlStore",
+        "workspaces_enabled": False,
+        "multipart_uploads_enabled": False,
+        "multipart_downloads_enabled": False,
+    }

@@ -1,0 +1,71 @@
+"""The door: one route for all of MLflow's calls, answered in MLflow's form by who shows a token."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
+
+from accounts.permissions import Action
+from aiplatform.lib import denials, disk
+from aiplatform.lib.errors import DomainError, NotAllowed
+from training.experiments.tracking import body, callers, calls, refusals
+from training.experiments.tracking.calls import experiments, files, logged_models, registry, runs, server  # noqa: F401 - their tables
+
+log = logging.getLogger(__name__)
+
+
+@csrf_exempt  # a cookie opens nothing here
+@login_not_required  # MLflow's clients are told in their own form that they need a token
+def answer(request: HttpRequest, call: str) -> HttpResponseBase:
+    """Answer one call."""
+    try:
+        return _answered(request, call)
+    except DomainError as refusal:
+        return _refused(request, refusal)
+    except OSError as exc:
+        if not disk.is_full(exc):
+            raise
+        return _refused(request, disk.DiskFull())
+
+
+answer.needs = Action.TRAINING_VIEW  # type: ignore[attr-defined]  # what a person needs at least; read by tests
+
+
+def _answered(request: HttpRequest, call: str) -> HttpResponseBase:
+    found = calls.find(str(request.method), call)
+    if found is None:
+        caller = callers.of(request, reads=True)
+        log.info("user=%s an unknown call of MLflow's API: %s %s", caller.user.pk, request.method, call[:200])
+        raise refusals.Unknown(_("The platform does not answer the call %(call)s.") % {"call": call[:200]})
+    known, steps = found
+    caller = callers.of(request, reads=known.reads)
+    fields = body.Body({}) if known.raw else body.read(request)
+    try:
+        given = known.act(calls.Asked(caller, request, fields, steps))
+    except (refusals.NoSuchId, NotAllowed):
+        request.user = caller.user  # for the trail; names that a script asks for before it makes them are not of it
+        raise
+    return given if isinstance(given, HttpResponseBase) else _json(given, 200)
+
+
+def _json(given: dict[str, Any], status: int) -> JsonResponse:
+    answered = JsonResponse(given, status=status)
+    answered["X-Content-Type-Options"] = "nosniff"
+    return answered
+
+
+def _refused(request: HttpRequest, refusal: DomainError) -> JsonResponse:
+    if refusal.status == 403:
+        denials.tell(request, refusal.code)
+    answered = _json({"error_code": refusals.code_of(refusal), "message": refusal.sentences}, refusal.status)
+    if refusal.status == 501:  # no fault of the platform: it is noted above by its name
+        answered._has_been_logged = True  # type: ignore[attr-defined]  # Django's own mark, without a public name
+    if refusal.status == 401:
+        answered["WWW-Authenticate"] = "Bearer"
+    return answered

@@ -1,0 +1,181 @@
+"""Experiments: names by which a person's runs belong together, with the ids that MLflow's clients ask for.
+
+Runs without a name of an experiment are in the one that MLflow calls Default and knows by the id 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import ids
+from aiplatform.lib.errors import Invalid, NotAllowed
+from training.experiments.models import Run
+from training.experiments.tracking import refusals
+from training.experiments.tracking.callers import Caller
+from training.experiments.tracking.models import Experiment
+
+DEFAULT, DEFAULT_ID = "Default", "0"
+LONGEST = 100
+MOST = 1000
+
+
+def by_name(caller: Caller, name: str) -> Experiment:
+    """An own experiment by its name; a row that is not saved for the default one.
+
+    The script of a job that has not opened its run yet names by this where it wants to belong.
+
+    Raises:
+        Missing: there is none.
+    """
+    stored = "" if name == DEFAULT else name
+    found = _default(caller.user) if not stored else Experiment.objects.filter(owner=caller.user, name=stored).first()
+    if found is None and Run.objects.filter(owner=caller.user, experiment=stored).exists():
+        found = ensured(caller.user, [stored])[stored]
+    if found is None:
+        raise refusals.no_experiment(name)
+    _take_in(caller, found)
+    return found
+
+
+def by_id(caller: Caller, text: str) -> Experiment:
+    """An experiment that the caller may see.
+
+    Raises:
+        Missing: there is none.
+    """
+    if text == DEFAULT_ID:
+        return _default(caller.user)
+    number = ids.number(text)
+    mine = Experiment.objects.filter(owner=caller.user) if caller.token else Experiment.objects.visible_to(caller.user)
+    found = mine.filter(pk=number).first() if number else None
+    if found is None:
+        raise refusals.no_experiment(text)
+    return found
+
+
+def own(caller: Caller, text: str) -> Experiment:
+    """An experiment that the caller may change and report to.
+
+    Raises:
+        Missing: there is none.
+        NotAllowed: it is somebody else's.
+    """
+    found = by_id(caller, text)
+    if found.owner_id != caller.user.pk:
+        raise NotAllowed(_("This experiment belongs to somebody else."))
+    return found
+
+
+def create(caller: Caller, name: str, tags: Mapping[str, str]) -> Experiment:
+    """Make an experiment.
+
+    Raises:
+        There: it is there already, perhaps among the deleted ones.
+        Invalid: no name, or too long.
+    """
+    _check_name(name)
+    if name == DEFAULT:
+        raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
+    found, made = Experiment.objects.get_or_create(owner=caller.user, name=name, defaults={"tags": dict(tags)})
+    if not made:
+        raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
+    _take_in(caller, found)
+    return found
+
+
+def rename(experiment: Experiment, name: str) -> None:
+    """Give an experiment and its runs another name.
+
+    Raises:
+        There, Invalid: see `create`.
+    """
+    _check_name(name)
+    if not experiment.pk:
+        raise Invalid(_("The experiment Default keeps its name."), field="new_name")
+    if (
+        name == DEFAULT
+        or Experiment.objects.filter(owner=experiment.owner, name=name).exclude(pk=experiment.pk).exists()
+    ):
+        raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
+    Run.objects.filter(owner=experiment.owner, experiment=experiment.name).update(experiment=name)
+    experiment.name = name
+    experiment.save(update_fields=["name", "updated_at"])
+
+
+def archive(experiment: Experiment, *, archived: bool) -> None:
+    """Take an experiment with its runs out of lists, or bring them back."""
+    if not experiment.pk:
+        raise Invalid(_("The experiment Default cannot be deleted."), field="experiment_id")
+    Run.objects.filter(owner=experiment.owner, experiment=experiment.name).update(archived=archived)
+    experiment.archived = archived
+    experiment.save(update_fields=["archived", "updated_at"])
+
+
+def all_of(user: User) -> list[Experiment]:
+    """All experiments of a person, with rows for those that only runs name, and the default one."""
+    names = Run.objects.filter(owner=user).exclude(experiment="").values_list("experiment", flat=True).distinct()
+    ensured(user, names[:MOST])
+    return [*Experiment.objects.filter(owner=user)[:MOST], _default(user)]
+
+
+def ensured(user: User, names: Iterable[str]) -> dict[str, Experiment]:
+    """Rows of experiments by name, made where there are none yet."""
+    wanted = {name for name in names if name}
+    rows = Experiment.objects.filter(owner=user, name__in=wanted)
+    found = {row.name: row for row in rows}
+    missing = [Experiment(owner=user, name=name) for name in sorted(wanted - set(found))]
+    if missing:
+        Experiment.objects.bulk_create(missing, ignore_conflicts=True)
+        found = {row.name: row for row in rows.all()}
+    return found
+
+
+def ids_of(runs: Iterable[Run]) -> dict[tuple[int, str], str]:
+    """Ids of the experiments of runs, by owner and name."""
+    by_owner: dict[int, tuple[User, set[str]]] = {}
+    for run in runs:
+        by_owner.setdefault(run.owner_id, (run.owner, set()))[1].add(run.experiment)
+    found = {}
+    for number, (owner, names) in by_owner.items():
+        found[number, ""] = DEFAULT_ID
+        for name, row in ensured(owner, names).items():
+            found[number, name] = str(row.pk)
+    return found
+
+
+def moved_at(experiment: Experiment) -> datetime:
+    """When an experiment was last changed; of one without a row, when its owner came."""
+    return experiment.updated_at or experiment.created_at
+
+
+def _default(user: User) -> Experiment:
+    return Experiment(owner=user, name="", created_at=user.date_joined, updated_at=user.date_joined)
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > LONGEST:
+        raise Invalid(_("An experiment has a name of 1 to %(most)s characters.") % {"most": LONGEST}, field="name")
+
+
+def _take_in(caller: Caller, experiment: Experiment) -> None:
+    """Let the run of a job belong to the experiment that its script names, until it opens the run.
+
+    A client refuses to report to a run of another experiment than the one it was set to.
+    """
+    if caller.token is None or caller.token.opened or caller.own_run is None:
+        return
+    if caller.own_run.experiment != experiment.name and experiment.owner_id == caller.user.pk:
+        caller.own_run.experiment = experiment.name
+        caller.own_run.save(update_fields=["experiment"])
+
+
+def set_tag(experiment: Experiment, key: str, value: str) -> None:
+    """Add a tag, or change it."""
+    if not experiment.pk:
+        raise Invalid(_("The experiment Default has no tags."), field="experiment_id")
+    experiment.tags = dict(list({**experiment.tags, key: value}.items())[:MOST])
+    experiment.save(update_fields=["tags", "updated_at"])

@@ -1,0 +1,184 @@
+"""Searching runs in the database: comparisons and orders of MLflow's language as one query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import Case, CharField, F, FloatField, OuterRef, Q, Subquery, Value, When
+from django.db.models.expressions import Func
+from django.db.models.fields import BooleanField
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+from training.experiments.models import Param, RunCurve, Tag
+from training.experiments.querysets import RunQuerySet
+from training.experiments.tracking import figures, runs
+from training.experiments.tracking.filters import ATTRIBUTE, METRIC, PARAM, Comparison, Order
+from training.experiments.tracking.models import MetricName
+from workers.models import Curve
+
+TEXTS = {"=", "!=", "LIKE", "ILIKE", "IN", "NOT IN", "IS NULL", "IS NOT NULL"}
+NUMBERS = {"=": "exact", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+
+
+class Like(Func):
+    """SQL's LIKE, minding case or not. SQLite's own does not mind it, but its GLOB does."""
+
+    output_field = BooleanField()
+
+    def __init__(self, value: Any, pattern: str, *, minds_case: bool) -> None:
+        self.template = "%(expressions)s"
+        if connection.vendor == "sqlite":
+            self.arg_joiner = " GLOB " if minds_case else " LIKE "
+            pattern = _as_glob(pattern) if minds_case else pattern
+        else:
+            self.arg_joiner = " LIKE " if minds_case else " ILIKE "
+            pattern = pattern.replace("\\", "\\\\")
+        super().__init__(value, Value(pattern))
+
+
+def _as_glob(pattern: str) -> str:
+    signs = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
+    return "".join(signs.get(sign, sign) for sign in pattern)
+
+
+def narrowed(rows: RunQuerySet, comparisons: Sequence[Comparison]) -> RunQuerySet:
+    """The runs for which all comparisons hold.
+
+    Raises:
+        Invalid: an attribute that is none, or a sign that does not fit.
+    """
+    for number, one in enumerate(comparisons):
+        if one.kind == ATTRIBUTE and one.key == "status":
+            rows = rows.filter(_of_status(one))
+            continue
+        name = f"searched_{number}"
+        rows = rows.alias(**{name: _value(one.kind, one.key)})
+        rows = rows.filter(_holds(name, one))
+    return rows
+
+
+def ordered(rows: RunQuerySet, orders: Sequence[Order]) -> RunQuerySet:
+    """Runs in the order asked for; those without such a value come last. Without any: the newest first."""
+    columns: list[Any] = []
+    for number, order in enumerate(orders):
+        name = f"ordered_{number}"
+        value = _status_word() if (order.kind, order.key) == (ATTRIBUTE, "status") else _value(order.kind, order.key)
+        rows = rows.alias(**{name: value})
+        columns.append(F(name).desc(nulls_last=True) if order.descending else F(name).asc(nulls_last=True))
+    return rows.order_by(*columns, "-created_at", "-pk")
+
+
+def _value(kind: str, key: str) -> Any:
+    if kind == ATTRIBUTE:
+        return _attribute(key)
+    if kind == METRIC:
+        return _metric(key)
+    model, column = (Param, "text") if kind == PARAM else (Tag, "value")
+    return Coalesce(
+        Subquery(model._default_manager.filter(run=OuterRef("pk"), key=key).values(column)[:1]),
+        *([_tag_of_column(key)] if key in {runs.NAME, runs.NOTE, runs.PARENT, runs.USER} and kind != PARAM else []),
+        Value(None, CharField()),
+    )
+
+
+def _tag_of_column(key: str) -> Any:
+    return {
+        runs.NAME: _name(),
+        runs.NOTE: Case(When(~Q(notes=""), then=F("notes"))),
+        runs.PARENT: F("parent__uid"),
+        runs.USER: F("owner__username"),
+    }[key]
+
+
+def _metric(name: str) -> Any:
+    keys = {figures.key_of(name, of_job=of_job) for of_job in (False, True)}
+    keys.update(MetricName.objects.filter(name=name).values_list("key", flat=True).distinct())
+    own = RunCurve.objects.filter(run=OuterRef("pk"), key__in=keys).values("value")[:1]
+    newest = Curve.objects.filter(attempt__job=OuterRef("job"), key__in=keys).order_by("-attempt__number")
+    return Coalesce(Subquery(own), Subquery(newest.values("value")[:1]), output_field=FloatField())
+
+
+def _attribute(key: str) -> Any:
+    known = {
+        "run_id": F("uid"),
+        "run_name": _name(),
+        "Run name": _name(),
+        "user_id": F("owner__username"),
+        "artifact_uri": F("uid"),
+        "start_time": Coalesce(F("job__started_at"), F("created_at")),
+        "created": Coalesce(F("job__started_at"), F("created_at")),
+        "end_time": Coalesce(F("job__ended_at"), F("ended_at")),
+    }
+    if key not in known:
+        names = ", ".join(sorted({*known, "status"} - {"Run name"}))
+        raise Invalid(_("There is no attribute %(name)s. Known: %(known)s.") % {"name": key[:50], "known": names})
+    return known[key]
+
+
+def _name() -> Any:
+    return Case(When(~Q(name=""), then=F("name")), default=F("job__name"), output_field=CharField())
+
+
+def _of_status(one: Comparison) -> Q:
+    words = one.value if one.sign in {"IN", "NOT IN"} else [one.value]
+    if one.sign not in {"=", "!=", "IN", "NOT IN"} or not all(isinstance(word, str) for word in words):
+        raise _unfit(one)
+    wanted = [word.upper() for word in words]
+    states = [state for word in wanted for state in runs.OF_JOBS.get(word, ())]
+    alone = [runs.STATES[word] for word in wanted if word in runs.STATES and word != "SCHEDULED"]
+    found = Q(job__state__in=states) | Q(job=None, state__in=alone)
+    return found if one.sign in {"=", "IN"} else ~found
+
+
+def _status_word() -> Any:
+    of_jobs = [When(job__state__in=states, then=Value(word)) for word, states in runs.OF_JOBS.items()]
+    alone = [When(state=state, then=Value(word)) for word, state in runs.STATES.items() if word != "SCHEDULED"]
+    return Case(*of_jobs, *alone, default=Value("RUNNING"), output_field=CharField())
+
+
+def _holds(name: str, one: Comparison) -> Any:
+    if one.sign in {"IS NULL", "IS NOT NULL"}:
+        return Q(**{f"{name}__isnull": one.sign == "IS NULL"})
+    if one.kind == METRIC or one.key in {"start_time", "created", "end_time"}:
+        value = _number(one)
+        if one.sign == "!=":
+            return Q(**{f"{name}__isnull": False}) & ~Q(**{name: value})
+        if one.sign not in NUMBERS:
+            raise _unfit(one)
+        return Q(**{f"{name}__{NUMBERS[one.sign]}": value})
+    if one.sign not in TEXTS:
+        raise _unfit(one)
+    if one.sign in {"LIKE", "ILIKE"}:
+        return Q(Like(F(name), _text(one), minds_case=one.sign == "LIKE"))
+    if one.sign in {"IN", "NOT IN"}:
+        among = Q(**{f"{name}__in": one.value})
+        return among if one.sign == "IN" else Q(**{f"{name}__isnull": False}) & ~among
+    same = Q(**{name: _text(one)})
+    return same if one.sign == "=" else Q(**{f"{name}__isnull": False}) & ~same
+
+
+def _number(one: Comparison) -> Any:
+    if not isinstance(one.value, float):
+        raise _unfit(one)
+    if one.kind == METRIC:
+        return one.value
+    try:
+        return datetime.fromtimestamp(one.value / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise _unfit(one) from None
+
+
+def _text(one: Comparison) -> str:
+    if not isinstance(one.value, str):
+        raise _unfit(one)
+    return one.value.rsplit("/", 1)[-1] if one.key == "artifact_uri" else one.value
+
+
+def _unfit(one: Comparison) -> Invalid:
+    said = _("%(name)s cannot be compared by %(sign)s with this: metrics and times take numbers, all others text.")
+    return Invalid(said % {"name": f"{one.kind}.{one.key}"[:100], "sign": one.sign}, field="filter")

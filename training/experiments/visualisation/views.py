@@ -1,0 +1,61 @@
+"""The page on which runs are looked at: curves, images, histograms, texts, graphs, vectors."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import needs
+from training.experiments.boards import panel as boards
+from training.experiments.visualisation import runs, snippets
+from workers.output import media
+from workers.output.reporting import notes
+
+LONGEST_WORDS = 100
+
+
+@needs(Action.JOBS_VIEW)
+@require_safe
+def show(request: SignedInRequest) -> HttpResponse:
+    """The runs of `?run=`, given again for each, by `?view=`; without any, those there are to choose from."""
+    numbers = [number for text in request.GET.getlist("run") if (number := ids.number(text)) is not None]
+    if not numbers:
+        return _choice(request)
+    try:
+        chosen = runs.chosen(request.user, numbers)
+    except DomainError as refused:
+        return _choice(request, refused)
+    keys, view = runs.curve_keys(chosen), runs.view_of(request.GET.get("view", ""))
+    counts = runs.counts(chosen, keys)
+    if "view" not in request.GET and not counts[view.name]:  # begin with what there is
+        view = next((each for each in runs.VIEWS if counts[each.name]), view)
+    query = "&".join(f"run={run.pk}" for run in chosen)
+    told: dict[str, int] = {}
+    for run in chosen:
+        for code, count in media.missed(run).items():
+            told[code] = told.get(code, 0) + count
+    context = {
+        "runs": chosen,
+        "view": view,
+        "views": [(each, counts[each.name], f"?{query}&view={each.name}") for each in runs.VIEWS],
+        "keys": keys,
+        "series": runs.series(chosen, view.kind) if view.kind else [],
+        "parameters": runs.parameters(chosen) if view.name == "parameters" else [],
+        "notes": notes.of(told),
+        "boards": [(run, found) for run in chosen[:3] if (found := boards.shown(run, request.user)) is not None],
+        "snippets": snippets.SNIPPETS,
+        "empty": not counts[view.name],
+    }
+    return render(request, "visualisation/show.html", context)
+
+
+def _choice(request: SignedInRequest, refused: DomainError | None = None) -> HttpResponse:
+    words = request.GET.get("q", "")[:LONGEST_WORDS]
+    rows = list(runs.offered(request.user, words)[: runs.MOST_OFFERED])
+    context = {"rows": rows, "words": words, "refused": refused, "snippets": snippets.SNIPPETS, "most": runs.MOST_RUNS}
+    return render(request, "visualisation/choose.html", context, status=refused.status if refused else 200)

@@ -1,0 +1,32 @@
+"""What the forms of all requests begin with of a request as text, which may be half wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from accounts.models import User
+from training.programs.input_fields import lines_of
+from workers.machines import device_rules
+from workers.models import Job
+
+MOST_MIB = 2**53  # more is no memory, and no number of a form
+
+
+def shared(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Initial values of the fields that commands, environments and own code have alike."""
+    seconds, mib, priority = given["max_runtime_s"], given["memory_mib"], given["priority"]
+    current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
+    return {
+        "variables": lines_of(given["variables"]),
+        "secrets": lines_of(given["secrets"]),
+        "datasets": given["datasets"] if isinstance(given["datasets"], list) else [],
+        "snapshot": given["code"],
+        "image": given["image"],
+        "cluster": given["cluster"] or current,
+        "max_runtime_min": seconds // 60 if isinstance(seconds, int) else seconds,
+        "device": device_rules.value_of(given["device_kind"], given["device_model"], given["gpus_per_node"]),
+        "memory_gib": mib / 1024 if isinstance(mib, int | float) and 0 < abs(mib) < MOST_MIB else None,
+        "priority": 0 if priority == Job.URGENT else priority,
+        "urgent": priority == Job.URGENT,
+    }

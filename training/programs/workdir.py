@@ -1,0 +1,63 @@
+"""Working folder of a job with somebody's own code: the code, the SDK beside it, and where its outputs go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from training.programs.models import CodeSnapshot
+from workers.runs import RunDir
+
+LITTER = shutil.ignore_patterns("__pycache__", "*.pyc")
+SDK_FOLDER = Path(__file__).parent / "presets"
+SDK_FILES = (  # of the presets: pure, standard library only
+    "run.py", "checkpoints.py", "media.py",
+    "loop_profile.py", "step_recorder.py", "profile_facts.py", "profile_spans.py",
+)  # fmt: skip
+SDK = '''"""How a script reports, listens, saves and keeps to its share of a card; harmless outside a job."""
+
+from .loop_profile import profile  # noqa: F401
+from .media import embedding, histogram, image, table, text  # noqa: F401
+from .run import *  # noqa: F403
+'''
+
+
+def fill(run: RunDir, code: CodeSnapshot | None, *, output_path: str = "") -> None:
+    """Fill code/ with the snapshot; safe to call again.
+
+    Args:
+        code: None begins with an empty folder.
+        output_path: the folder in the code that becomes outputs/, "" for none.
+    """
+    run.code.mkdir(parents=True, exist_ok=True)
+    if code is not None:
+        shutil.copytree(code.path, run.code, ignore=LITTER, dirs_exist_ok=True, symlinks=True)
+    _add_sdk(run)
+    _link_outputs(run, output_path)
+
+
+def _add_sdk(run: RunDir) -> None:
+    """`from aip import report, should_stop` for own code, unless it brings an `aip` of its own."""
+    package = run.code / "aip"
+    if package.exists() or (run.code / "aip.py").exists():
+        return
+    package.mkdir()
+    for name in SDK_FILES:
+        shutil.copy(SDK_FOLDER / name, package / name)
+    (package / "__init__.py").write_text(SDK, encoding="utf-8")
+
+
+def _link_outputs(run: RunDir, output_path: str) -> None:
+    """Let the folder a script writes to be the job's outputs."""
+    if not output_path:
+        return
+    run.outputs.mkdir(parents=True, exist_ok=True)
+    link = run.code / output_path
+    if link.is_symlink():
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_dir():  # what the code brings in this folder is part of the outputs
+        shutil.copytree(link, run.outputs, dirs_exist_ok=True, symlinks=True)
+        shutil.rmtree(link)
+    link.symlink_to(os.path.relpath(run.outputs, link.parent))

@@ -1,7 +1,0 @@
-from rest_framework.routers import SimpleRouter
-
-from training.reports.api import ReportViewSet
-
-router = SimpleRouter()
-router.register("reports", ReportViewSet, basename="api-reports")
-urlpatterns = router.urls

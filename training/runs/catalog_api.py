@@ -1,0 +1,80 @@
+"""`training/presets` and `training/params`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
+from aiplatform.lib.errors import NotFound
+from aiplatform.lib.idempotency import once
+from training.presets.catalog import PRESETS
+from training.runs import parameter_sets, parameters
+from training.runs.models import ParameterSet
+from training.runs.serializers import ParameterSetIn, ParameterSetOut, ParameterSetVersionOut, PresetOut
+
+
+class PresetViewSet(PlatformViewSet):
+    needs = {"list": Action.TRAINING_VIEW, "retrieve": Action.TRAINING_VIEW}
+    asks = {"list": ("search",)}
+    pagination_class = None  # a handful
+    serializer_class = PresetOut
+    lookup_value_regex = "[a-z0-9_]+"
+    queryset = ParameterSet.objects.none()  # presets are data of the code, not rows
+
+    @extend_schema(responses=PresetOut(many=True))
+    def list(self, request: Request) -> Response:
+        return Response(PresetOut(parameters.presets_like(request.query_params.get("search", "")), many=True).data)
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        if pk not in PRESETS:
+            raise NotFound(_("There is no such preset."))
+        return Response(PresetOut(PRESETS[pk]).data)
+
+
+class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
+    needs = {
+        "list": Action.TRAINING_VIEW,
+        "retrieve": Action.TRAINING_VIEW,
+        "create": Action.TRAINING_SUBMIT,
+        "update": Action.TRAINING_SUBMIT,
+        "destroy": Action.TRAINING_SUBMIT,
+        "versions": Action.TRAINING_VIEW,
+    }
+    asks = {"list": ("search",)}
+    serializer_class = ParameterSetOut
+
+    def get_queryset(self) -> Any:
+        rows = ParameterSet.objects
+        if self.action in ("update", "destroy"):
+            return rows.editable_by(self.request.user)
+        visible = rows.visible_to(self.request.user).select_related("owner")
+        return visible.named_like(self.request.query_params.get("search", "")[:100])
+
+    @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
+    @once
+    def create(self, request: ApiRequest) -> Response:
+        given = sent(ParameterSetIn(data=request.data), parameter_sets.check_name, user=request.user)
+        return Response(ParameterSetOut(parameter_sets.save(user=request.user, **given)).data, status=201)
+
+    @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
+    def update(self, request: ApiRequest, pk: str) -> Response:
+        """Change a set; parameters that differ become a new version."""
+        mine = {"user": request.user, "existing": self.get_object()}
+        given = sent(ParameterSetIn(data=request.data), parameter_sets.check_name, **mine)
+        return Response(ParameterSetOut(parameter_sets.save(**given, **mine)).data)
+
+    @extend_schema(responses=ParameterSetVersionOut(many=True))
+    @action(detail=True, pagination_class=None)
+    def versions(self, request: ApiRequest, pk: str) -> Response:
+        """What it said at each time, the newest first."""
+        rows = self.get_object().versions.select_related("made_by")
+        return Response(ParameterSetVersionOut(rows, many=True).data)

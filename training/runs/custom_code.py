@@ -1,0 +1,225 @@
+"""A training with somebody's own code: what of its request is refused, and how the row keeps it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import sealed, shell_words
+from aiplatform.lib.errors import Invalid, Refusals
+from datasets.models import DatasetVersion
+from training.programs import data_checks, layout, program, run_inputs, script, snapshots
+from training.programs import variables as environment
+from training.programs.launchers import Launcher
+from training.runs import parameters
+from training.runs.models import TrainingJob
+from workers.images.services import uses
+
+if TYPE_CHECKING:
+    from training.runs.drafts import TrainingRequest
+
+PLACEHOLDERS = ("resume", "data", "output", "params")
+ONLY_OWN = ("command", "worker_command", "launcher", "variables", "secrets", "image", "datasets", "root_inside")
+"""Fields of a request that a preset has no use for."""
+
+
+def check_parts(
+    *,
+    arguments: str = "",
+    output_path: str = "",
+    command: str = "",
+    worker_command: str = "",
+    variables: Mapping[str, str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse at once what is wrong with parts of a request that mean something without the others."""
+    found = Refusals()
+    with found:
+        check_arguments(arguments)
+    with found:
+        check_output_path(output_path)
+    for field, text in (("command", command), ("worker_command", worker_command)):
+        with found:
+            if text:
+                script.check(text, field=field)
+    with found:
+        environment.check(variables or {}, field="variables")
+    with found:
+        environment.check(secrets or {}, field="secrets")
+    with found:
+        environment.check_secrets(secrets or {}, variables or {})
+    found.end()
+
+
+def check_none(request: TrainingRequest) -> None:
+    """Refuse of a preset's request what only own code takes.
+
+    Raises:
+        Invalid: one for each such field.
+    """
+    found = Refusals()
+    for name in ONLY_OWN:
+        with found:
+            if getattr(request, name):
+                said = _("A preset brings its own program and environment, so it takes no such thing. Use own code.")
+                raise Invalid(said, field=name)
+    found.end()
+
+
+def fill(training: TrainingJob, user: User, request: TrainingRequest) -> None:
+    """Check what own code is made of, all at once, and write it into the row.
+
+    Raises:
+        BadStartFile, Invalid: a value is wrong, or there is nothing to run, or there are two things.
+        VersionNotReady, WrongTask: the data does not fit.
+    """
+    found = Refusals()
+    with found:
+        check_parts(
+            arguments=request.arguments, output_path=request.output_path, command=request.command,
+            worker_command=request.worker_command, variables=request.variables, secrets=request.secrets,
+        )  # fmt: skip
+    with found:
+        environment.check_stored(user, request.secrets)
+    with found:
+        training.start_file = _start_file(request)
+    with found:
+        training.params = parameters.plain_pairs(request.params)
+    with found:
+        _check_launcher(request)
+    with found:
+        uses.check(user, request.image)
+    with found:
+        _check_data(user, request)
+    found.end()
+    training.code = request.code
+    training.arguments = request.arguments.strip() if training.start_file else ""
+    training.output_path = check_output_path(request.output_path)
+    training.writes_checkpoints = request.writes_checkpoints
+    training.script = script.normalised(request.command)
+    training.worker_script = script.normalised(request.worker_command)
+    training.programs.aip_start = request.launcher or (Launcher.ONCE if training.script else "")
+    training.programs.variables = dict(request.variables)
+    training.secrets = sealed.seal(environment.with_stored(user, request.secrets))
+    training.secret_names = sorted(request.secrets)
+    if training.programs.aip_start in (
+        "",
+        Launcher.ONCE,
+    ):  # a script that knows of no ranks would do all of its work twice
+        training.processes = training.processes or 1
+
+
+def _start_file(request: TrainingRequest) -> str:
+    """The start file, "" where a command line is run instead."""
+    if request.command and request.start_file:
+        raise Invalid(_("Give a start file or a command line, not both."), field="command")
+    if request.command:
+        return ""
+    if request.code is None:
+        raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
+    if not request.start_file:
+        raise snapshots.BadStartFile(_("Say which file of the code is run, or give a command line."))
+    return snapshots.check_start_file(request.code, request.start_file)
+
+
+def _check_launcher(request: TrainingRequest) -> None:
+    """Refuse a way to start that means nothing; a start file without one is started by torchrun where it needs it."""
+    if request.launcher or request.command:
+        how = request.launcher or Launcher.ONCE
+        processes = 0 if request.processes == 1 else request.processes
+        layout.check(how, processes, request.worker_command, request.nodes)
+    elif request.worker_command:
+        said = _("A command for the other machines needs a way to start: choose one.")
+        raise Invalid(said, field="launcher")
+
+
+def _check_data(user: User, request: TrainingRequest) -> None:
+    """Refuse data that this person's job cannot read; it need not be annotated."""
+    found = Refusals()
+    version, other = request.version, request.eval_version
+    with found:
+        if version is not None:
+            data_checks.check_readable(user, version)
+    with found:
+        if other is not None:
+            data_checks.check_readable(user, other, field="eval_version")
+            if version is None:
+                raise Invalid(_("Choose the first dataset before a second one."), field="eval_version")
+            data_checks.check_alike(version, other)
+    with found:
+        run_inputs.check(user, request.datasets)
+        named = {one.pk for one in (version, other) if one is not None}
+        if any(one.pk in named for one in request.datasets):
+            raise Invalid(_("A dataset is named twice."), field="datasets")
+        if request.datasets and version is None:
+            raise Invalid(_("Choose the first dataset before further ones."), field="version")
+    found.end()
+
+
+def check_arguments(line: str, known: Collection[str] = PLACEHOLDERS) -> str:
+    """Words for own code, split as a shell would but never given to one.
+
+    Args:
+        known: names that may stand in braces.
+
+    Raises:
+        Invalid: an open quote, a NUL, a hidden secret, or an unknown placeholder.
+    """
+    try:
+        words = shell_words.split(line)
+    except ValueError:
+        raise Invalid(_("A quotation mark in the run parameters is not closed."), field="arguments") from None
+    if "\0" in line:
+        raise Invalid(_("Run parameters cannot contain a NUL character."), field="arguments")
+    script.check_whole(line, field="arguments")
+    for word in words:
+        for name in re.findall(r"\{([a-z_]+)\}", word):
+            if name not in known:
+                there = ", ".join(f"{{{one}}}" for one in known)
+                raise Invalid(
+                    _("{%(name)s} is not known in run parameters. There are: %(there)s.")
+                    % {"name": name, "there": there},
+                    field="arguments",
+                )
+    return line.strip()
+
+
+def check_output_path(given: str) -> str:
+    """A folder in the code, as a clean relative path; "" for none.
+
+    Raises:
+        Invalid: it leads out of the code or has odd characters.
+    """
+    text = given.strip()
+    path = PurePosixPath(text)
+    parts = path.parts
+    if not text or str(path) == ".":
+        return ""
+    if path.is_absolute() or ".." in parts or not text.isprintable() or parts[0].startswith("-"):
+        raise Invalid(_("The output path is a folder inside your code, for instance runs."), field="output_path")
+    return str(path)
+
+
+def spec(training: TrainingJob, datasets: Sequence[DatasetVersion], *, nodes: int) -> dict[str, Any]:
+    """What a training's spec says of own code."""
+    said: dict[str, Any] = {
+        "start_file": training.start_file,
+        "arguments": training.arguments,
+        "output_path": training.output_path,
+        "writes_checkpoints": training.writes_checkpoints,
+    }
+    if training.code:
+        said["code"] = {"id": training.code.pk, "origin": training.code.origin, "files": training.code.files}
+    if datasets:
+        said["datasets"] = run_inputs.spec(datasets)
+    return said | {name: value for name, value in program.spec(training, nodes=nodes).items() if value}
+
+
+def name_stem(request: TrainingRequest) -> str:
+    """A name for own code without data: of its command line, else of its start file."""
+    return script.name_of(request.command) if request.command else PurePosixPath(request.start_file).stem

@@ -1,0 +1,400 @@
+"""Check a requested training as a whole before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import titles
+from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.titles import TITLE
+from datasets.models import DatasetVersion
+from training.catalog.task_kinds import TASKS, preset_for
+from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
+from training.programs import data_checks
+from training.programs.data_checks import WrongTask
+from training.programs.models import CodeSnapshot
+from training.runs import additional, custom_code, explicit, parameters, pretrained_weights
+from training.runs.models import ParameterSetVersion, TrainingDefaults, TrainingJob
+from workers.device_kinds import CPU, GPU
+from workers.images.models import Image
+from workers.images.services import compatibility
+from workers.jobs.following import NOTHING, Following
+from workers.jobs.resource_request import Resources, check_priority, cluster_for
+from workers.models import Device, Node, VirtualCluster
+
+DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
+MAX_NAME = 100
+SWITCHES = {"keep_ms": "keep_ms", "show_step": "show_steps", "no_step": "no_steps"}
+"""Additional parameters that are parameters of a preset, where it has them."""
+MAX_PROCESSES = 64
+PARTS = (
+    "name", "extra", "arguments", "output_path", "processes", "command", "worker_command", "variables", "secrets",
+)  # fmt: skip
+"""What of a request means something without the rest, see `check_parts`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRequest:
+    """A requested training.
+
+    Args:
+        name: "" takes one of data and preset, or of what own code runs.
+        version: what it learns from; own code may do without, and take data that is not annotated.
+        data_comes: the data is on its way, see `planned`; what depends on it is not looked at.
+        cluster: None takes the person's current one.
+        preset: "" with no code takes the preset made for the data's labels.
+        params: overrides of the preset's defaults, or all parameters of own code.
+        set_version: the parameter set that `params` were begun from; a note, it changes none of them.
+        eval_version: a second dataset for own code; presets score on a split of the first.
+        code, start_file: own code, where no preset is named.
+        command: a line or a script for bash, in place of a start file; it needs no code.
+        worker_command: what the machines beside the first run; "" the same.
+        launcher: how each machine starts own code, see `programs.layout`; "" starts a start file once, or by torchrun
+            where it has several processes or machines.
+        image: where programs of own code come from; None: the platform's own.
+        variables, secrets: environment of own code; secrets are kept encrypted and starred out in the log.
+        datasets: further data for own code.
+        following: jobs that come first, and retries.
+        arguments: words after the start file; `{resume} {data} {output} {params}` become paths.
+        writes_checkpoints: own code keeps to the checkpoint protocol, so it can be restored.
+        extra: additional parameters as one line, see `additional`.
+        output_path: folder in the code whose content counts as the job's outputs.
+        gpus_per_node: 0 trains on CPU; None takes a GPU where there are any and the preset can use one.
+        processes: per node; 0 means one per card for a preset, and one for own code, which runs as it is.
+        cpus: cores per node; None chooses.
+        root_inside: for own code of people who may, see `workers.jobs.root_rights`.
+        share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `resource_request.Resources`.
+        explicit: large-scale mode, see `explicit.check`.
+        parent: the training this one was made from.
+    """
+
+    name: str = ""
+    version: DatasetVersion | None = None
+    data_comes: bool = False
+    cluster: VirtualCluster | None = None
+    description: str = ""
+    preset: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    set_version: ParameterSetVersion | None = None
+    code: CodeSnapshot | None = None
+    start_file: str = ""
+    command: str = ""
+    worker_command: str = ""
+    launcher: str = ""
+    image: Image | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    arguments: str = ""
+    writes_checkpoints: bool = False
+    extra: str = ""
+    output_path: str = ""
+    eval_version: DatasetVersion | None = None
+    datasets: Sequence[DatasetVersion] = ()
+    nodes: int = 1
+    min_nodes: int = 0
+    gpus_per_node: int | None = None
+    device_kind: str = "gpu"
+    device_model: str = ""
+    processes: int = 0
+    cpus: float | None = None
+    share: int = 8
+    card_memory_mib: int = 0
+    memory_mib: int = 0
+    priority: int = 0
+    preemptible: bool = False
+    root_inside: bool = False
+    max_runtime: timedelta | None = None
+    explicit: bool = False
+    parent: TrainingJob | None = None
+    following: Following = NOTHING
+
+    @property
+    def is_own_code(self) -> bool:
+        return not self.preset and (self.code is not None or bool(self.command))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A training that may be queued: the unsaved row and what the queue has to know."""
+
+    name: str
+    training: TrainingJob
+    resources: Resources
+
+
+def check(user: User, request: TrainingRequest) -> Draft:
+    """Check a request and turn it into a draft; nothing is written.
+
+    Raises:
+        VersionNotReady, WrongTask: the data does not fit.
+        NotAMember: the person does not belong to the cluster.
+        BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
+        NotAllowed: urgent, without the right to it.
+    """
+    found, preset, switches = Refusals(), None, {}
+    with found:
+        check_name(request.name)
+    with found:
+        cluster = cluster_for(user, request.cluster)
+    with found:
+        preset = _preset(request)
+    with found:
+        _check_data(user, request, preset)
+    with found:
+        if request.explicit and (preset or request.is_own_code):
+            explicit.check(preset, request.params, data_comes=request.data_comes)
+    with found:
+        check_priority(user, request.priority)
+    with found:
+        switches = parse_switches(request.extra) if request.extra else _standing(preset)
+    with found:
+        _check_processes(request.processes)
+    with found:
+        if request.min_nodes and request.is_own_code:
+            said = _("Own code runs on all its machines or none. Leave the fewest machines empty, or choose a preset.")
+            raise Invalid(said, field="min_nodes")
+    training = TrainingJob(
+        description=request.description,
+        preset=preset.name if preset else "",
+        extra=switches,
+        processes=request.processes,
+        version=request.version,
+        version_label=str(request.version or "")[:60],
+        eval_version=request.eval_version,
+        parent=request.parent,
+    )
+    with found:
+        if preset and switches.get("show_batch") and not preset.looks:
+            raise additional.BadSwitch(_("%(preset)s cannot be previewed.") % {"preset": _(preset.title)})
+        if preset:
+            training.params = pretrained_weights.settled(user, preset, _preset_params(preset, request.params, switches))
+        elif request.is_own_code:
+            if switches.get("show_batch"):
+                raise additional.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))
+            custom_code.fill(training, user, request)
+    with found:
+        gpus = _cards(request, switches, preset)
+    found.end()
+    resources = _resources(request, cluster, gpus)
+    look = "preview" if switches.get("show_batch") else ""
+    name = request.name or _name_for(user, request, preset.name if preset else "", look)
+    return Draft(name, training, resources)
+
+
+def resources_of(user: User, request: TrainingRequest) -> Resources:
+    """What a request asks of the machines, whatever else is wrong with it."""
+    name = request.preset or (request.version and not request.is_own_code and preset_for(request.version)) or ""
+    return _resources(request, cluster_for(user, request.cluster), _cards(request, {}, PRESETS.get(name)))
+
+
+def _resources(request: TrainingRequest, cluster: VirtualCluster, gpus: int) -> Resources:
+    return {
+        "cluster": cluster,
+        "nodes": request.nodes,
+        "min_nodes": request.min_nodes,
+        "gpus_per_node": gpus,
+        "device_kind": request.device_kind,
+        "device_model": request.device_model,
+        "needs": compatibility.needs_of(request.image).as_row(),
+        "share": request.share,
+        "card_memory_mib": request.card_memory_mib,
+        "cpus": request.cpus if request.cpus is not None else default_cpus(),
+        "memory_mib": request.memory_mib,
+        "priority": request.priority,
+        "preemptible": request.preemptible,
+        "root_inside": request.root_inside,
+        "max_runtime": request.max_runtime,
+    }
+
+
+def check_parts(
+    *,
+    name: str = "",
+    extra: str = "",
+    arguments: str = "",
+    output_path: str = "",
+    processes: int = 0,
+    command: str = "",
+    worker_command: str = "",
+    variables: Mapping[str, str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
+    found = Refusals()
+    with found:
+        check_name(name)
+    with found:
+        parse_switches(extra)
+    with found:
+        custom_code.check_parts(
+            arguments=arguments, output_path=output_path, command=command, worker_command=worker_command,
+            variables=variables, secrets=secrets,
+        )  # fmt: skip
+    with found:
+        _check_processes(processes)
+    found.end()
+
+
+def check_name(name: str) -> None:
+    """Refuse odd characters; "" is a name to be made."""
+    if name and not re.fullmatch(TITLE.regex, name):
+        raise Invalid(str(TITLE.message), field="name")
+
+
+def parse_switches(line: str) -> dict[str, Any]:
+    """The additional parameters, see `additional.parse`; cards are looked for where some are named."""
+    return additional.parse(line, card_ids=card_ids() if "-gpu" in line.lower() else None)
+
+
+def standing_extra() -> str:
+    """The additional parameters of trainings that give none, as an administrator wrote them."""
+    row = TrainingDefaults.objects.first()
+    return row.extra if row else ""
+
+
+def _standing(preset: Preset | None) -> dict[str, Any]:
+    """The standing additional parameters, without those that the preset does not know."""
+    switches = parse_switches(standing_extra())
+    if preset is None:
+        return switches
+    names = {param.name for param in preset.parameters}
+    return {key: value for key, value in switches.items() if SWITCHES.get(key, "") in names or key not in SWITCHES}
+
+
+def check_standing(line: str) -> None:
+    """Refuse a line of additional parameters that cannot stand for every training."""
+    switches = additional.parse(line)
+    if "gpu" in switches:
+        raise additional.BadSwitch(_("Every training requests its own cards. Leave -gpu out."))
+    if switches.get("show_batch"):
+        raise additional.BadSwitch(_("-ShowBatch would turn every training into a preview. Leave it out."))
+
+
+def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> None:
+    """Refuse data that a preset cannot learn from; `own_code` looks at that of own code."""
+    if request.is_own_code:
+        return
+    found = Refusals()
+    with found:
+        if request.version is not None:
+            data_checks.check_annotated(user, request.version)
+        elif not request.data_comes:
+            raise Invalid(_("Choose a dataset to learn from."), field="version")
+    with found:
+        if preset and request.version is not None:
+            _check_task(preset, request.version)
+    with found:
+        if preset and request.eval_version is not None:
+            said = _(
+                "A preset scores on a split of its own dataset. Evaluate the finished model on other data instead."
+            )
+            raise Invalid(said, field="eval_version")
+    with found:
+        custom_code.check_none(request)
+    with found:
+        if preset and request.following.outputs_of:
+            said = _("A preset learns from a dataset. Make a dataset of those outputs, and choose it here.")
+            raise Invalid(said, field="outputs_of")
+    with found:
+        if preset and request.gpus_per_node and request.device_kind not in preset.device_kinds:
+            said = _("Presets learn on GPUs or on the processor. Choose another type of device.")
+            if GPU.name not in preset.device_kinds:
+                said = _("%(preset)s learns on processors alone. Ask for no cards.") % {"preset": _(preset.title)}
+            raise Invalid(said, field="device_kind")
+    found.end()
+
+
+def _name_for(user: User, request: TrainingRequest, preset: str, look: str) -> str:
+    """A name such as cells_detect, or cells_detect_2 where the person has one of that name."""
+    taken = set(TrainingJob.objects.filter(job__owner=user).values_list("job__name", flat=True))
+    if request.version is None:
+        return titles.derived(custom_code.name_stem(request), taken=taken, room=MAX_NAME)
+    return titles.derived(request.version.dataset.name, preset, look, taken=taken, room=MAX_NAME)
+
+
+def _preset(request: TrainingRequest) -> Preset | None:
+    """Return the preset requested; with neither preset nor code the one made for the data's labels."""
+    if request.preset:
+        return parameters.preset_named(request.preset)
+    if request.is_own_code:
+        return None
+    if request.version is not None and (suggested := preset_for(request.version)):
+        return PRESETS[suggested]
+    if request.data_comes:
+        return None
+    raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
+
+
+def _check_task(preset: Preset, version: DatasetVersion) -> None:
+    task = TASKS.get(preset.task)
+    if not task.can_learn(version):
+        facts = {"preset": _(preset.title), "version": version, "labels": version.get_task_display()}
+        raise WrongTask(str(task.refusal) % facts)
+
+
+def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[str, Any]) -> dict[str, Any]:
+    """The preset's parameters, with the switches that are parameters of it as well."""
+    merged = dict(given)
+    names = {param.name for param in preset.parameters}
+    for switch, name in SWITCHES.items():
+        if switch not in switches:
+            continue
+        if name not in names:  # better refused than taken and not heeded
+            word = additional.written({switch: switches[switch]})
+            raise additional.BadSwitch(
+                _("%(preset)s does not know %(switch)s.") % {"preset": preset.name, "switch": word}
+            )
+        merged[name] = switches[switch]
+    return parameters.read(preset, merged)
+
+
+def _check_processes(requested: int) -> None:
+    if not 0 <= requested <= MAX_PROCESSES:
+        raise Invalid(
+            _("Processes per node: from 1 to %(limit)s, or 0 to let the platform choose.") % {"limit": MAX_PROCESSES},
+            field="processes",
+        )
+
+
+def card_ids(kind: str = GPU.name) -> list[int]:
+    """Ids of the cards of a kind that exist on any machine."""
+    cards = Device.objects.filter(kind=kind, health=Device.Health.OK)
+    return sorted(set(cards.values_list("index", flat=True)))
+
+
+def default_gpus(preset: Preset | None, kind: str = GPU.name) -> int:
+    """Return the GPUs per node of a request that names none: one if a node has one and the preset can use it."""
+    usable = kind != CPU.name and (preset is None or kind in preset.device_kinds)
+    return 1 if usable and card_ids(kind) else 0
+
+
+def _cards(request: TrainingRequest, switches: Mapping[str, Any], preset: Preset | None) -> int:
+    """GPUs per node: as requested, else as many as -gpu names, else the default."""
+    requested = request.gpus_per_node
+    named = len(switches["gpu"]) if "gpu" in switches else None
+    if named is not None and requested not in (None, named):
+        raise Invalid(
+            _("-gpu names %(named)s cards, but %(requested)s are requested.")
+            % {"named": named, "requested": requested},
+            field="gpus_per_node",
+        )
+    if named is not None:
+        return named
+    if requested is not None:
+        return requested
+    return default_gpus(preset, request.device_kind)
+
+
+def default_cpus() -> float:
+    """Cores for one training when nobody chose: up to four, never more than the largest machine has."""
+    largest = Node.objects.aggregate(most=Max("cpu_cores"))["most"]
+    return min(DEFAULT_CPUS, float(largest or 1))

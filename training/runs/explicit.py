@@ -1,0 +1,51 @@
+"""Large-scale mode: a training on data that is there, with every parameter of its preset given.
+
+What runs for days on hundreds of gigabytes should say all of what it does, and not lean on defaults that a later
+version of the platform may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, Refusals
+from training.presets.preset import Param, Preset
+from training.runs.parameters import BadParameter
+from workers.device_kinds import GPU
+
+
+def check(preset: Preset | None, params: Mapping[str, Any], *, data_comes: bool) -> None:
+    """Refuse what large-scale mode does not take, all at once.
+
+    Args:
+        preset: None for own code.
+        data_comes: the data is yet to be uploaded with the training.
+
+    Raises:
+        Invalid: own code, a preset for processors alone, data that has yet to come.
+        BadParameter: a parameter that is not given, or empty; one for each.
+    """
+    found = Refusals()
+    with found:
+        if preset is None:
+            raise Invalid(_("Large-scale mode trains presets. Choose one, or leave the mode."), field="preset")
+        if GPU.name not in preset.device_kinds:
+            said = _("%(preset)s learns on processors alone, and large-scale mode is for GPUs. Leave the mode.")
+            raise Invalid(said % {"preset": _(preset.title)}, field="preset")
+    with found:
+        if data_comes:
+            raise Invalid(_("Large-scale mode needs a dataset that is there. Upload it first."), field="upload")
+    for param in preset.parameters if preset else ():
+        with found:
+            if is_missing(param, params.get(param.name)):
+                said = _("%(name)s is not given. Large-scale mode takes every parameter explicitly.")
+                raise BadParameter(said % {"name": param.name}, field=f"param_{param.name}", name=param.name)
+    found.end()
+
+
+def is_missing(param: Param, given: Any) -> bool:
+    """Whether a parameter is not given; a text may be empty where that is what the preset usually takes."""
+    return given is None or (given == "" and not (param.is_free_text and param.default == ""))

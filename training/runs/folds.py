@@ -1,0 +1,78 @@
+"""Cross-validation: a training for each part of the data, scored on that part, and what all of them reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+from training.presets import groups
+from training.runs.models import TrainingJob
+from workers.jobs.arrays import Indices
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure over the folds that have it; `spread` is the standard deviation of a sample, None of a single one."""
+
+    key: str
+    mean: float
+    spread: float | None
+    folds: int
+
+
+def check(params: Mapping[str, Any]) -> None:
+    """Refuse what is no cross-validation.
+
+    Raises:
+        Invalid: a single fold, a fold that is none of them, or groups by no regular expression.
+    """
+    folds, fold = params.get("folds", 0), params.get("fold", 0)
+    if folds == 1:
+        raise Invalid(_("One fold leaves nothing to learn from. Choose 2 to 20, or 0 for none."), field="param_folds")
+    if fold > folds:
+        raise Invalid(_("There is no fold %(fold)s of %(folds)s.") % {"fold": fold, "folds": folds}, field="param_fold")
+    group_by = params.get("group_by", "")
+    if group_by in ("", groups.FOLDER):
+        return
+    if len(group_by) > groups.LONGEST:
+        said = _("A regular expression that groups images has at most %(most)s characters.")
+        raise Invalid(said % {"most": groups.LONGEST}, field="param_group_by")
+    try:
+        re.compile(group_by)
+    except (re.error, OverflowError, RecursionError) as exc:
+        said = _("%(words)s is neither folder nor a regular expression: %(why)s.")
+        raise Invalid(said % {"words": group_by, "why": exc}, field="param_group_by") from None
+
+
+def asked(params: Mapping[str, Any]) -> Indices | None:
+    """The folds that each want a training of their own; None where one training is all."""
+    folds = params.get("folds", 0)
+    return Indices(f"1-{folds}", tuple(range(1, folds + 1)), None) if folds and not params.get("fold") else None
+
+
+def together(training: TrainingJob, *, user: User) -> Sequence[TrainingJob]:
+    """The trainings of one cross-validation that this person may see, in the order of their folds."""
+    if not training.params.get("folds") or training.job.array_id is None:
+        return []
+    rows = TrainingJob.objects.visible_to(user).filter(job__array=training.job.array_id).select_related("job")
+    return list(rows.order_by("job__array_index"))
+
+
+def figures(trainings: Sequence[TrainingJob]) -> list[Figure]:
+    """Mean and spread of all figures of what has ended well, those of single classes left out."""
+    found: dict[str, list[float]] = {}
+    for training in trainings:
+        for key, value in training.metrics.items():
+            if key.startswith("val/") and key.count("/") == 1 and isinstance(value, int | float):
+                found.setdefault(key, []).append(float(value))
+    return [
+        Figure(key, fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+        for key, values in found.items()
+    ]

@@ -1,0 +1,27 @@
+"""What the page of a training in a cross-validation says of all its folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.models import User
+from training.catalog import metric_labels
+from training.runs import folds
+from workers.jobs.job_page import Panel
+from workers.models import Job
+
+
+def context(job: Job, user: User) -> dict[str, Any] | None:
+    """None where the job is no fold."""
+    training = getattr(job, "training", None)
+    trainings = folds.together(training, user=user) if training is not None else []
+    if not trainings:
+        return None
+    figures = folds.figures(trainings)
+    columns = [(one.key, metric_labels.word(one.key)) for one in figures[:MOST]]
+    rows = [(row, [row.metrics.get(key) for key, _word in columns]) for row in trainings]
+    return {"rows": rows, "figures": figures[:MOST], "columns": columns, "own": job.pk}
+
+
+MOST = 2  # figures that a table shows
+PANEL = Panel("folds", "training/_folds_panel.html", context, 5)

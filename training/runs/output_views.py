@@ -1,0 +1,28 @@
+"""What is done with the outputs of a job."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_said
+from training.runs import output_datasets
+from training.runs.output_panel import OutputDatasetForm
+from workers import kinds
+from workers.models import Job
+
+
+@needs(Action.DATASETS_CREATE)
+@require_POST
+def dataset(request: SignedInRequest, job: int) -> HttpResponse:
+    """Import the outputs of a job as a new dataset; shows how far that is."""
+    row: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=job)
+    form = OutputDatasetForm(request.POST)
+    given = form.cleaned_data if form.is_valid() else {}
+    with refusals_said(request):
+        made = output_datasets.make(row, by=request.user, **given)
+        return redirect("datasets:import", made.dataset_id, made.pk)
+    return redirect(f"{kinds.url_of(row)}?tab=files")

@@ -1,0 +1,216 @@
+"""The parameters of presets as form fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from django import forms
+from django.template.loader import get_template
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from training.catalog import param_labels
+from training.presets.catalog import PRESETS
+from training.presets.preset import Param, Preset
+from training.runs import custom_networks, parameters, pretrained_weights
+
+#: What everybody decides: it stands above the folded parameters.
+FIRST = frozenset({"budget_minutes"})
+
+#: Id of the list of models on a page, from which fields that name one offer some.
+MODELS_LIST = "registry-models"
+
+
+def control(param: Param, *, explicit: bool = False) -> forms.Field:
+    """The form field of one parameter of a preset; where all are given explicitly, one that begins empty."""
+    words: dict[str, Any] = {"label": param_labels.label(param.name), "help_text": _(param.help), "required": False}
+    if param.choices or (explicit and param.kind == "bool"):
+        choices = [(choice, choice) for choice in param.choices] or [("true", _("yes")), ("false", _("no"))]
+        return forms.ChoiceField(choices=[("", _("Choose one")), *choices] if explicit else choices, **words)
+    if param.kind == "bool":
+        return forms.BooleanField(**words)
+    if param.kind == "str":
+        offers = {"list": MODELS_LIST} if param.name in pretrained_weights.NAMES else {}
+        return forms.CharField(max_length=parameters.MAX_TEXT, widget=forms.TextInput(attrs=offers), **words)
+    if param.kind == "text":
+        attrs = {"rows": 18, "wrap": "off", "spellcheck": "false", "class": "mono", "autocapitalize": "off"}
+        if param.name == custom_networks.PARAMETER:
+            attrs["data-of-choice"] = f"{custom_networks.CHOICE}={custom_networks.OWN}"
+        return forms.CharField(
+            max_length=parameters.MAX_LINES, widget=forms.Textarea(attrs=attrs), strip=False, **words
+        )
+    bounds = {"min": param.minimum, "max": param.maximum, "step": 1 if param.kind == "int" else "any"}
+    attrs = {name: f"{value:.12g}" if isinstance(value, float) else value for name, value in bounds.items()}
+    widget = forms.NumberInput(attrs={name: value for name, value in attrs.items() if value is not None})
+    return forms.CharField(widget=widget, **words)  # the catalog reads it, and its refusal names the bounds
+
+
+def _as_sent(value: bool | int | float | str) -> str:
+    """A default as a form sends it; "" for a box without a tick."""
+    if isinstance(value, bool):
+        return "on" if value else ""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fields under the words of their groups; groups without fields are left out."""
+    grouped = [
+        {"label": label, "fields": [row for row in rows if row["group"] == place]}
+        for place, (label, _names) in enumerate(param_labels.GROUPS)
+    ]
+    return [group for group in grouped if group["fields"]]
+
+
+def typed(preset: Preset, data: Mapping[str, str]) -> dict[str, Any]:
+    """What was typed into a preset's fields of another form, right or wrong, to begin a form with."""
+    return {
+        param.name: f"{preset.name}__{param.name}" in data
+        if param.kind == "bool"
+        else data[f"{preset.name}__{param.name}"]
+        for param in preset.parameters
+        if param.kind == "bool" or f"{preset.name}__{param.name}" in data
+    }
+
+
+def _fields_of(preset: Preset, values: Mapping[str, Any], *, is_explicit: bool) -> dict[str, forms.Field]:
+    """The fields of a preset that begin with `values`, else with its defaults, or empty where all are explicit."""
+    fields = {}
+    for param in preset.parameters:
+        field = control(param, explicit=is_explicit)
+        field.code = param.name  # type: ignore[attr-defined]  # beside its words, since files and scripts know it by name
+        if not is_explicit:
+            field.widget.attrs["data-default"] = _as_sent(param.default)
+        chosen = values.get(param.name, None if is_explicit else param.default)
+        is_switch = is_explicit and isinstance(chosen, bool)
+        field.initial = str(chosen).lower() if is_switch else chosen
+        fields[f"{preset.name}__{param.name}"] = field
+    return fields
+
+
+@lru_cache(maxsize=64)
+def _usual_fields(name: str, _identity: int, _language: str | None) -> Mapping[str, forms.Field]:
+    """The fields of a preset of the catalog with its defaults: forms share them, none changes them."""
+    return _fields_of(PRESETS[name], {}, is_explicit=False)
+
+
+@dataclass
+class ShownPreset:
+    """A preset in the template, with its fields; those that a remembered part of the page shows are not made again."""
+
+    form: Any
+    preset: Preset
+    key: tuple[object, ...] | None
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "field": self.form[f"{self.preset.name}__{param.name}"],
+                "unit": param.unit and _(param.unit),
+                "advanced": param.advanced,
+                "group": param_labels.group_of(param.name),
+                "first": param.name in FIRST,
+                "examples": custom_networks.examples() if param.name == custom_networks.PARAMETER else (),
+            }
+            for param in self.preset.parameters
+            if f"{self.preset.name}__{param.name}" in self.form.fields
+        ]
+
+    @property
+    def first(self) -> list[dict[str, Any]]:
+        """Parameters that are always shown, above the collapsed groups."""
+        return [row for row in self._rows if row["first"]]
+
+    @property
+    def plain(self) -> list[dict[str, Any]]:
+        """Parameters of the collapsed part, by group."""
+        return _grouped([row for row in self._rows if not row["first"] and not row["advanced"]])
+
+    @property
+    def advanced(self) -> list[dict[str, Any]]:
+        """Those that are seldom changed, by group."""
+        return _grouped([row for row in self._rows if not row["first"] and row["advanced"]])
+
+    @property
+    def open(self) -> bool:
+        """Whether the folded parameters show: where all are given explicitly, and where one is wrong."""
+        if self.form.is_explicit:
+            return True
+        return self.form.is_bound and any(row["field"].errors for row in self._rows if not row["first"])
+
+
+class ParamFields:
+    """Adds a field per parameter of each preset, named `<preset>__<parameter>`."""
+
+    fields: dict[str, forms.Field]
+    called: Mapping[str, str]
+    _given: set[str]  # presets whose fields begin with other values than the usual ones
+    shares_usual_fields = False  # whether the form leaves fields with the usual values as they are
+    is_explicit = False  # large-scale mode: nothing is filled in, see `training.runs.explicit`
+
+    def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
+        self._given = {name for name, values in given.items() if values}
+        for preset in presets:
+            values = given.get(preset.name, {})
+            is_usual = not values and not self.is_explicit and PRESETS.get(preset.name) is preset
+            if self.shares_usual_fields and is_usual:
+                self.fields.update(_usual_fields(preset.name, id(preset), get_language()))
+            else:
+                self.fields.update(_fields_of(preset, values, is_explicit=self.is_explicit))
+
+    def params_of(self: Any, preset: Preset) -> dict[str, Any]:
+        """What was filled in; an emptied number or text falls back to the default."""
+        params = {}
+        for param in preset.parameters:
+            field = f"{preset.name}__{param.name}"
+            value = self.cleaned_data.get(field)
+            emptied = value == "" and (
+                param.kind not in ("str", "text") or param.choices or self.add_prefix(field) not in self.data
+            )
+            if value is not None and not emptied:
+                params[param.name] = value
+        return params
+
+    def check_params(self: Any, preset: Preset) -> None:
+        """Say at once which parameters are wrong, each at its field; what a service refuses of them later, too."""
+        given = self.params_of(preset)
+        own = {f"param_{param.name}": f"{preset.name}__{param.name}" for param in preset.parameters}
+        self.called = {**getattr(self, "called", {}), **own}
+        for param in preset.parameters:
+            try:
+                parameters.read_one(param, given.get(param.name, param.default))
+            except parameters.BadParameter as exc:
+                self.add_error(f"{preset.name}__{param.name}", exc.message)
+
+    def _key_of(self: Any, preset: Preset) -> tuple[object, ...] | None:
+        """What the fields of a preset stand for while they have their usual values; None where they may differ."""
+        if self.is_bound or self.is_explicit or preset.name in self._given or self.prefix:
+            return None
+        return (preset.name, id(preset))
+
+    def groups(self: Any) -> list[ShownPreset]:
+        """For the template: each preset with its first, its plain and its advanced fields, the latter by group."""
+        return [
+            ShownPreset(self, preset, self._key_of(preset))
+            for preset in PRESETS.values()
+            if any(f"{preset.name}__{param.name}" in self.fields for param in preset.parameters)
+        ]
+
+
+class UsualParams(ParamFields, forms.Form):
+    """The parameters of all presets with their usual values, to render once what pages remember."""
+
+    shares_usual_fields = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_params(PRESETS.values(), {})
+
+
+def preload() -> None:
+    """Render the hundreds of controls that the page of a new training remembers."""
+    for group in UsualParams().groups():
+        get_template("training/_preset_params.html").render({"group": group})

@@ -1,0 +1,158 @@
+"""Parameters of presets: read and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError, Refusals
+from training.presets.catalog import PRESETS
+from training.presets.preset import Param, Preset
+from training.presets.run import Refused
+from training.runs import custom_networks, folds
+
+MAX_PAIRS = 200
+MAX_TEXT = 2000
+MAX_LINES = 32_768  # characters of a text in several lines
+
+
+class BadParameter(DomainError):
+    code = "bad_parameter"
+    status = 400
+    field = "params"
+
+
+class UnknownPreset(DomainError):
+    code = "unknown_preset"
+    status = 400
+    field = "preset"
+
+
+def preset_named(name: str) -> Preset:
+    """The preset with this name.
+
+    Raises:
+        UnknownPreset: with the names that exist.
+    """
+    try:
+        return PRESETS[name]
+    except KeyError:
+        names = ", ".join(PRESETS)
+        raise UnknownPreset(
+            _("There is no preset %(name)s. There are: %(names)s.") % {"name": name, "names": names}
+        ) from None
+
+
+def presets_like(words: str) -> list[Preset]:
+    """Presets whose name, title, purpose or architectures hold each of the words; letters may be missing in names."""
+
+    def holds(preset: Preset, word: str) -> bool:
+        text = " ".join([preset.name, preset.title, preset.purpose, preset.task, *preset.architectures]).lower()
+        letters = iter(preset.name + preset.title.lower())
+        return word in text or all(letter in letters for letter in word)
+
+    return [preset for preset in PRESETS.values() if all(holds(preset, word) for word in words.lower().split())]
+
+
+def read(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of `preset`: its defaults, and over them what was given, typed.
+
+    Raises:
+        BadParameter: unknown, of the wrong type or out of bounds; the sentence names the bounds.
+    """
+    known = {param.name: param for param in preset.parameters}
+    found, values = Refusals(), {}
+    for name in given:
+        with found:
+            if name not in known:
+                names = ", ".join(known)
+                raise BadParameter(
+                    _("%(preset)s has no parameter %(name)s. It has: %(names)s.")
+                    % {"preset": preset.name, "name": str(name)[:60], "names": names}
+                )
+    for name, param in known.items():
+        with found:
+            values[name] = read_one(param, given[name]) if name in given else param.default
+    with found:
+        folds.check(values)
+    with found:
+        custom_networks.check(values)
+    found.end()
+    return values
+
+
+def read_one(param: Param, given: Any) -> Any:
+    """One parameter, typed.
+
+    Raises:
+        BadParameter: blaming the field `param_<name>`, with the bounds.
+    """
+    try:
+        if isinstance(given, float) and not math.isfinite(given):
+            raise Refused("")
+        limit = MAX_LINES if param.kind == "text" else MAX_TEXT
+        if isinstance(given, str) and (len(given) > limit or "\0" in given):
+            raise Refused("")
+        return param.read(given)
+    except (Refused, OverflowError):
+        raise BadParameter(bounds(param), field=f"param_{param.name}", name=param.name) from None
+
+
+def bounds(param: Param) -> str:
+    """What a parameter may be, as a sentence: "lr is a number from 1e-07 to 10."."""
+    unit = f" {_(param.unit)}" if param.unit else ""
+    facts = {"name": param.name, "unit": unit, "choices": ", ".join(param.choices)}
+    if param.choices:
+        return _("%(name)s is one of %(choices)s.") % facts
+    if param.kind == "bool":
+        return _("%(name)s is true or false.") % facts
+    if param.kind == "str":
+        return _("%(name)s is a short text.") % facts
+    if param.kind == "text":
+        return _("%(name)s is a text of at most %(limit)s characters.") % (facts | {"limit": MAX_LINES})
+    low, high = param.minimum, param.maximum
+    facts |= {"low": "" if low is None else f"{low:.7g}", "high": "" if high is None else f"{high:.10g}"}
+    whole = param.kind == "int"
+    if low is not None and high is not None:
+        message = (
+            _("%(name)s is a whole number from %(low)s to %(high)s%(unit)s.")
+            if whole
+            else _("%(name)s is a number from %(low)s to %(high)s%(unit)s.")
+        )
+    elif low is not None:
+        message = (
+            _("%(name)s is a whole number from %(low)s%(unit)s on.")
+            if whole
+            else _("%(name)s is a number from %(low)s%(unit)s on.")
+        )
+    else:
+        message = _("%(name)s is a whole number.") if whole else _("%(name)s is a number.")
+    return message % facts
+
+
+def changed(preset: Preset, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Only what differs from the preset's defaults."""
+    defaults = {param.name: param.default for param in preset.parameters}
+    return {name: value for name, value in params.items() if name in defaults and defaults[name] != value}
+
+
+def plain_pairs(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of own code: names with numbers, words or true/false, as they will stand in AIP_PARAMS.
+
+    Raises:
+        BadParameter: a name or value of another kind, or more than 200 of them.
+    """
+    if len(given) > MAX_PAIRS:
+        raise BadParameter(_("At most %(limit)s parameters.") % {"limit": MAX_PAIRS})
+    for name, value in given.items():
+        if not name.isprintable() or not 0 < len(name) <= 100:
+            raise BadParameter(_("A parameter's name is 1 to 100 printable characters."))
+        good = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+        if not good or (isinstance(value, str) and (len(value) > MAX_TEXT or "\0" in value)):
+            raise BadParameter(_("%(name)s is a number, a short text, or true or false.") % {"name": name})
+        if isinstance(value, int) and abs(value) > 2**63:
+            raise BadParameter(_("%(name)s is too large a number.") % {"name": name})
+    return dict(given)

@@ -1,0 +1,222 @@
+"""What a profile says: where the time of a step goes, and what would help. Read from what any program may write."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.errors import NotFound
+from training.runs import images, previews
+from training.runs.models import TrainingJob
+from training.runs.profile_advice import SCRIPT, Advice, advice, number
+
+PARTS = {  # of a step, in their order
+    "wait": _("waiting for data"),
+    "forward": _("forward"),
+    "backward": _("backward"),
+    "optimizer": _("optimizer"),
+    "other": _("the rest"),
+}
+MOST_ROWS, MOST_BARS, LONGEST = 60, 400, 120
+WIDE = 960.0  # of the drawing of a time line
+STEPS_DRAWN = 4
+MOST_NAMED = 12
+LOOP, ANY_LOOP = (  # lines for a script of one's own
+    """\
+from aip import profile
+
+for batch in profile(loader, steps=10, skip=5):
+    ...
+""",
+    """\
+from aip import profile
+
+with profile(steps=10, skip=5) as profiling:
+    while learning:
+        with profiling.part("forward"):
+            ...
+        profiling.step()
+""",
+)
+
+
+class NoProfile(NotFound):
+    code = "no_profile"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One kind of operation; calls and milliseconds of one step. `share`: of all operations' own time."""
+
+    name: str
+    calls: float
+    self_cpu_ms: float
+    cpu_ms: float
+    self_device_ms: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part of a step on the time line, in the units of the drawing."""
+
+    part: str
+    row: int
+    x: float
+    width: float
+    ms: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile as it is shown; times in milliseconds of one step.
+
+    Attributes:
+        own: a script of one's own wrote it, and knows some parts only; `shares` has those and the rest.
+        profiled_step_ms: how long a step took while it was watched; None where only a clock watched.
+        batch_size: 0 where it is not known; `precision` is "" then.
+        named: parts that the script named as it liked, which are some of the rest.
+    """
+
+    attempt: int
+    own: bool
+    steps: int
+    step_ms: float
+    profiled_step_ms: float | None
+    device: str
+    on_card: bool
+    threads: int
+    batch_size: int
+    precision: str
+    shares: list[tuple[str, Any, float]]  # part, its words, 0..1
+    untold: list[Any]  # words of the parts that nobody could tell
+    named: list[tuple[str, float]]
+    operations: list[Operation]
+    of_operations: int
+    bars: list[Bar]
+    advice: list[Advice]
+    memory_mib: float | None
+
+    @property
+    def rows(self) -> int:
+        """Steps that are drawn."""
+        return 1 + max((bar.row for bar in self.bars), default=-1)
+
+
+def latest(training: TrainingJob, user: User) -> tuple[TrainingJob | None, Profile | None]:
+    """The job that was to leave a profile of this training, and what it left.
+
+    A script of one's own leaves it itself; of a preset it is the newest look that this person may see.
+    """
+    look = previews.latest_profile(training, user) if training.preset else training
+    return look, read(look) if look else None
+
+
+def found(training: TrainingJob, user: User) -> Profile:
+    """The newest profile of a training.
+
+    Raises:
+        NoProfile: there is none; the sentence says how one is made.
+    """
+    look, profile = latest(training, user)
+    if profile is not None:
+        return profile
+    if not training.preset:
+        said = _(
+            "This script has left no profile yet. It leaves one with `from aip import profile` and "
+            "`for batch in profile(loader):` around its loop."
+        )
+        raise NoProfile(said)
+    if look is None:
+        raise NoProfile(_("Nobody has profiled this training. Profile some of its steps first."))
+    raise NoProfile(_("The job that profiles this training has left nothing yet."), look=look.pk)
+
+
+def read(look: TrainingJob) -> Profile | None:
+    """The profile of the newest attempt of a job that left one; None while there is none, and of what is none."""
+    for attempt, about in images.all_facts(look, "profile"):
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError, OverflowError):
+            return of(about, attempt)
+    return None
+
+
+def of(about: Mapping[str, Any], attempt: int = 1) -> Profile:
+    """A profile from what a program wrote.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError: it is none.
+    """
+    shares = {part: min(max(number(about["shares"].get(part, 0)), 0.0), 1.0) for part in PARTS}
+    kind = str(about["kind"])
+    operations = _operations(about["operations"], on_card=kind == "cuda")
+    memory, watched_ms = about.get("memory_mib"), about["profiled_step_ms"]
+    own = about.get("source") == SCRIPT
+    known = [part for part in PARTS if not own or part == "other" or part in about["known"]]
+    return Profile(
+        attempt=attempt,
+        own=own,
+        steps=int(number(about["steps"])),
+        step_ms=number(about["step_ms"]),
+        profiled_step_ms=None if own and watched_ms is None else number(watched_ms),
+        device=str(about["device"])[:LONGEST],
+        on_card=kind == "cuda",
+        threads=int(number(about["threads"])),
+        batch_size=int(number(about["batch_size"])),
+        precision=str(about["precision"])[:20],
+        shares=[(part, PARTS[part], shares[part]) for part in known],
+        untold=[words for part, words in PARTS.items() if part not in known],
+        named=_named(about["named"]) if own else [],
+        operations=operations,
+        of_operations=int(number(about["of_operations"])),
+        bars=_bars(about["timeline"]),
+        advice=advice(about, shares, [(one.name, one.share) for one in operations]),
+        memory_mib=None if memory is None else number(memory),
+    )
+
+
+def _named(shares: Any) -> list[tuple[str, float]]:
+    rows = [(str(name)[:LONGEST], min(max(number(share), 0.0), 1.0)) for name, share in shares.items()]
+    return sorted(rows, key=lambda row: -row[1])[:MOST_NAMED]
+
+
+def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
+    if not isinstance(rows, list):
+        raise TypeError("operations")
+    kept = [
+        Operation(
+            name=str(row["name"])[:LONGEST],
+            calls=number(row["calls"]),
+            self_cpu_ms=number(row["self_cpu_ms"]),
+            cpu_ms=number(row["cpu_ms"]),
+            self_device_ms=number(row["self_device_ms"]),
+            share=0.0,
+        )
+        for row in rows[:MOST_ROWS]
+    ]
+
+    def own(one: Operation) -> float:
+        return one.self_device_ms if on_card else one.self_cpu_ms
+
+    whole = sum(map(own, kept)) or 1.0
+    return sorted((replace(one, share=round(own(one) / whole, 4)) for one in kept), key=lambda one: -own(one))
+
+
+def _bars(line: Any) -> list[Bar]:
+    """The first steps, one below the other, each from its own beginning."""
+    rows = [
+        (int(number(one["step"])), str(one["part"]), number(one["begin_ms"]), number(one["ms"]))
+        for one in line[:MOST_BARS]
+        if one["part"] in PARTS and int(number(one["step"])) in range(STEPS_DRAWN)
+    ]
+    begins = {step: min(begin for own, _part, begin, _ms in rows if own == step) for step, *_rest in rows}
+    longest = max((begin + ms - begins[step] for step, _part, begin, ms in rows), default=0.0) or 1.0
+    scale = WIDE / longest
+    return [
+        Bar(part, step, round((begin - begins[step]) * scale, 2), round(max(ms * scale, 0.5), 2), ms)
+        for step, part, begin, ms in rows
+    ]

@@ -1,0 +1,69 @@
+"""Querysets of trainings: which rows a user may see."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db.models import Count, Prefetch
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+from workers.states import FINAL, GROUPS
+
+LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
+
+
+#: Columns of trainings, and of their jobs, that a table shows.
+SHOWN = ("description", "preset", "version_id", "version_label", "metrics")
+
+
+SHOWN_OF_JOB = (
+    "name", "state", "owner__username", "owner__nickname", "cluster__name", "message", "wait_code", "wait_args",
+    "position", "progress", "phase", "phase_done", "phase_total", "eta_s", "nodes", "gpus_per_node", "share",
+    "attempt_number", "created_at",
+)  # fmt: skip
+
+
+class TrainingJobQuerySet(OwnedQuerySet):
+    owner_path = "job__owner"
+
+    def for_list(self) -> Self:
+        rows = self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset")
+        return rows.select_related("set_use__version").prefetch_related("inputs", "job__attempts")
+
+    def for_table(self) -> Self:
+        """What a table of trainings shows; its other columns are read when they are needed."""
+        attempts = self.model._meta.apps.get_model("workers", "Attempt")._default_manager
+        ran = Prefetch("job__attempts", attempts.only("job", "started_at", "ended_at"))
+        rows = self.select_related("job__owner", "job__cluster").prefetch_related(ran)
+        return rows.only(*SHOWN, *(f"job__{name}" for name in SHOWN_OF_JOB))
+
+    def without_looks(self) -> Self:
+        """Trainings alone: not the short jobs that show a batch, layers or a profile (services/looking.py)."""
+        return self.exclude(extra__has_any_keys=LOOKS)
+
+    def unfinished(self) -> Self:
+        return self.exclude(job__state__in=FINAL)
+
+    def in_state(self, word: str) -> Self:
+        """Trainings of a group of states (`waiting`) or of one state (`queued`); all for an empty word."""
+        if not word:
+            return self
+        return self.filter(job__state__in=GROUPS.get(word, (word,)))
+
+    def named_like(self, words: str) -> Self:
+        """Name, description, preset or dataset contains each of the words."""
+        return search.having(self, words, "job__name", "description", "preset", "version_label")
+
+
+class ParameterSetQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+    shared = ("training.parameterset", "pk")
+
+    def for_list(self) -> Self:
+        """With their owners and the number of trainings begun from them."""
+        return self.select_related("owner").annotate(uses=Count("versions__uses"))
+
+    def named_like(self, words: str) -> Self:
+        """Name, description or preset contains each of the words."""
+        return search.having(self, words, "name", "description", "preset")

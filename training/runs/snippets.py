@@ -1,0 +1,144 @@
+"""Render a training as a shell command, an HTTP request and a script, for "copy as"."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from aiplatform.lib import secret_names, shell_words
+from training.programs import program
+from training.runs import jobs
+from training.runs.models import TrainingJob
+
+
+def secrets_of(training: TrainingJob) -> list[str]:
+    """Values of own code's parameters and arguments whose names say that they are secret."""
+    if training.preset:
+        return []
+    try:
+        words = shell_words.split(training.arguments)
+    except ValueError:
+        words = training.arguments.split()
+    named = [*secret_names.values(training.params), *secret_names.values_in_words(words)]
+    return named + program.named_secrets(training)
+
+
+def request_of(training: TrainingJob) -> dict[str, Any]:
+    """The body of `POST /api/v1/training/jobs/` that asks for the same; defaults are left out."""
+    request = jobs.as_request(training)
+    body: dict[str, Any] = {"name": request["name"]}
+    if training.version_id:
+        body["version"] = training.version_id
+    if request["preset"]:
+        body["preset"] = request["preset"]
+    if request["code"]:
+        body["code"] = request["code"].pk
+    plain = ("start_file", "command", "worker_command", "arguments", "extra", "output_path", "description")
+    body |= {name: request[name] for name in (*plain, "params", "variables") if request[name]}
+    if request["launcher"] not in ("", "once"):
+        body["launcher"] = request["launcher"]
+    if training.secret_names:
+        body["secrets"] = dict.fromkeys(training.secret_names, secret_names.MASK)
+    if request["image"]:
+        body["image"] = request["image"].pk
+    if request["datasets"]:
+        body["datasets"] = [version.pk for version in request["datasets"]]
+    if training.job.retries:
+        body["retries"] = training.job.retries
+    if training.eval_version_id:
+        body["eval_version"] = training.eval_version_id
+    body |= {"cluster": training.job.cluster_id, "gpus_per_node": request["gpus_per_node"]}
+    for name, default in (
+        ("nodes", 1),
+        ("processes", 0),
+        ("priority", 0),
+        ("preemptible", False),
+        ("root_inside", False),
+    ):
+        if request[name] != default:
+            body[name] = request[name]
+    if request["writes_checkpoints"]:
+        body["writes_checkpoints"] = True
+    if request["max_runtime"]:
+        body["max_runtime_s"] = int(request["max_runtime"].total_seconds())
+    return body
+
+
+def as_cli(training: TrainingJob) -> str:
+    """`aip train submit …`; own code is named by its snapshot."""
+    body = request_of(training)
+    words = ["aip", "train", "submit", str(body["name"])]
+    data = [body["version"], *body.get("datasets", ())] if "version" in body else []
+    for number in data:
+        words += ["--data", str(number)]
+    for name, option in (
+        ("preset", "--preset"),
+        ("code", "--snapshot"),
+        ("start_file", "--start"),
+        ("command", "--command"),
+        ("worker_command", "--worker-command"),
+        ("launcher", "--launcher"),
+        ("image", "--image"),
+        ("retries", "--retries"),
+        ("arguments", "--arguments"),
+        ("eval_version", "--eval-data"),
+        ("cluster", "--cluster"),
+        ("nodes", "--nodes"),
+        ("gpus_per_node", "--gpus"),
+        ("processes", "--processes"),
+        ("priority", "--priority"),
+        ("output_path", "--output-path"),
+        ("description", "--description"),
+    ):
+        if body.get(name) is not None:
+            words += [option, str(body[name])]
+    if "extra" in body:
+        words.append(f"--extra={body['extra']}")
+    for name, value in body.get("params", {}).items():
+        words += ["-p", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
+    for name, value in body.get("variables", {}).items():
+        words += ["--env", f"{name}={value}"]
+    for name in body.get("secrets", ()):
+        words += ["--secret", name]
+    if "max_runtime_s" in body:
+        words += ["--max-runtime", f"{body['max_runtime_s']}s"]
+    words += [flag for name, flag in (("preemptible", "--preemptible"), ("root_inside", "--root")) if body.get(name)]
+    words += [flag for name, flag in (("writes_checkpoints", "--writes-checkpoints"),) if body.get(name)]
+    return shlex.join(words)
+
+
+def as_curl(training: TrainingJob, address: str) -> str:
+    """The request for curl; the token comes from AIP_TOKEN."""
+    body = json.dumps(request_of(training), ensure_ascii=False)
+    return (
+        f"curl -X POST {address}/api/v1/training/jobs/ \\\n"
+        '  -H "Authorization: Bearer $AIP_TOKEN" \\\n'
+        '  -H "Content-Type: application/json" -H "Idempotency-Key: $(uuidgen)" \\\n'
+        f"  -d {shlex.quote(body)}"
+    )
+
+
+def as_python(training: TrainingJob, address: str) -> str:
+    """A script that needs only the standard library."""
+    body = json.dumps(request_of(training), ensure_ascii=False)
+    return (
+        "import json, os, urllib.request, uuid\n\n"
+        f"request = json.loads({body!r})\n"
+        "request = urllib.request.Request(\n"
+        f'    "{address}/api/v1/training/jobs/",\n'
+        "    data=json.dumps(request).encode(),\n"
+        "    headers={\n"
+        '        "Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}",\n'
+        '        "Content-Type": "application/json",\n'
+        '        "Idempotency-Key": uuid.uuid4().hex,\n'
+        "    },\n"
+        ")\n"
+        "with urllib.request.urlopen(request) as answer:\n"
+        '    print(json.load(answer)["id"])\n'
+    )
+
+
+def pretty(training: TrainingJob) -> str:
+    """The spec snapshot as the run finds it in spec.json."""
+    return json.dumps(training.job.spec, ensure_ascii=False, indent=2)

@@ -1,0 +1,176 @@
+"""The page that starts a training, and its live answer to "does it fit?"."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform import env
+from aiplatform.lib import ids
+from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from datasets.models import DatasetVersion
+from training.catalog.task_kinds import preset_for
+from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
+from training.programs import request_secrets
+from training.programs.input_fields import written_variables
+from training.programs.pairs import written_pairs
+from training.runs import additional, drafts, jobs, parameter_sets, parameters, planned, pretrained_weights
+from training.runs.forms import OWN, SubmitForm
+from training.runs.models import ParameterSet, TrainingJob
+from training.runs.param_fields import MODELS_LIST
+from workers.device_kinds import CPU
+from workers.images import forms as image_forms
+from workers.jobs.forms import following
+from workers.jobs.forms.resource_request import initial_of
+from workers.jobs.resource_request import Resources
+from workers.scheduling import preview
+
+
+@needs(Action.TRAINING_SUBMIT)
+def job_submit(request: SignedInRequest) -> HttpResponse:
+    """GET may begin from `?preset=`, `?set=` (and `?set_version=`), `?clone=`, `?weights=` or `?version=`.
+
+    `?explicit=1` fills in no parameters, for large-scale mode; `?outputs_of=` names a job whose outputs it reads.
+    """
+    has_data = _has_annotated(request.user)
+    initial, given, pattern = _beginning(request, has_data=has_data)
+    if "gpus_per_node" not in initial:
+        initial |= default_device(PRESETS.get(initial["preset"]))
+    form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
+    if form.is_bound:
+        with refusals_shown_on(form):
+            form.take_code()
+        if form.is_valid():
+            with refusals_shown_on(form):
+                asked = drafts.TrainingRequest(**form.request_fields())
+                if upload := form.cleaned_data.get("upload_id"):
+                    request.user.require(Action.DATASETS_CREATE)
+                    return redirect(
+                        "training:planned", planned.plan(user=request.user, request=asked, upload_id=upload).pk
+                    )
+                training = jobs.submit(user=request.user, request=asked)
+                return redirect("training:job-detail", training.pk)
+        else:
+            look_further(form, drafts.check_parts)
+    begun_from = form.begun_from()
+    context = {
+        "form": form,
+        "groups": form.groups(),
+        "previewed": " ".join(preset.name for preset in PRESETS.values() if preset.looks),
+        "pattern": pattern,
+        "switches": additional.known(),
+        "standing_extra": drafts.standing_extra(),
+        "chosen": form["preset"].value(),
+        "own": OWN,
+        "kept": form.kept_upload(request.user),
+        "max_upload": env.MAX_UPLOAD_BYTES,
+        "sets": ParameterSet.objects.usable_by(request.user).filter(preset__in=PRESETS).select_related("owner")[:200],
+        "begun_from": begun_from,
+        "models": pretrained_weights.offered(request.user),
+        "models_list": MODELS_LIST,
+        "differences": begun_from
+        and parameter_sets.differences(PRESETS.get(begun_from.parameter_set.preset), begun_from.params),
+        "has_data": has_data,
+        "any_data": bool(form.fields["version"].rows()),  # type: ignore[attr-defined]  # a choice among rows, declared above
+    }
+    return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
+
+
+def default_device(preset: Preset | None) -> dict[str, Any]:
+    """Return initial values of the form's device and GPUs: CPU for a preset that computes on CPUs only."""
+    on_cpu = preset is not None and preset.cpu_only
+    return {"gpus_per_node": drafts.default_gpus(preset)} | ({"device": CPU.name} if on_cpu else {})
+
+
+@needs(Action.TRAINING_SUBMIT)
+@require_POST
+def job_fit(request: SignedInRequest) -> HttpResponse:
+    """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
+    form = SubmitForm(request.POST, user=request.user)
+    form.is_valid()
+    verdict = preview.look(request.user, image_forms.resources_of(form), kind=jobs.KIND, unclear=form.unclear())
+    nodes, cards = form.total_devices()
+    return render(
+        request,
+        "workers/_fit.html",
+        {"verdict": verdict, "image_fit": image_forms.fit_words(form), "nodes": nodes, "cards": cards},
+    )
+
+
+def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
+    """Return initial values of the form, parameters by preset, and the parameter set or training they come from."""
+    initial: dict[str, Any] = {
+        "preset": next(iter(PRESETS)) if has_data else OWN,
+        "cpus": drafts.default_cpus(),
+    }
+    query = request.GET
+    initial |= {"explicit": "1"} if query.get("explicit") == "1" else {}
+    initial |= {"outputs_of": number} if (number := ids.number(query.get("outputs_of", ""))) else {}
+    if version := ids.number(query.get("version", "")):
+        initial["version"] = version
+        found = DatasetVersion.objects.usable_by(request.user).filter(pk=version).first()
+        initial["preset"] = (found and preset_for(found)) or initial["preset"]
+    if query.get("preset") in PRESETS or query.get("preset") == OWN:
+        initial["preset"] = query["preset"]
+    if words := query.get("weights", ""):
+        try:
+            preset, params = pretrained_weights.begun_from(request.user, words)
+        except parameters.BadParameter as exc:
+            raise Http404(exc.message) from None
+        return initial | {"preset": preset}, {preset: params}, words
+    if number := ids.number(query.get("set", "")):
+        rows = ParameterSet.objects.visible_to(request.user).usable_by(request.user)
+        chosen = get_object_or_404(rows, pk=number, preset__in=PRESETS)
+        begun = parameter_sets.version_of(chosen, ids.number(query.get("set_version", "")))
+        return initial | {"preset": chosen.preset, "set_version": begun.pk}, {chosen.preset: begun.params}, begun
+    if number := ids.number(query.get("clone", "")):
+        parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=number)
+        given = request_secrets.as_known_to(request.user, parent.job, jobs.as_request(parent))
+        known = request_secrets.as_known_to(request.user, parent.job, {"params": parent.params})
+        return initial | _of_clone(request.user, parent, given), {parent.preset: known["params"]}, parent
+    return initial, {}, None
+
+
+def _has_annotated(user: User) -> bool:
+    """Whether there is a version that a preset may learn from."""
+    return DatasetVersion.objects.usable_by(user).filter(annotated=True).exists()
+
+
+def _of_clone(user: User, parent: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
+    begun = getattr(parent, "set_use", None) and parent.set_use.version_id
+    plain = (
+        "description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "processes", "command",
+        "worker_command", "launcher", "image",
+    )  # fmt: skip
+    return (
+        {name: request[name] for name in plain}
+        | initial_of(cast(Resources, request))
+        | {
+            "name": next_name(request["name"]),
+            "preset": request["preset"] or OWN,
+            "pairs": "" if request["preset"] else written_pairs(request["params"]),
+            "snapshot": request["code"],
+            "version": request["version"],
+            "eval_version": request["eval_version"],
+            "datasets": [version.pk for version in request["datasets"]],
+            "variables": written_variables(request["variables"]),
+            "secrets": "".join(f"{name}=\n" for name in parent.secret_names),
+            "set_version": parameter_sets.versions_for(user).filter(pk=begun or 0).values_list("pk", flat=True).first(),
+        }
+        | following.initial_of(parent.job)
+    )
+
+
+def next_name(name: str) -> str:
+    """`cells` → `cells_2`, `cells_2` → `cells_3`."""
+    stem, _underscore, number = name.rpartition("_")
+    if stem and number.isascii() and number.isdigit() and len(number) < 6:
+        return f"{stem}_{int(number) + 1}"
+    return f"{name[:95]}_2"

@@ -1,5 +1,0 @@
-from django.urls import URLPattern, path
-
-from training.tracking import door
-
-urlpatterns: list[URLPattern] = [path("api/mlflow/<path:call>", door.answer, name="mlflow")]

@@ -1,7 +1,0 @@
-from rest_framework.routers import SimpleRouter
-
-from training.visualisation.api import VisualisationViewSet
-
-router = SimpleRouter()
-router.register("visualisation", VisualisationViewSet, basename="visualisation")
-urlpatterns = router.urls
