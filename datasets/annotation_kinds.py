@@ -1,6 +1,6 @@
 """Kinds of annotation that images of a version can carry, with their labels.
 
-Kinds of annotations, not tasks: several tasks may learn from the same shapes, see training/task_kinds.
+Kinds of annotations, not tasks: several tasks may learn from the same shapes, see training/catalog/task_kinds.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from training.programs.models import CodeSnapshot
 from workers.runs import RunDir
 
 LITTER = shutil.ignore_patterns("__pycache__", "*.pyc")
-SDK_FOLDER = Path(__file__).parent / "presets"
+SDK_FOLDER = Path(__file__).parents[1] / "presets"
 SDK_FILES = (  # of the presets: pure, standard library only
     "run.py", "checkpoints.py", "media.py",
     "loop_profile.py", "step_recorder.py", "profile_facts.py", "profile_spans.py",

@@ -32,7 +32,7 @@ from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import COMPLETED
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 NO_DATA = "without-data"  # in place of a version, in the name of the cache of own code
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -203,7 +203,7 @@ def _copy_code(training: TrainingJob, run: RunDir) -> bool:
     else:
         workdir.fill(run, training.code, output_path=training.output_path)
     if "hint" in training.extra or "close_delay_s" in training.extra:
-        shutil.copy(HERE / "launcher" / "aip_start.py", run.code / "aip_start.py")
+        shutil.copy(HERE / "programs" / "aip_start.py", run.code / "aip_start.py")
         return True
     return False
 
