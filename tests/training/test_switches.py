@@ -15,14 +15,14 @@ from tests.factories import curves, work
 from tests.factories import training as factory
 from tests.presets import versions
 from tests.presets.jobs import Job as Run
-from training import launcher
 from training.admin import DefaultsForm
 from training.presets.catalog import PRESETS
+from training.programs import program
 from training.runs import additional
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingDefaults
 
-START = Path(launcher.__path__[0]) / "aip_start.py"
+START = Path(program.__file__).with_name("aip_start.py")
 SMALL = {"budget_minutes": 0, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 16, "net_width": 4}
 
 

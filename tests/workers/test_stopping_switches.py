@@ -8,7 +8,6 @@ import pytest
 
 from tests.running import wait_for
 from tests.workers.supervised import PYTHON
-from training import launcher
 from training.programs import program
 
 #: A program that saves when it is asked to end.
@@ -24,7 +23,7 @@ SAVES = (
 ENV = {"AIP_HINT": "two words", "AIP_HINT_S": "0", "AIP_CLOSE_DELAY_S": "30"}
 
 
-FILE = Path(launcher.__path__[0]) / "aip_start.py"
+FILE = Path(program.__file__).with_name("aip_start.py")
 WAYS = {
     "command": [*program.WITH_HINT_AND_DELAY, *program.SHELL, "./command.sh"],
     "file": [PYTHON, str(FILE), "mine.py"],

@@ -16,7 +16,7 @@ SCRIPT, WORKER_SCRIPT = "command.sh", "worker.sh"  # in the run directory, which
 #: Ends at the first line that fails, as people expect of a list of steps. Images need not have bash.
 SHELL = ["/bin/sh", "-c", 'if command -v bash >/dev/null; then exec bash -e "$0"; else exec sh -e "$0"; fi']
 
-#: Starts a command for the switches -hint and -CloseDelay, as launcher/aip_start.py does a Python file: an image may
+#: Starts a command for the switches -hint and -CloseDelay, as aip_start.py does a Python file: an image may
 #: have no Python. A request to end passes over shells, so the command itself hears it.
 WITH_HINT_AND_DELAY = [
     "/bin/sh", "-c",

@@ -103,11 +103,11 @@ def fill(training: TrainingJob, user: User, request: TrainingRequest) -> None:
     training.writes_checkpoints = request.writes_checkpoints
     training.script = script.normalised(request.command)
     training.worker_script = script.normalised(request.worker_command)
-    training.programs.aip_start = request.launcher or (Launcher.ONCE if training.script else "")
-    training.programs.variables = dict(request.variables)
+    training.launcher = request.launcher or (Launcher.ONCE if training.script else "")
+    training.variables = dict(request.variables)
     training.secrets = sealed.seal(environment.with_stored(user, request.secrets))
     training.secret_names = sorted(request.secrets)
-    if training.programs.aip_start in (
+    if training.launcher in (
         "",
         Launcher.ONCE,
     ):  # a script that knows of no ranks would do all of its work twice

@@ -110,9 +110,7 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
     job = training.job
     preset = PRESETS.get(training.preset)
     given = parameters.changed(preset, training.params) if preset else training.params
-    one_each = (
-        training.is_own_code and not training.programs.aip_start
-    )  # of a row that was made before 0 meant one process
+    one_each = training.is_own_code and not training.launcher  # of a row that was made before 0 meant one process
     return {
         "name": job.name,
         "description": training.description,
@@ -122,8 +120,8 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "start_file": training.start_file,
         "command": training.script,
         "worker_command": training.worker_script,
-        "launcher": training.programs.aip_start,
-        "variables": training.programs.variables,
+        "launcher": training.launcher,
+        "variables": training.variables,
         "image": uses.image_of(job),
         "arguments": training.arguments,
         "writes_checkpoints": training.writes_checkpoints,

@@ -81,7 +81,7 @@ class TrainingKind(JobKind):
         cache = scratch.image_cache(job.owner_id, str(training.version_id or NO_DATA))
         scratch.make(cache)
         secrets = variables.opened(job, run).get("secrets", {})
-        env = training.programs.variables | secrets | told | _meeting_variables(training, attempt)
+        env = training.variables | secrets | told | _meeting_variables(training, attempt)
         env |= {
             "AIP_PARAMS": str(run.params),
             "AIP_CACHE_DIR": str(cache),
@@ -218,7 +218,7 @@ def _params(training: TrainingJob) -> dict[str, Any]:
 
 def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool) -> tuple[list[str], dict[str, str]]:
     """Return what to start, and the variables that tell of the machines."""
-    if training.script or training.programs.aip_start:
+    if training.script or training.launcher:
         return _started_as_requested(training, attempt, run, launcher=launcher)
     python = launching.python(training.job)
     words = ["-m", PRESETS[training.preset].module] if training.preset else [training.start_file]
@@ -265,7 +265,7 @@ def _arguments(training: TrainingJob, attempt: Attempt, run: RunDir) -> list[str
 
 def _processes(training: TrainingJob) -> int:
     """Return how many processes a node starts: as requested, else one per card, else one (own code always requests)."""
-    if training.programs.aip_start:
+    if training.launcher:
         return layout.processes_of(training)
     return training.processes or max(training.job.gpus_per_node, 1)
 

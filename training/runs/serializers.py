@@ -258,7 +258,7 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
         return script.shown(training.worker_script)
 
     def get_variables(self, training: TrainingJob) -> dict[str, str]:
-        return hidden(training.programs.variables)
+        return hidden(training.variables)
 
     def get_datasets(self, training: TrainingJob) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in training.inputs.all()]

@@ -180,7 +180,7 @@ def _set_use(request: SignedInRequest, training: TrainingJob) -> dict[str, Any] 
 def _program_facts(training: TrainingJob) -> list[Fact]:
     """What own code runs, how it is started, and what it is told."""
     found = program.script_facts(training)
-    if training.programs.aip_start and layout.is_needed(training):
+    if training.launcher and layout.is_needed(training):
         found.append(Fact(_("Way to start"), layout.started_words(training)))
     return found + program.variable_facts(training)
 

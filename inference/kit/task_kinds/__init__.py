@@ -1,7 +1,8 @@
 """Tasks of models at work: one folder for each task, and one line here. Copied into runs, so without the platform.
 
 A folder holds what the task is (`__init__.py`), how a model's answer is read (`answer.py`) and how answers are scored
-(`scoring.py`, loaded only by an evaluation). Label and icon are those of training/catalog/task_kinds, under the same name.
+(`scoring.py`, loaded only by an evaluation). Label and icon are those of
+training/catalog/task_kinds, under the same name.
 """
 
 from __future__ import annotations
