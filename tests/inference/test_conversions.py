@@ -173,7 +173,7 @@ def test_form_that_cannot_be_made_says_why_and_the_others_are_made(alice, tmp_pa
     conversion = converted.submitted(alice, model, data, targets=("int8", "fp32"))
     bring(conversion.job, "running")
     argv, env, run = converted.program(conversion)
-    build = run.code / "inference" / "targets" / "build.py"
+    build = run.code / "inference" / "conversion" / "converter" / "build.py"
     build.write_text(build.read_text().replace("bench.quantized(into)", "raise ValueError('no such operator')"))
 
     done = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=240, check=False)

@@ -67,7 +67,7 @@ def test_device_that_fails_on_the_way_leaves_the_rest_to_the_processor(alice, tm
     said_plain = watched.ran(plain)
     bring(broken.job, "running")
     argv, env, run = watched.program(broken)
-    watcher = Path(run.code) / "inference" / "watcher"
+    watcher = Path(run.code) / "inference" / "video" / "watcher"
     (watcher / "hardware.py").rename(watcher / "real.py")
     (watcher / "hardware.py").write_text(BREAKS)
 

@@ -64,7 +64,7 @@ def counter(monkeypatch):
 
 
 def withdrawn(service, number=None):
-    raise trials.withdrawing.ModelWithdrawn("gone")
+    raise trials.withdrawal.ModelWithdrawn("gone")
 
 
 def test_promotion_moves_the_address_to_the_server_that_runs_already(alice, service, newer, places):
@@ -113,7 +113,7 @@ def test_trial_of_a_service_that_ended_by_itself_ends_too(alice, service, newer,
 
 def test_version_that_is_no_longer_shared_gets_nothing_at_once(alice, service, newer, places, monkeypatch):
     trial = tried(service, newer, alice, places)
-    monkeypatch.setattr(trials.withdrawing, "usable_version", withdrawn)
+    monkeypatch.setattr(trials.withdrawal, "usable_version", withdrawn)
 
     assert routing.split(service, person(service, alice), []).tried is None
     with pytest.raises(trials.NotReady):

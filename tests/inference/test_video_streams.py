@@ -55,7 +55,7 @@ def watching(analysis: VideoAnalysis, attempt: int = 1, *, times: Mapping[str, f
     port = free_port()
     argv, given, run = watched.program(analysis, attempt, AIP_PORT=str(port), **env)
     for name, seconds in (times or {}).items():
-        with (run.code / "inference" / "watcher" / MODULES[name]).open("a") as module:
+        with (run.code / "inference" / "video" / "watcher" / MODULES[name]).open("a") as module:
             module.write(f"\n{name} = {seconds}\n")
     log = (run.path / "said.txt").open("w+")
     process = subprocess.Popen(argv, cwd=run.code, env=given, stdout=log, stderr=subprocess.STDOUT)
