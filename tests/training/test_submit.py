@@ -17,6 +17,7 @@ from tests.factories import training as factory
 from training.presets.catalog import PRESETS
 from training.programs import data_checks
 from training.runs import jobs
+from training.runs.additional import BadSwitch
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingJob
 from workers.jobs import resource_request
@@ -389,8 +390,6 @@ def test_training_admin_site_shows_trainings_and_changes_none(as_olga, alice, ma
 
 
 def test_training_submit_refuses_a_switch_the_preset_would_ignore(alice, machine, cells, code, monkeypatch):
-    from training.runs.additional import BadSwitch
-
     known = tuple(param for param in PRESETS["detect"].parameters if param.name != "no_steps")
     monkeypatch.setitem(PRESETS, "detect", replace(PRESETS["detect"], parameters=known))
 
